@@ -276,7 +276,7 @@ comment on column pay.health.last_relay_status is 'HTTP status of the answer to 
 comment on column pay.health.failed_relay_wakes_last_hour is 'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
 comment on column pay.health.unsettled_calls is 'Calls to providers whose result is not recorded, up to 100 000.';
 comment on column pay.health.oldest_unsettled_call_seconds is 'Age of the oldest of them in seconds; 0 if there is none.';
-comment on column pay.health.unmatched_facts is 'Facts of providers that match no payment or transfer, up to 100 000. Should be 0.';
+comment on column pay.health.unmatched_facts is 'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
 grant select on pay.health to pay_operator;
 
 -- table pay.idempotency_keys
@@ -654,8 +654,9 @@ create table pay.provider_accounts (
   status text collate "C" not null,
   created_at timestamp with time zone not null,
   disabled_at timestamp with time zone,
+  ignored_notifications bigint default 0 not null,
   constraint provider_accounts_pkey PRIMARY KEY (environment_id, id),
-  constraint provider_accounts_connector_known CHECK ((connector = ANY (ARRAY['stripe'::text, 'evm'::text, 'bank'::text]))),
+  constraint provider_accounts_connector_known CHECK ((connector = 'stripe'::text)),
   constraint provider_accounts_disabled_has_time CHECK (((status = 'disabled'::text) = (disabled_at IS NOT NULL))),
   constraint provider_accounts_notification_secret_names_form CHECK (((notification_secret_names)::text ~ '^\{(PROVIDER_[A-Z0-9_]{1,60}(,PROVIDER_[A-Z0-9_]{1,60})?)?\}$'::text)),
   constraint provider_accounts_secret_name_form CHECK ((secret_name ~ '^PROVIDER_[A-Z0-9_]{1,60}$'::text)),
@@ -672,6 +673,7 @@ comment on column pay.provider_accounts.notification_secret_names is 'The names 
 comment on column pay.provider_accounts.status is 'enabled, or disabled: the account takes no new payments and transfers.';
 comment on column pay.provider_accounts.created_at is 'Time of creation.';
 comment on column pay.provider_accounts.disabled_at is 'Time at which the operator disabled it; null: enabled.';
+comment on column pay.provider_accounts.ignored_notifications is 'Number of signed notifications about other accounts of the provider, which changed nothing.';
 CREATE INDEX provider_accounts_id ON pay.provider_accounts USING btree (id);
 alter table pay.provider_accounts enable row level security;
 alter table pay.provider_accounts force row level security;
@@ -794,8 +796,11 @@ create table pay.provider_facts (
   finding text,
   handled_at timestamp with time zone,
   booked_minor bigint default 0 not null,
+  dismissed_at timestamp with time zone,
+  dismissed_reason text,
   constraint provider_facts_pkey PRIMARY KEY (environment_id, account_id, reference),
-  constraint provider_facts_booked_when_applied CHECK (((booked_minor = 0) OR ((outcome IS NOT NULL) AND (outcome = 'applied'::text)))),
+  constraint provider_facts_booked_when_applied CHECK (((booked_minor = 0) OR (COALESCE(outcome, 'unmatched'::text) = ANY (ARRAY['applied'::text, 'unmatched'::text])))),
+  constraint provider_facts_dismissed_has_reason CHECK (((dismissed_at IS NULL) = (dismissed_reason IS NULL))),
   constraint provider_facts_finding_has_text CHECK (
 CASE outcome
     WHEN 'finding'::text THEN (finding IS NOT NULL)
@@ -826,9 +831,11 @@ comment on column pay.provider_facts.outcome is 'applied, ignored (it changes no
 comment on column pay.provider_facts.finding is 'The reason of a finding, for the operator.';
 comment on column pay.provider_facts.handled_at is 'Time of the outcome.';
 comment on column pay.provider_facts.booked_minor is 'The signed change of the balance at the provider that the ledger booked for it.';
+comment on column pay.provider_facts.dismissed_at is 'Time at which the operator dismissed the finding or the unmatched fact; null: it waits for him.';
+comment on column pay.provider_facts.dismissed_reason is 'The reason of the operator.';
 CREATE INDEX provider_facts_open ON pay.provider_facts USING btree (received_at) WHERE (outcome IS NULL);
 CREATE INDEX provider_facts_received ON pay.provider_facts USING btree (environment_id, received_at);
-CREATE INDEX provider_facts_reported ON pay.provider_facts USING btree (outcome, received_at) WHERE ((outcome = ANY (ARRAY['finding'::text, 'unmatched'::text])) OR (finding IS NOT NULL));
+CREATE INDEX provider_facts_reported ON pay.provider_facts USING btree (outcome, received_at) WHERE (((outcome = ANY (ARRAY['finding'::text, 'unmatched'::text])) OR (finding IS NOT NULL)) AND (dismissed_at IS NULL));
 CREATE INDEX provider_facts_subject ON pay.provider_facts USING btree (subject_id, environment_id);
 CREATE INDEX provider_facts_unmatched ON pay.provider_facts USING btree (provider_reference, account_id, environment_id) WHERE (outcome = 'unmatched'::text);
 alter table pay.provider_facts enable row level security;
@@ -1390,6 +1397,17 @@ CREATE OR REPLACE FUNCTION pay.configure_relay(p_url text, p_token text)
 alter function pay.configure_relay(text,text) owner to pay_owner;
 grant execute on function pay.configure_relay(text,text) to pay_operator;
 
+-- function pay.count_ignored_notification(text)
+CREATE OR REPLACE FUNCTION pay.count_ignored_notification(p_account_id text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.count_ignored_notification(text) owner to pay_owner;
+grant execute on function pay.count_ignored_notification(text) to pay_api;
+
 -- function pay.count_requests(pay.admission[])
 CREATE OR REPLACE FUNCTION pay.count_requests(p_found pay.admission[])
  RETURNS pay.admission[]
@@ -1440,6 +1458,15 @@ CREATE OR REPLACE FUNCTION pay.disable_webhook_endpoint(p_environment_id text, p
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.disable_webhook_endpoint(text,text,integer,timestamp with time zone,text,text,text,text) owner to pay_owner;
 grant execute on function pay.disable_webhook_endpoint(text,text,integer,timestamp with time zone,text,text,text,text) to pay_api;
+
+-- function pay.dismiss_fact(text,text,text)
+CREATE OR REPLACE FUNCTION pay.dismiss_fact(p_account_id text, p_reference text, p_reason text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.dismiss_fact(text,text,text) owner to pay_owner;
+grant execute on function pay.dismiss_fact(text,text,text) to pay_operator;
 
 -- function pay.drop_ended_secrets(text[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.drop_ended_secrets(p_ids text[], p_at timestamp with time zone)
@@ -1700,7 +1727,7 @@ alter function pay.list_page(text,timestamp with time zone,text,integer,text,jso
 
 -- function pay.list_provider_accounts()
 CREATE OR REPLACE FUNCTION pay.list_provider_accounts()
- RETURNS TABLE(id text, environment_id text, account text, connector text, method_kinds text[], settings json, secret_name text, notification_secret_names text[], status text, created_at timestamp with time zone, disabled_at timestamp with time zone, polled_at timestamp with time zone, unsettled_calls bigint)
+ RETURNS TABLE(id text, environment_id text, account text, connector text, method_kinds text[], settings json, secret_name text, notification_secret_names text[], status text, created_at timestamp with time zone, disabled_at timestamp with time zone, ignored_notifications bigint, polled_at timestamp with time zone, unsettled_calls bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
@@ -1723,6 +1750,15 @@ CREATE OR REPLACE FUNCTION pay.list_range(p_kind text, p_column text)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.list_range(text,text) owner to pay_owner;
 
+-- function pay.list_reported_facts()
+CREATE OR REPLACE FUNCTION pay.list_reported_facts()
+ RETURNS TABLE(account_id text, reference text, environment_id text, account text, outcome text, op text, state text, subject_id text, refund_id text, provider_reference text, amount_minor bigint, currency text, booked_minor bigint, happened_at timestamp with time zone, received_at timestamp with time zone, reason text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.list_reported_facts() owner to pay_owner;
+grant execute on function pay.list_reported_facts() to pay_operator;
+
 -- function pay.list_subject(text,text,jsonb)
 CREATE OR REPLACE FUNCTION pay.list_subject(p_environment_id text, p_kind text, p_filters jsonb)
  RETURNS text
@@ -1730,6 +1766,15 @@ CREATE OR REPLACE FUNCTION pay.list_subject(p_environment_id text, p_kind text, 
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.list_subject(text,text,jsonb) owner to pay_owner;
+
+-- function pay.list_unsettled_calls()
+CREATE OR REPLACE FUNCTION pay.list_unsettled_calls()
+ RETURNS TABLE(id text, environment_id text, account text, account_id text, op text, subject_id text, refund_id text, amount_minor bigint, currency text, state text, attempts integer, may_repeat boolean, created_at timestamp with time zone, next_attempt_at timestamp with time zone, provider_reference text, last_reply text, subject_status text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.list_unsettled_calls() owner to pay_owner;
+grant execute on function pay.list_unsettled_calls() to pay_operator;
 
 -- function pay.load(text)
 CREATE OR REPLACE FUNCTION pay.load(p_requests text)
@@ -1924,6 +1969,14 @@ CREATE OR REPLACE FUNCTION pay.provider_call_json(p_call pay.provider_calls)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.provider_call_json(pay.provider_calls) owner to pay_owner;
 
+-- function pay.provider_fact_json(pay.provider_facts)
+CREATE OR REPLACE FUNCTION pay.provider_fact_json(p_fact pay.provider_facts)
+ RETURNS json
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.provider_fact_json(pay.provider_facts) owner to pay_owner;
+
 -- function pay.provider_work_is_due()
 CREATE OR REPLACE FUNCTION pay.provider_work_is_due()
  RETURNS boolean
@@ -2017,16 +2070,26 @@ CREATE OR REPLACE FUNCTION pay.read_provider_account(p_id text)
 alter function pay.read_provider_account(text) owner to pay_owner;
 grant execute on function pay.read_provider_account(text) to pay_api;
 
--- function pay.read_provider_subject(text,text,text)
-CREATE OR REPLACE FUNCTION pay.read_provider_subject(p_environment_id text, p_subject_id text, p_refund_id text)
- RETURNS TABLE(subject_body text, refund_body text)
+-- function pay.read_provider_call(text)
+CREATE OR REPLACE FUNCTION pay.read_provider_call(p_id text)
+ RETURNS SETOF pay.provider_work
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.read_provider_call(text) owner to pay_owner;
+grant execute on function pay.read_provider_call(text) to pay_operator;
+
+-- function pay.read_provider_subject(text,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.read_provider_subject(p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text)
+ RETURNS TABLE(subject_body text, refund_body text, booked_minor bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_seqscan TO 'off'
  SET plan_cache_mode TO 'force_generic_plan';
-alter function pay.read_provider_subject(text,text,text) owner to pay_owner;
-grant execute on function pay.read_provider_subject(text,text,text) to pay_api;
+alter function pay.read_provider_subject(text,text,text,text,text) owner to pay_owner;
+grant execute on function pay.read_provider_subject(text,text,text,text,text) to pay_api;
+grant execute on function pay.read_provider_subject(text,text,text,text,text) to pay_operator;
 
 -- function pay.read_providers()
 CREATE OR REPLACE FUNCTION pay.read_providers()
@@ -2036,6 +2099,15 @@ CREATE OR REPLACE FUNCTION pay.read_providers()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.read_providers() owner to pay_owner;
 grant execute on function pay.read_providers() to pay_operator;
+
+-- function pay.read_reported_facts(text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.read_reported_facts(p_account_id text, p_reference text, p_subject_id text, p_refund_id text)
+ RETURNS SETOF pay.provider_work
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.read_reported_facts(text,text,text,text) owner to pay_owner;
+grant execute on function pay.read_reported_facts(text,text,text,text) to pay_operator;
 
 -- function pay.read_resource(text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.read_resource(p_environment_id text, p_kind text, p_id text, p_at timestamp with time zone, OUT body text, OUT detail text)
@@ -2114,6 +2186,7 @@ CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfe
  SET lock_timeout TO '3s';
 alter function pay.record(text,text,text,text,text,text) owner to pay_owner;
 grant execute on function pay.record(text,text,text,text,text,text) to pay_api;
+grant execute on function pay.record(text,text,text,text,text,text) to pay_operator;
 
 -- function pay.record_attempts(text,timestamp with time zone,interval)
 CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone, p_ahead interval)

@@ -441,8 +441,8 @@ const BUGS: PlantedBug[] = [
     name: "live: a fact is applied twice",
     edits: [{
       file: `${SCHEMAS}/provider_records.sql`,
-      find: "where l.outcome = 'applied' and l.kept_outcome <> 'unmatched'",
-      replace: "where false",
+      find: "a.outcome = 'applied' and l.outcome in ('applied', 'ignored') as is_known",
+      replace: "false as is_known",
     }],
     noticed_by: "tests/database/provider_records_test.ts",
   },

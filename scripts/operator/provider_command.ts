@@ -5,11 +5,15 @@
  */
 
 import { parseArgs } from "node:util";
-import { METHOD_KINDS } from "../../shared/core/vocabulary.ts";
+import { LIVE_CONNECTORS } from "../../shared/connectors/connectors.ts";
+import type { METHOD_KINDS } from "../../shared/core/vocabulary.ts";
+import type { Connector } from "../../shared/domain/providers/connector.ts";
 import { isId } from "../../shared/core/ids.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { UsageError } from "./command_line.ts";
 import { DEMO_ACCOUNT } from "./demo_account.ts";
+import { PROVIDER_USAGE } from "./provider_usage.ts";
+import { readWorkCommand, WORK_ACTIONS, type WorkCommand } from "./provider_work_command.ts";
 
 /** A kind of payment method. */
 type MethodKind = typeof METHOD_KINDS[number];
@@ -31,39 +35,13 @@ export type ProviderCommand =
     notification_secret_names: string[];
     is_json: boolean;
   }
-  | { action: "test" | "disable"; id: string };
+  | { action: "test" | "disable"; id: string }
+  | WorkCommand;
 
-/** Connectors that an account can have, as in `provider_accounts_connector_known`. */
-const CONNECTORS = ["stripe", "evm", "bank"];
 /** The names of variables that an account can name, as in `provider_accounts_secret_name_form`. */
 const SECRET_NAME = /^PROVIDER_[A-Z0-9_]{1,60}$/;
 /** Two during a rotation. */
 const MAX_NOTIFICATION_SECRETS = 2;
-
-/** The usage text, for `--help` and after an unknown command. */
-export const PROVIDER_USAGE = `Usage: deno task providers <command>
-
-  add                      Add an account at a provider. It takes the live payments
-                           and transfers of its methods from now on.
-    --connector NAME       ${CONNECTORS.join(", ")}.
-    --methods KIND,...     Kinds of payment methods: ${METHOD_KINDS.join(", ")}.
-    --account NAME         Account whose live environment it serves (default: demo).
-    --secret NAME          Name of the variable with the API secret.
-    --notification-secret NAME
-                           Name of the variable with the secret that signs
-                           notifications. Give it twice during a rotation.
-    --set NAME=VALUE       A setting of the connector. Repeat it for others.
-    --json                 Print {id, notifications_url} as JSON.
-  list                     List all accounts.
-  test pac_...             Make a harmless call and print the provider's answer.
-  disable pac_...          Take no new payments and transfers, and refuse
-                           notifications. Refunds of its payments still work.
-
-Names of variables begin with PROVIDER_. The functions read the variables; test
-reads them in its own environment. The command uses the database of
-DATABASE_URL, or else the embedded server of DATA_DIR. If that server is not
-running, it runs until the command is done.
-`;
 
 const ADD_OPTIONS = {
   connector: { type: "string" },
@@ -75,6 +53,7 @@ const ADD_OPTIONS = {
   json: { type: "boolean" },
 } as const;
 const ACTIONS = ["add", "list", "test", "disable"];
+const WORK: readonly string[] = WORK_ACTIONS;
 
 /**
  * Parses the arguments.
@@ -85,11 +64,12 @@ export function readProviderCommand(args: readonly string[]): ProviderCommand {
   if (action === undefined || args.includes("--help") || action === "help") {
     return { action: "help" };
   }
-  if (!ACTIONS.includes(action)) {
+  if (!ACTIONS.includes(action) && !WORK.includes(action)) {
     throw new UsageError(`Unknown command "${action}"\n\n${PROVIDER_USAGE}`);
   }
   try {
     if (action === "add") return readAdd(rest);
+    if (WORK.includes(action)) return readWorkCommand(action as WorkCommand["action"], rest);
     const { positionals } = parseArgs({
       args: rest,
       allowPositionals: action !== "list",
@@ -106,14 +86,8 @@ export function readProviderCommand(args: readonly string[]): ProviderCommand {
 
 function readAdd(args: string[]): ProviderCommand {
   const { values } = parseArgs({ args, options: ADD_OPTIONS, strict: true });
-  const { connector, methods, account = DEMO_ACCOUNT, secret } = values;
-  if (connector === undefined || !CONNECTORS.includes(connector)) {
-    throw new UsageError(
-      connector === undefined
-        ? `--connector is required: ${CONNECTORS.join(", ")}`
-        : `--connector "${connector}" is unknown: choose from ${CONNECTORS.join(", ")}`,
-    );
-  }
+  const { methods, account = DEMO_ACCOUNT, secret } = values;
+  const connector = readConnector(values.connector);
   const name = account.trim();
   if (name === "" || name.length > MAX_KEY_NAME) {
     throw new UsageError(`--account "${account}" must have 1 to ${MAX_KEY_NAME} characters`);
@@ -121,8 +95,8 @@ function readAdd(args: string[]): ProviderCommand {
   return {
     action: "add",
     account: name,
-    connector,
-    method_kinds: readMethods(methods),
+    connector: connector.name,
+    method_kinds: readMethods(methods, connector),
     settings: readSettings(values.set ?? []),
     secret_name: secret === undefined ? null : readSecretName("--secret", secret),
     notification_secret_names: readNotificationSecrets(values["notification-secret"] ?? []),
@@ -130,16 +104,28 @@ function readAdd(args: string[]): ProviderCommand {
   };
 }
 
-function readMethods(text: string | undefined): MethodKind[] {
-  if (text === undefined) {
-    throw new UsageError(`--methods is required: ${METHOD_KINDS.join(", ")}`);
-  }
-  const kinds = [...new Set(text.split(",").map((kind) => kind.trim()))];
-  const known: readonly string[] = METHOD_KINDS;
-  const unknown = kinds.filter((kind) => !known.includes(kind));
-  if (unknown.length === 0) return kinds as MethodKind[];
+function readConnector(name: string | undefined): Connector {
+  const names = LIVE_CONNECTORS.map((connector) => connector.name).join(", ");
+  if (name === undefined) throw new UsageError(`--connector is required: ${names}`);
+  const found = LIVE_CONNECTORS.find((connector) => connector.name === name);
+  if (found) return found;
   throw new UsageError(
-    `--methods "${unknown.join(",")}" is unknown: choose from ${METHOD_KINDS.join(", ")}`,
+    `--connector "${name}" is not part of this version: choose from ${names}`,
+  );
+}
+
+function readMethods(
+  text: string | undefined,
+  { name, method_kinds }: Connector,
+): MethodKind[] {
+  const choice = method_kinds.join(", ");
+  if (text === undefined) throw new UsageError(`--methods is required: ${choice}`);
+  const kinds = [...new Set(text.split(",").map((kind) => kind.trim()))];
+  const known: readonly string[] = method_kinds;
+  const unserved = kinds.filter((kind) => !known.includes(kind));
+  if (unserved.length === 0) return kinds as MethodKind[];
+  throw new UsageError(
+    `--methods "${unserved.join(",")}" is not served by --connector ${name}: choose from ${choice}`,
   );
 }
 

@@ -14,6 +14,8 @@ export interface ListedAccount {
   status: "enabled" | "disabled";
   created_at: Date;
   disabled_at: Date | null;
+  /** Signed notifications about other accounts of the provider. A bigint as text. */
+  ignored_notifications: string;
   /** Null if the worker has not polled it yet. */
   polled_at: Date | null;
   /** A bigint as text. */
@@ -31,6 +33,9 @@ export function renderAccounts(accounts: readonly ListedAccount[]): string {
       `${account.id}  ${account.account}  ${account.connector}  ${stateOf(account)}\n`,
       ...settings.length === 0 ? [] : [`  settings: ${settings.join(" ")}\n`],
       ...secrets.length === 0 ? [] : [`  secrets: ${secrets.join(" ")}\n`],
+      ...account.ignored_notifications === "0"
+        ? []
+        : [`  ignored notifications of other accounts: ${account.ignored_notifications}\n`],
       ...unsettled_calls === "0" ? [] : [`  calls without a result: ${unsettled_calls}\n`],
     ].join("");
   }).join("");

@@ -1,6 +1,7 @@
 /**
  * `deno task providers` adds, lists, tests and disables accounts at payment providers, for the
- * operator. The database stores the names of the variables with the secrets, never the secrets.
+ * operator, and settles calls and facts that need a person (provider_work.ts). The database stores
+ * the names of the variables with the secrets, never the secrets.
  *
  * provider_command.ts parses the arguments, operator_database.ts opens the database.
  */
@@ -22,8 +23,10 @@ import {
   sqlstateOf,
 } from "./command_line.ts";
 import { openOperatorDatabase } from "./operator_database.ts";
-import { PROVIDER_USAGE, type ProviderCommand, readProviderCommand } from "./provider_command.ts";
+import { type ProviderCommand, readProviderCommand } from "./provider_command.ts";
 import { type ListedAccount, renderAccounts } from "./provider_table.ts";
+import { PROVIDER_USAGE } from "./provider_usage.ts";
+import { runWorkCommand } from "./provider_work.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 /** Deadline of the call of `test`. */
@@ -83,6 +86,8 @@ export async function runProviderCommand(
       return await testAccount(command.id, surroundings);
     case "disable":
       return await disableAccount(command.id, surroundings);
+    default:
+      return await runWorkCommand(command, surroundings);
   }
 }
 
@@ -91,7 +96,7 @@ async function addAccount(
   { sql, findConnector, baseUrl, print, printMessage }: Surroundings,
 ): Promise<void> {
   const { account, connector: name, method_kinds, settings } = command;
-  checkConnector(connectorOf(findConnector, name), command);
+  checkSettings(connectorOf(findConnector, name), settings);
   const base_url = await baseUrl();
   const environment_id = await findLiveEnvironment(sql, account);
   const id = idMint(Date.now())("pac_");
@@ -120,18 +125,7 @@ async function addAccount(
   printMessage(`The provider must send notifications to ${notifications_url}`);
 }
 
-/** Checks the methods and settings of a new account. */
-function checkConnector(
-  connector: Connector,
-  { method_kinds, settings }: ProviderCommand & { action: "add" },
-): void {
-  const unserved = method_kinds.filter((kind) => !connector.method_kinds.includes(kind));
-  if (unserved.length > 0) {
-    throw new CommandError(
-      `--methods "${unserved.join(",")}" is not served by --connector ${connector.name}, which ` +
-        `serves ${connector.method_kinds.join(", ")}`,
-    );
-  }
+function checkSettings(connector: Connector, settings: Record<string, string>): void {
   try {
     connector.checkSettings(settings);
   } catch (error) {

@@ -4,7 +4,9 @@ import type { Connector } from "../domain/providers/connector.ts";
 import { sandboxConnector } from "./sandbox_connector.ts";
 import { stripeConnector } from "./stripe/stripe_connector.ts";
 
-const CONNECTORS: readonly Connector[] = [sandboxConnector(), stripeConnector()];
+/** The connectors that an account at a provider can have. */
+export const LIVE_CONNECTORS: readonly Connector[] = [stripeConnector()];
+const CONNECTORS: readonly Connector[] = [sandboxConnector(), ...LIVE_CONNECTORS];
 
 /** Returns the connector with this name, or null. */
 export function findConnector(name: string): Connector | null {

@@ -21,6 +21,7 @@ export function sandboxConnector(): Connector {
     checkSettings() {},
     send: (_account, call) => Promise.resolve(replyTo(call)),
     look: (_account, call) => Promise.resolve(replyTo(call)),
+    find: (_account, call) => Promise.resolve(replyTo(call)),
     poll: (_account, cursor) => Promise.resolve({ facts: [], cursor, more: false }),
     readNotification: () => Promise.resolve([]),
     totals: () => Promise.resolve([]),

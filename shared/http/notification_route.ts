@@ -53,6 +53,10 @@ async function receive(c: Context<Env>, deps: Dependencies): Promise<Response> {
     c.req.raw.headers,
     at_ms,
   );
+  if (facts === null) {
+    await provider_store.countIgnored(id);
+    return c.json({ received: true });
+  }
   if (facts.length > 0) await provider_store.storeFacts(id, facts);
   inBackground(provider_worker.nudge());
   return c.json({ received: true });

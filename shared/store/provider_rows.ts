@@ -59,6 +59,18 @@ export interface Fact {
   card?: ShownCard;
   /** The next step of the payer, for `requires_action`. */
   next_action?: NextAction;
+  /** The operator has reported it, and not the provider. */
+  source?: "operator";
+}
+
+/** A fact as it is stored. */
+export interface StoredFact extends Fact {
+  /** The signed change of the balance at the provider that the ledger has booked for it. */
+  booked_minor: number;
+  /** The time at which it was first stored, RFC 3339. */
+  received_at: string;
+  /** True: another account here has made the object, and its facts book the money. */
+  is_elsewhere: boolean;
 }
 
 /** Movements of one day at the provider, in one currency. */
@@ -124,8 +136,10 @@ export type HandledFact = Fact & {
   outcome: "applied" | "ignored" | "finding" | "unmatched" | null;
   /** The reason of a finding, for the operator. */
   finding: string | null;
-  /** The signed change of the balance at the provider that the ledger books for this fact. */
+  /** The signed change of the balance at the provider that the ledger has booked after this. */
   booked_minor: number;
+  /** The part of it that the ledger had booked before, for a fact that was unmatched. */
+  was_booked_minor: number;
 };
 
 /** A result to record: of a call, of facts, or of both. */
@@ -144,8 +158,8 @@ export interface ProviderRecord {
 /** The outcome of a record. */
 export interface RecordOutcome {
   /**
-   * `stale`: the payment or transfer has changed; load and decide again. `known`: the call is
-   * settled, or a fact to apply is applied already. Both have changed nothing.
+   * `stale`: the subject, or the booking of a fact, has changed; load and decide again. `known`: the
+   * call is settled, or a fact to apply is applied already. Both have changed nothing.
    */
   outcome: "recorded" | "stale" | "known";
   /** True if the call of the record is settled now, by this record or by another. */
@@ -162,7 +176,7 @@ export interface ProviderWork {
   /** The call to send or to look at; for a fact the newest call of its kind, or null. */
   call: StoredCall | null;
   /** The fact to handle. */
-  fact: Fact | null;
+  fact: StoredFact | null;
   /** The payment or transfer; null if there is none. */
   subject_body: string | null;
   subject_sequence: number | null;

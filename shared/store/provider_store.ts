@@ -17,6 +17,7 @@ import type {
   RecordOutcome,
   StoredAccount,
   StoredCall,
+  StoredFact,
 } from "./provider_rows.ts";
 
 /** The store of the live flow. Each method throws `ApiError`. */
@@ -35,14 +36,27 @@ export interface ProviderStore {
   storeTotals(account_id: string, day: string, totals: readonly ProviderTotal[]): Promise<void>;
   /** Claims due work. Another worker can claim it after `lease_ms`. */
   claimWork(limit: number, lease_ms: number, at_ms: number): Promise<ProviderWork[]>;
-  /** Reads a payment or transfer as it is now, with a refund, or null. */
+  /** Counts a signed notification about another account of the provider. */
+  countIgnored(account_id: string): Promise<void>;
+  /** Reads a payment or transfer as it is now, with a refund and the booking of a fact, or null. */
   readSubject(
     environment_id: string,
     subject_id: string,
     refund_id: string | null,
-  ): Promise<{ subject_body: string; refund_body: string | null } | null>;
+    fact: Pick<Fact, "account_id" | "reference"> | null,
+  ): Promise<PresentSubject | null>;
   /** Returns an account, also a disabled one, or null. */
   readAccount(id: string): Promise<StoredAccount | null>;
+}
+
+/** A payment or transfer as it is now. */
+interface PresentSubject {
+  /** JSON text. */
+  subject_body: string;
+  /** JSON text; null: no refund. */
+  refund_body: string | null;
+  /** The amount that the ledger has booked for the fact. */
+  booked_minor: number;
 }
 
 const RECORD = `select * from pay.record(
@@ -55,12 +69,16 @@ const SAVE_CURSOR = `select pay.save_cursor(
   p_account_id => $1::text, p_cursor => $2::text, p_is_done => $3::text::boolean)`;
 const STORE_TOTALS = `select pay.store_totals(
   p_account_id => $1::text, p_day => $2::text::date, p_totals => $3::text)`;
-const CLAIM = `select w.kind, w.environment_id, w.livemode, w.account::text, w.call::text,
-    w.fact::text, w.subject_body, w.subject_sequence, w.refund_body, w.cursor::text, w.day::text
+/** The columns of a piece of work, with JSON as text. */
+export const WORK_COLUMNS = `w.kind, w.environment_id, w.livemode, w.account::text, w.call::text,
+  w.fact::text, w.subject_body, w.subject_sequence, w.refund_body, w.cursor::text, w.day::text`;
+const CLAIM = `select ${WORK_COLUMNS}
   from pay.claim_provider_work(
     p_limit => $1::int, p_lease_ms => $2::int, p_at => $3::text::timestamptz) w`;
-const READ_SUBJECT = `select * from pay.read_provider_subject(
-  p_environment_id => $1::text, p_subject_id => $2::text, p_refund_id => $3::text)`;
+const COUNT_IGNORED = `select pay.count_ignored_notification(p_account_id => $1::text)`;
+const READ_SUBJECT = `select subject_body, refund_body, booked_minor::text
+  from pay.read_provider_subject(p_environment_id => $1::text, p_subject_id => $2::text,
+    p_refund_id => $3::text, p_account_id => $4::text, p_reference => $5::text)`;
 const READ_ACCOUNT = `select pay.read_provider_account(p_id => $1::text)::text as account`;
 
 /** The rows of a record that changes nothing. */
@@ -116,20 +134,19 @@ export function createProviderStore(
 
     async claimWork(limit, lease_ms, at_ms) {
       const rows = await database.query<WorkRow>(CLAIM, [limit, lease_ms, formatTime(at_ms)]);
-      return rows.map((row) => ({
-        ...row,
-        account: JSON.parse(row.account),
-        call: parseOrNull<StoredCall>(row.call),
-        fact: parseOrNull<Fact>(row.fact),
-        cursor: parseOrNull(row.cursor),
-      }));
+      return rows.map(readWork);
     },
 
-    async readSubject(environment_id, subject_id, refund_id) {
-      type Row = { subject_body: string; refund_body: string | null };
-      const parameters = [environment_id, subject_id, refund_id];
+    async countIgnored(account_id) {
+      await database.query(COUNT_IGNORED, [account_id]);
+    },
+
+    async readSubject(environment_id, subject_id, refund_id, fact) {
+      type Row = Omit<PresentSubject, "booked_minor"> & { booked_minor: string };
+      const named = [fact?.account_id ?? null, fact?.reference ?? null];
+      const parameters = [environment_id, subject_id, refund_id, ...named];
       const [row] = await database.query<Row>(READ_SUBJECT, parameters);
-      return row ?? null;
+      return row ? { ...row, booked_minor: Number(row.booked_minor) } : null;
     },
 
     async readAccount(id) {
@@ -139,8 +156,19 @@ export function createProviderStore(
   };
 }
 
-/** A row of `pay.claim_provider_work`, with JSON as text. */
-type WorkRow = Omit<ProviderWork, "account" | "call" | "fact" | "cursor"> & {
+/** Reads a row with `WORK_COLUMNS`. */
+export function readWork(row: WorkRow): ProviderWork {
+  return {
+    ...row,
+    account: JSON.parse(row.account),
+    call: parseOrNull<StoredCall>(row.call),
+    fact: parseOrNull<StoredFact>(row.fact),
+    cursor: parseOrNull(row.cursor),
+  };
+}
+
+/** A piece of work, with JSON as text. */
+export type WorkRow = Omit<ProviderWork, "account" | "call" | "fact" | "cursor"> & {
   account: string;
   call: string | null;
   fact: string | null;

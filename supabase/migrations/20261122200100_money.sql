@@ -1,8 +1,13 @@
 -- Purpose: the columns and constraints for manual capture, pending refunds, disputes and fees.
 --
--- Each default is right for every row of release 1.0.0, so only payments that were charged back are
--- rewritten. The captured amount of a payment is amount_minor - amount_released once its money has
--- moved.
+-- Each default is right for every row of release 1.0.0, except for payments that were charged back.
+-- The captured amount of a payment is amount_minor - amount_released once its money has moved.
+--
+-- The locks of this migration stop all reads and writes, so it reads no table: the constraints are
+-- "not valid", which means that only new and changed rows are checked. 20261122210000_chargebacks.sql
+-- changes the payments that were charged back, and 20261122210100_money_checks.sql checks the old
+-- rows. A migration is one transaction, so each of these steps is a file. Both come after the new
+-- functions, because those of release 1.0.0 cannot write a chargeback under the new constraints.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -19,19 +24,17 @@ comment on column pay.payments.amount_released is 'The part of an authorized amo
 comment on column pay.payments.amount_refunding is 'Sum of the payment''s pending refunds, minor units.';
 comment on column pay.payments.amount_disputed is 'The amount that the payer has charged back, minor units.';
 
-select pg_catalog.set_config('pay.worker', 'on', true);
-update pay.payments set amount_disputed = amount_minor - amount_refunded where status = 'chargeback';
-
 alter table pay.payments
   add constraint payments_status_known check (status in (
     'pending', 'requires_action', 'processing', 'authorized', 'completed', 'declined', 'failed',
     'cancelled', 'partially_refunded', 'refunded', 'chargeback'
-  )),
-  add constraint payments_released_in_range check (amount_released between 0 and amount_minor - 1),
+  )) not valid,
+  add constraint payments_released_in_range check (amount_released between 0 and amount_minor - 1)
+    not valid,
   add constraint payments_refunds_in_range check (
     amount_refunded >= 0 and amount_refunding >= 0
     and amount_refunded + amount_refunding <= amount_minor - amount_released
-  ),
+  ) not valid,
   add constraint payments_money_agrees_with_status check (
     case
       when status in ('completed', 'partially_refunded', 'refunded') then amount_disputed = 0
@@ -47,11 +50,12 @@ alter table pay.payments
       when 'failed' then amount_refunded < amount_minor
       else amount_refunded = 0
     end
-  );
+  ) not valid;
 
 alter table pay.refunds
   add column status text collate "C" not null default 'completed',
-  add constraint refunds_status_known check (status in ('pending', 'completed', 'failed'));
+  add constraint refunds_status_known check (status in ('pending', 'completed', 'failed'))
+    not valid;
 comment on table pay.refunds is 'Money given back on a payment.';
 comment on column pay.refunds.status is 'Status, as in answers.';
 
@@ -62,13 +66,13 @@ alter table pay.ledger_movements
     kind in ('capture', 'capture_reversal', 'refund', 'chargeback', 'chargeback_reversal',
       'fee', 'fee_reversal', 'settlement', 'settlement_reversal', 'unmatched', 'unmatched_reversal',
       'transfer', 'transfer_completed', 'transfer_reversed')
-  ),
+  ) not valid,
   add constraint ledger_movements_accounts_known check (
     debit_account in ('processor', 'available', 'chargebacks', 'in_transit', 'external', 'bank',
       'unapplied')
     and credit_account in ('processor', 'available', 'chargebacks', 'in_transit', 'external',
       'bank', 'unapplied')
-  );
+  ) not valid;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

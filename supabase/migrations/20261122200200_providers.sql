@@ -19,8 +19,9 @@ create table pay.provider_accounts (
   status text collate "C" not null,
   created_at timestamptz not null,
   disabled_at timestamptz,
+  ignored_notifications bigint not null default 0,
   constraint provider_accounts_pkey primary key (environment_id, id),
-  constraint provider_accounts_connector_known check (connector in ('stripe', 'evm', 'bank')),
+  constraint provider_accounts_connector_known check (connector in ('stripe')),
   constraint provider_accounts_secret_name_form check (secret_name ~ '^PROVIDER_[A-Z0-9_]{1,60}$'),
   -- Two during a rotation.
   constraint provider_accounts_notification_secret_names_form check (
@@ -42,6 +43,7 @@ comment on column pay.provider_accounts.notification_secret_names is 'The names 
 comment on column pay.provider_accounts.status is 'enabled, or disabled: the account takes no new payments and transfers.';
 comment on column pay.provider_accounts.created_at is 'Time of creation.';
 comment on column pay.provider_accounts.disabled_at is 'Time at which the operator disabled it; null: enabled.';
+comment on column pay.provider_accounts.ignored_notifications is 'Number of signed notifications about other accounts of the provider, which changed nothing.';
 
 -- Finds the account of a notification, whose path names no environment.
 create index provider_accounts_id on pay.provider_accounts (id);
@@ -171,6 +173,8 @@ create table pay.provider_facts (
   finding text,
   handled_at timestamptz,
   booked_minor bigint not null default 0,
+  dismissed_at timestamptz,
+  dismissed_reason text,
   constraint provider_facts_pkey primary key (environment_id, account_id, reference),
   constraint provider_facts_outcome_known check (
     outcome in ('applied', 'ignored', 'finding', 'unmatched')
@@ -186,8 +190,12 @@ create table pay.provider_facts (
       else finding is null
     end
   ),
+  -- Null: a fact that was unmatched and is handled again.
   constraint provider_facts_booked_when_applied check (
-    booked_minor = 0 or (outcome is not null and outcome = 'applied')
+    booked_minor = 0 or coalesce(outcome, 'unmatched') in ('applied', 'unmatched')
+  ),
+  constraint provider_facts_dismissed_has_reason check (
+    (dismissed_at is null) = (dismissed_reason is null)
   )
 );
 comment on table pay.provider_facts is 'A report of a provider, stored before it is applied.';
@@ -209,13 +217,15 @@ comment on column pay.provider_facts.outcome is 'applied, ignored (it changes no
 comment on column pay.provider_facts.finding is 'The reason of a finding, for the operator.';
 comment on column pay.provider_facts.handled_at is 'Time of the outcome.';
 comment on column pay.provider_facts.booked_minor is 'The signed change of the balance at the provider that the ledger booked for it.';
+comment on column pay.provider_facts.dismissed_at is 'Time at which the operator dismissed the finding or the unmatched fact; null: it waits for him.';
+comment on column pay.provider_facts.dismissed_reason is 'The reason of the operator.';
 
 -- The worker finds the facts to handle, and the oracles those that nobody handles.
 create index provider_facts_open on pay.provider_facts (received_at) where outcome is null;
 
 -- pay.health and the oracles find facts for the operator.
 create index provider_facts_reported on pay.provider_facts (outcome, received_at)
-  where outcome in ('finding', 'unmatched') or finding is not null;
+  where (outcome in ('finding', 'unmatched') or finding is not null) and dismissed_at is null;
 
 -- A call that learns the provider's id of its payment finds the facts that came before it.
 create index provider_facts_unmatched

@@ -390,7 +390,7 @@ begin
       select count(*) from (
         select from pay.provider_facts f
         join pay.environments e on e.id = f.environment_id and e.retired_at is null
-        where f.outcome = 'unmatched' limit v_most
+        where f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
       ) unmatched
     );
 end
@@ -592,6 +592,21 @@ end
 $$;
 grant execute on function pay.read_provider_account(text) to pay_api;
 
+create or replace function pay.count_ignored_notification(p_account_id text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_accounts a
+  set ignored_notifications = a.ignored_notifications + 1
+  where a.id = p_account_id;
+end
+$$;
+grant execute on function pay.count_ignored_notification(text) to pay_api;
+
 create or replace function pay.add_provider_account(
   p_id text,
   p_environment_id text,
@@ -626,7 +641,8 @@ create or replace function pay.list_provider_accounts()
 returns table (
   id text, environment_id text, account text, connector text, method_kinds text[], settings json,
   secret_name text, notification_secret_names text[], status text, created_at timestamptz,
-  disabled_at timestamptz, polled_at timestamptz, unsettled_calls bigint
+  disabled_at timestamptz, ignored_notifications bigint, polled_at timestamptz,
+  unsettled_calls bigint
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -641,7 +657,7 @@ begin
         order by m.method_kind
       ),
       a.settings::json, a.secret_name, a.notification_secret_names, a.status, a.created_at,
-      a.disabled_at, u.polled_at,
+      a.disabled_at, a.ignored_notifications, u.polled_at,
       (
         select count(*) from pay.provider_calls c
         where c.environment_id = a.environment_id and c.account_id = a.id and c.state <> 'settled'
@@ -836,7 +852,8 @@ begin
     for update of f skip locked
   )
   update pay.provider_facts f
-  set outcome = null, finding = null, handled_at = null, leased_until = null
+  set outcome = null, finding = null, handled_at = null, leased_until = null,
+    dismissed_at = null, dismissed_reason = null
   from lost l
   where f.environment_id = l.environment_id and f.account_id = l.account_id
     and f.reference = l.reference;
@@ -1009,6 +1026,142 @@ end
 $$;
 grant execute on function pay.store_totals(text, date, text) to pay_api;
 
+create or replace function pay.list_unsettled_calls()
+returns table (
+  id text, environment_id text, account text, account_id text, op text, subject_id text,
+  refund_id text, amount_minor bigint, currency text, state text, attempts integer,
+  may_repeat boolean, created_at timestamptz, next_attempt_at timestamptz,
+  provider_reference text, last_reply text, subject_status text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select c.id, c.environment_id, e.account, c.account_id, c.op, c.subject_id, c.refund_id,
+      c.amount_minor, c.currency, c.state, c.attempts, c.may_repeat, c.created_at,
+      c.next_attempt_at, c.provider_reference, c.last_reply, coalesce(r.status, s.status)
+    from pay.provider_calls c
+    join pay.environments e on e.id = c.environment_id and e.livemode and e.retired_at is null
+    left join pay.provider_subjects s
+      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
+    where c.state <> 'settled'
+    order by c.created_at, c.id;
+end
+$$;
+grant execute on function pay.list_unsettled_calls() to pay_operator;
+
+create or replace function pay.read_provider_call(p_id text)
+returns setof pay.provider_work
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select 'call', c.environment_id, e.livemode,
+      pay.provider_account_json(c.environment_id, c.account_id), pay.provider_call_json(c),
+      null::json, s.body, s.sequence, r.body, null::json, null::date
+    from pay.environments e
+    join pay.provider_calls c on c.environment_id = e.id and c.id = p_id
+    left join pay.provider_subjects s
+      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
+    where e.livemode and e.retired_at is null;
+end
+$$;
+grant execute on function pay.read_provider_call(text) to pay_operator;
+
+create or replace function pay.list_reported_facts()
+returns table (
+  account_id text, reference text, environment_id text, account text, outcome text, op text,
+  state text, subject_id text, refund_id text, provider_reference text, amount_minor bigint,
+  currency text, booked_minor bigint, happened_at timestamptz, received_at timestamptz, reason text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select f.account_id, f.reference, f.environment_id, e.account, f.outcome, f.op, f.state,
+      f.subject_id, f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.booked_minor,
+      f.happened_at, f.received_at, coalesce(f.finding, case
+        when f.subject_id is null
+          then 'it names no payment, and no call has made '
+            || coalesce(f.provider_reference, 'its object')
+        when s.id is null then f.subject_id || ' does not exist in this environment'
+        else f.subject_id || ' has another object at the provider, or another account'
+      end)
+    from pay.provider_facts f
+    join pay.environments e on e.id = f.environment_id and e.livemode and e.retired_at is null
+    left join pay.provider_subjects s
+      on s.environment_id = f.environment_id and s.id = f.subject_id
+    where (f.outcome in ('finding', 'unmatched') or f.finding is not null)
+      and f.dismissed_at is null
+    order by f.received_at, f.account_id, f.reference;
+end
+$$;
+grant execute on function pay.list_reported_facts() to pay_operator;
+
+create or replace function pay.read_reported_facts(
+  p_account_id text, p_reference text, p_subject_id text, p_refund_id text
+)
+returns setof pay.provider_work
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select 'fact', f.environment_id, e.livemode,
+      pay.provider_account_json(f.environment_id, f.account_id), k.call, pay.provider_fact_json(f),
+      s.body, s.sequence, r.body, null::json, null::date
+    from pay.environments e
+    join pay.provider_facts f on f.environment_id = e.id and f.reference = p_reference
+      and f.account_id = coalesce(p_account_id, f.account_id)
+    left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
+    left join pay.provider_subjects s
+      on s.environment_id = e.id and s.id = coalesce(r.payment_id, p_subject_id)
+    left join lateral (
+      select pay.provider_call_json(c) as call from pay.provider_calls c
+      where c.environment_id = f.environment_id and c.subject_id = s.id and c.op = f.op
+        and c.refund_id is not distinct from p_refund_id
+      order by c.id desc limit 1
+    ) k on true
+    where e.livemode and e.retired_at is null and f.outcome in ('unmatched', 'finding');
+end
+$$;
+grant execute on function pay.read_reported_facts(text, text, text, text) to pay_operator;
+
+create or replace function pay.dismiss_fact(
+  p_account_id text, p_reference text, p_reason text
+)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select count(*) into v_found from pay.list_reported_facts() l
+  where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
+  if v_found = 1 then
+    update pay.provider_facts f
+    set dismissed_at = pay.server_time(), dismissed_reason = p_reason
+    from pay.list_reported_facts() l
+    where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id)
+      and f.environment_id = l.environment_id and f.account_id = l.account_id
+      and f.reference = l.reference;
+  end if;
+  return v_found;
+end
+$$;
+grant execute on function pay.dismiss_fact(text, text, text) to pay_operator;
+
 create or replace function pay.open_records(p_records json)
 returns pay.admission[]
 language plpgsql volatile
@@ -1077,12 +1230,14 @@ set search_path = pg_catalog, pg_temp
 set enable_sort = off
 as $$
 declare
-  v_n integer;
+  v_refused record;
 begin
   perform pay.keep_facts((
     select coalesce(
       json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
-        'body', t.fact::jsonb - array['outcome', 'finding', 'booked_minor'])),
+        'body', t.fact::jsonb
+          - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
+            'is_elsewhere'])),
       '[]')
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
@@ -1090,31 +1245,43 @@ begin
     cross join json_array_elements(r.facts) as t (fact)
     where f.outcome <> 'stale'
   ));
-  for v_n in
+  for v_refused in
     with
     asked as materialized (
-      select f.n, f.environment_id, o.account_id, o.reference, o.outcome
+      select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
+        coalesce(o.was_booked_minor, 0) as was_booked_minor
       from unnest(p_found) f
       join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
-      cross join json_to_recordset(r.facts) as o (account_id text, reference text, outcome text)
+      cross join json_to_recordset(r.facts) as o (
+        account_id text, reference text, outcome text, was_booked_minor bigint)
       where f.outcome = 'ok'
       order by f.environment_id, o.account_id, o.reference
     ),
     locked as materialized (
-      select a.n, a.outcome, l.outcome as kept_outcome
+      select a.n, a.outcome = 'applied' and l.outcome in ('applied', 'ignored') as is_known,
+        a.outcome is not null and coalesce(l.outcome, 'unmatched') = 'unmatched'
+          and l.booked_minor <> a.was_booked_minor
+          or exists (
+            select from asked b
+            where b.n < a.n and b.environment_id = a.environment_id
+              and b.account_id = a.account_id and b.reference = a.reference
+              and b.outcome is not null and a.outcome is not null
+          ) as is_stale
       from asked a
       cross join lateral (
-        select k.outcome from pay.provider_facts k
+        select k.outcome, k.booked_minor from pay.provider_facts k
         where k.environment_id = a.environment_id and k.account_id = a.account_id
           and k.reference between a.reference and a.reference
         order by k.reference limit 1
         for update of k
       ) l
     )
-    select distinct l.n from locked l
-    where l.outcome = 'applied' and l.kept_outcome <> 'unmatched'
+    select l.n, case when bool_or(l.is_known) then 'known' else 'stale' end as outcome
+    from locked l
+    where l.is_known or l.is_stale
+    group by l.n
   loop
-    p_found[v_n].outcome := 'known';
+    p_found[v_refused.n].outcome := v_refused.outcome;
   end loop;
   return p_found;
 end
@@ -1134,12 +1301,14 @@ begin
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
     cross join json_to_recordset(r.facts) as o (
-      account_id text, reference text, outcome text, finding text, booked_minor bigint)
+      account_id text, reference text, outcome text, finding text, booked_minor bigint,
+      refund_id text)
     cross join lateral (
       select k.ctid as place from pay.provider_facts k
       where k.environment_id = f.environment_id and k.account_id = o.account_id
         and k.reference between o.reference and o.reference
-        and (k.outcome is null or k.outcome = 'unmatched')
+        and (k.outcome is null or k.outcome = 'unmatched'
+          or k.outcome = 'finding' and o.outcome = 'applied')
       order by k.reference limit 1
     ) k
     where f.outcome = 'ok' and o.outcome is not null
@@ -1147,7 +1316,10 @@ begin
   update pay.provider_facts k
   set outcome = h.outcome, finding = h.finding, handled_at = pay.server_time(),
     booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
-    subject_id = coalesce(k.subject_id, h.expects_id)
+    -- The operator can match a fact with another subject than the one that it names.
+    subject_id = coalesce(h.expects_id, k.subject_id),
+    refund_id = coalesce(h.refund_id, k.refund_id),
+    dismissed_at = null, dismissed_reason = null
   from handled h
   where k.ctid = h.place;
 end
@@ -1240,12 +1412,13 @@ begin
     left join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id;
 end
 $$;
-grant execute on function pay.record(text, text, text, text, text, text) to pay_api;
+grant execute on function pay.record(text, text, text, text, text, text)
+  to pay_api, pay_operator;
 
 create or replace function pay.read_provider_subject(
-  p_environment_id text, p_subject_id text, p_refund_id text
+  p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
 )
-returns table (subject_body text, refund_body text)
+returns table (subject_body text, refund_body text, booked_minor bigint)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -1253,15 +1426,18 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select coalesce(p.body, t.body), r.body
+    select coalesce(p.body, t.body), r.body, coalesce(f.booked_minor, 0)
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
     left join pay.transfers t on t.environment_id = e.id and t.id = p_subject_id
     left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
+    left join pay.provider_facts f
+      on f.environment_id = e.id and f.account_id = p_account_id and f.reference = p_reference
     where coalesce(p.body, t.body) is not null;
 end
 $$;
-grant execute on function pay.read_provider_subject(text, text, text) to pay_api;
+grant execute on function pay.read_provider_subject(text, text, text, text, text)
+  to pay_api, pay_operator;
 
 create or replace function pay.provider_work_is_due()
 returns boolean
@@ -1357,6 +1533,24 @@ begin
 end
 $$;
 
+create or replace function pay.provider_fact_json(p_fact pay.provider_facts)
+returns json
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
+    'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
+    'received_at', pay.wire_time(p_fact.received_at), 'is_elsewhere',
+    exists (
+      select from pay.provider_calls c
+      where c.provider_reference = p_fact.provider_reference
+        and c.account_id <> p_fact.account_id
+    ) or exists (
+      select from pay.provider_calls c
+      where c.subject_id = p_fact.subject_id and c.account_id <> p_fact.account_id
+    )))::json
+$$;
+
 create or replace function pay.claim_facts(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
@@ -1384,11 +1578,11 @@ begin
     from open o
     where f.environment_id = o.environment_id and f.account_id = o.account_id
       and f.reference = o.reference
-    returning f.*, o.livemode
+    returning f.*, pay.provider_fact_json(f) as fact, o.livemode
   )
   select 'fact', f.environment_id, f.livemode,
     pay.provider_account_json(f.environment_id, f.account_id), k.call,
-    (f.body || jsonb_build_object('subject_id', f.subject_id))::json,
+    f.fact,
     s.body, s.sequence, r.body, null::json, null::date
   from claimed f
   left join pay.provider_subjects s
@@ -2009,7 +2203,7 @@ comment on column pay.health.unsettled_calls is
 comment on column pay.health.oldest_unsettled_call_seconds is
   'Age of the oldest of them in seconds; 0 if there is none.';
 comment on column pay.health.unmatched_facts is
-  'Facts of providers that match no payment or transfer, up to 100 000. Should be 0.';
+  'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
 grant select on pay.health to pay_operator;
 
 create or replace view pay.subject_accounts with (security_invoker = true) as
@@ -2230,7 +2424,7 @@ select f.environment_id, f.account_id || ' ' || f.reference as subject_id,
   f.outcome || ': ' || coalesce(f.finding, f.op || ' ' || f.state || ' of '
     || coalesce(f.subject_id, f.provider_reference, 'an unknown subject')) as detail
 from pay.provider_facts f
-where f.outcome in ('finding', 'unmatched') or f.finding is not null
+where (f.outcome in ('finding', 'unmatched') or f.finding is not null) and f.dismissed_at is null
 union all
 select f.environment_id, f.account_id || ' ' || f.reference,
   'not handled since ' || f.received_at
@@ -2241,12 +2435,17 @@ select b.environment_id, b.subject_id,
   'facts of ' || b.booked || ' ' || b.currency || ', ledger '
     || coalesce(-(a.processor + a.chargebacks + a.external), 0)
 from (
-  select f.environment_id, coalesce(f.subject_id, f.account_id) as subject_id, f.currency,
-    sum(f.booked_minor) as booked
-  from pay.provider_facts f
-  where f.outcome = 'applied'
-    and f.environment_id in (select v.id from pay.environments v where v.livemode)
-  group by f.environment_id, coalesce(f.subject_id, f.account_id), f.currency
+  select o.environment_id, o.subject_id, o.currency, sum(o.booked_minor) as booked
+  from (
+    -- Money that matches no payment is booked for the account.
+    select f.environment_id, f.currency, f.booked_minor,
+      case when f.outcome = 'applied' then coalesce(f.subject_id, f.account_id)
+        else f.account_id end as subject_id
+    from pay.provider_facts f
+    where (f.outcome = 'applied' or f.booked_minor <> 0)
+      and f.environment_id in (select v.id from pay.environments v where v.livemode)
+  ) o
+  group by o.environment_id, o.subject_id, o.currency
 ) b
 left join pay.subject_accounts a
   on a.environment_id = b.environment_id and a.subject_id = b.subject_id

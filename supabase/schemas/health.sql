@@ -224,7 +224,7 @@ begin
       select count(*) from (
         select from pay.provider_facts f
         join pay.environments e on e.id = f.environment_id and e.retired_at is null
-        where f.outcome = 'unmatched' limit v_most
+        where f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
       ) unmatched
     );
 end
@@ -271,6 +271,6 @@ comment on column pay.health.unsettled_calls is
 comment on column pay.health.oldest_unsettled_call_seconds is
   'Age of the oldest of them in seconds; 0 if there is none.';
 comment on column pay.health.unmatched_facts is
-  'Facts of providers that match no payment or transfer, up to 100 000. Should be 0.';
+  'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
 
 grant select on pay.health to pay_operator;

@@ -48,7 +48,7 @@ select f.environment_id, f.account_id || ' ' || f.reference as subject_id,
   f.outcome || ': ' || coalesce(f.finding, f.op || ' ' || f.state || ' of '
     || coalesce(f.subject_id, f.provider_reference, 'an unknown subject')) as detail
 from pay.provider_facts f
-where f.outcome in ('finding', 'unmatched') or f.finding is not null
+where (f.outcome in ('finding', 'unmatched') or f.finding is not null) and f.dismissed_at is null
 union all
 select f.environment_id, f.account_id || ' ' || f.reference,
   'not handled since ' || f.received_at
@@ -59,12 +59,17 @@ select b.environment_id, b.subject_id,
   'facts of ' || b.booked || ' ' || b.currency || ', ledger '
     || coalesce(-(a.processor + a.chargebacks + a.external), 0)
 from (
-  select f.environment_id, coalesce(f.subject_id, f.account_id) as subject_id, f.currency,
-    sum(f.booked_minor) as booked
-  from pay.provider_facts f
-  where f.outcome = 'applied'
-    and f.environment_id in (select v.id from pay.environments v where v.livemode)
-  group by f.environment_id, coalesce(f.subject_id, f.account_id), f.currency
+  select o.environment_id, o.subject_id, o.currency, sum(o.booked_minor) as booked
+  from (
+    -- Money that matches no payment is booked for the account.
+    select f.environment_id, f.currency, f.booked_minor,
+      case when f.outcome = 'applied' then coalesce(f.subject_id, f.account_id)
+        else f.account_id end as subject_id
+    from pay.provider_facts f
+    where (f.outcome = 'applied' or f.booked_minor <> 0)
+      and f.environment_id in (select v.id from pay.environments v where v.livemode)
+  ) o
+  group by o.environment_id, o.subject_id, o.currency
 ) b
 left join pay.subject_accounts a
   on a.environment_id = b.environment_id and a.subject_id = b.subject_id

@@ -19,6 +19,22 @@ end
 $$;
 grant execute on function pay.read_provider_account(text) to pay_api;
 
+-- Counts a signed notification about another account of the provider.
+create or replace function pay.count_ignored_notification(p_account_id text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_accounts a
+  set ignored_notifications = a.ignored_notifications + 1
+  where a.id = p_account_id;
+end
+$$;
+grant execute on function pay.count_ignored_notification(text) to pay_api;
+
 -- Operator: adds an account that takes the new payments of some kinds of methods. Errors:
 -- foreign_key_violation without such a live environment, unique_violation if an account has one of
 -- the kinds already, check_violation for a connector, kind or name of a secret that is unknown or
@@ -59,7 +75,8 @@ create or replace function pay.list_provider_accounts()
 returns table (
   id text, environment_id text, account text, connector text, method_kinds text[], settings json,
   secret_name text, notification_secret_names text[], status text, created_at timestamptz,
-  disabled_at timestamptz, polled_at timestamptz, unsettled_calls bigint
+  disabled_at timestamptz, ignored_notifications bigint, polled_at timestamptz,
+  unsettled_calls bigint
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -74,7 +91,7 @@ begin
         order by m.method_kind
       ),
       a.settings::json, a.secret_name, a.notification_secret_names, a.status, a.created_at,
-      a.disabled_at, u.polled_at,
+      a.disabled_at, a.ignored_notifications, u.polled_at,
       (
         select count(*) from pay.provider_calls c
         where c.environment_id = a.environment_id and c.account_id = a.id and c.state <> 'settled'

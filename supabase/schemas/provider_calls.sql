@@ -183,7 +183,8 @@ begin
     for update of f skip locked
   )
   update pay.provider_facts f
-  set outcome = null, finding = null, handled_at = null, leased_until = null
+  set outcome = null, finding = null, handled_at = null, leased_until = null,
+    dismissed_at = null, dismissed_reason = null
   from lost l
   where f.environment_id = l.environment_id and f.account_id = l.account_id
     and f.reference = l.reference;

@@ -6,8 +6,9 @@
 --           stale (the payment or transfer is not at the expected sequence: load and decide again)
 --           known (the call is settled, a fact to apply is applied already, or the sandbox was
 --           reset: load and decide again, or do nothing)
--- A record that is stale or known writes nothing, except that a known one stores its new facts
--- without an outcome, so that the worker handles them.
+-- A record that is stale or known writes nothing, except that it can store its new facts without an
+-- outcome, so that the worker handles them. A record is also stale if the ledger has booked another
+-- amount for a fact than the record expects (was_booked_minor).
 --
 -- Concurrency: the order of locks of committing.sql, with two more kinds: the sandbox's own lock,
 -- payments by id, transfers by id, calls by id, facts by account and reference, idempotency keys by
@@ -79,7 +80,8 @@ end
 $$;
 
 -- Stores and locks the facts of the records that are not stale. A record that applies a fact that
--- has been handled is known. An unmatched fact can still be applied. Internal.
+-- has been applied or ignored is known. An unmatched fact and a finding can still be applied. If
+-- the list has several records that handle one fact, the first may go on. Internal.
 create or replace function pay.lock_facts(p_records json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
@@ -90,12 +92,14 @@ set search_path = pg_catalog, pg_temp
 set enable_sort = off
 as $$
 declare
-  v_n integer;
+  v_refused record;
 begin
   perform pay.keep_facts((
     select coalesce(
       json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
-        'body', t.fact::jsonb - array['outcome', 'finding', 'booked_minor'])),
+        'body', t.fact::jsonb
+          - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
+            'is_elsewhere'])),
       '[]')
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
@@ -103,37 +107,50 @@ begin
     cross join json_array_elements(r.facts) as t (fact)
     where f.outcome <> 'stale'
   ));
-  for v_n in
+  for v_refused in
     with
     asked as materialized (
-      select f.n, f.environment_id, o.account_id, o.reference, o.outcome
+      select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
+        coalesce(o.was_booked_minor, 0) as was_booked_minor
       from unnest(p_found) f
       join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
-      cross join json_to_recordset(r.facts) as o (account_id text, reference text, outcome text)
+      cross join json_to_recordset(r.facts) as o (
+        account_id text, reference text, outcome text, was_booked_minor bigint)
       where f.outcome = 'ok'
       order by f.environment_id, o.account_id, o.reference
     ),
     locked as materialized (
-      select a.n, a.outcome, l.outcome as kept_outcome
+      select a.n, a.outcome = 'applied' and l.outcome in ('applied', 'ignored') as is_known,
+        a.outcome is not null and coalesce(l.outcome, 'unmatched') = 'unmatched'
+          and l.booked_minor <> a.was_booked_minor
+          or exists (
+            select from asked b
+            where b.n < a.n and b.environment_id = a.environment_id
+              and b.account_id = a.account_id and b.reference = a.reference
+              and b.outcome is not null and a.outcome is not null
+          ) as is_stale
       from asked a
       cross join lateral (
-        select k.outcome from pay.provider_facts k
+        select k.outcome, k.booked_minor from pay.provider_facts k
         where k.environment_id = a.environment_id and k.account_id = a.account_id
           and k.reference between a.reference and a.reference
         order by k.reference limit 1
         for update of k
       ) l
     )
-    select distinct l.n from locked l
-    where l.outcome = 'applied' and l.kept_outcome <> 'unmatched'
+    select l.n, case when bool_or(l.is_known) then 'known' else 'stale' end as outcome
+    from locked l
+    where l.is_known or l.is_stale
+    group by l.n
   loop
-    p_found[v_n].outcome := 'known';
+    p_found[v_refused.n].outcome := v_refused.outcome;
   end loop;
   return p_found;
 end
 $$;
 
--- Writes the outcomes of the facts of the recorded records. An earlier outcome stays. Internal.
+-- Writes the outcomes of the facts of the recorded records. An earlier outcome stays, unless the
+-- fact was unmatched, or was a finding and is applied now. Internal.
 create or replace function pay.handle_facts(p_records json, p_found pay.admission[])
 returns void
 language plpgsql volatile
@@ -148,12 +165,14 @@ begin
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
     cross join json_to_recordset(r.facts) as o (
-      account_id text, reference text, outcome text, finding text, booked_minor bigint)
+      account_id text, reference text, outcome text, finding text, booked_minor bigint,
+      refund_id text)
     cross join lateral (
       select k.ctid as place from pay.provider_facts k
       where k.environment_id = f.environment_id and k.account_id = o.account_id
         and k.reference between o.reference and o.reference
-        and (k.outcome is null or k.outcome = 'unmatched')
+        and (k.outcome is null or k.outcome = 'unmatched'
+          or k.outcome = 'finding' and o.outcome = 'applied')
       order by k.reference limit 1
     ) k
     where f.outcome = 'ok' and o.outcome is not null
@@ -161,7 +180,10 @@ begin
   update pay.provider_facts k
   set outcome = h.outcome, finding = h.finding, handled_at = pay.server_time(),
     booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
-    subject_id = coalesce(k.subject_id, h.expects_id)
+    -- The operator can match a fact with another subject than the one that it names.
+    subject_id = coalesce(h.expects_id, k.subject_id),
+    refund_id = coalesce(h.refund_id, k.refund_id),
+    dismissed_at = null, dismissed_reason = null
   from handled h
   where k.ctid = h.place;
 end
@@ -209,7 +231,8 @@ $$;
 --            call_id: the call with this result; null: none
 --            call: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as
 --            pay.update_calls takes it; null: it stays as it is
---            facts: facts as connectors make them, with outcome, finding and booked_minor
+--            facts: facts as connectors make them, with outcome, finding, booked_minor (the sum
+--            of all movements for the fact) and was_booked_minor (the part that is booked already)
 --            expects_id, expects_sequence: the payment or transfer that changes; null: none
 --            status, body: the answer to store under the idempotency key of the call; null: none
 -- p_payments, p_transfers, p_refunds, p_ledger, p_events
@@ -268,4 +291,5 @@ begin
     left join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id;
 end
 $$;
-grant execute on function pay.record(text, text, text, text, text, text) to pay_api;
+grant execute on function pay.record(text, text, text, text, text, text)
+  to pay_api, pay_operator;

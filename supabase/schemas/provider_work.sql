@@ -126,6 +126,26 @@ begin
 end
 $$;
 
+-- A stored fact as the worker needs it. is_elsewhere: a call of another account has made its
+-- object, as if two accounts here are one at the provider. The money is booked there. Internal.
+create or replace function pay.provider_fact_json(p_fact pay.provider_facts)
+returns json
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
+    'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
+    'received_at', pay.wire_time(p_fact.received_at), 'is_elsewhere',
+    exists (
+      select from pay.provider_calls c
+      where c.provider_reference = p_fact.provider_reference
+        and c.account_id <> p_fact.account_id
+    ) or exists (
+      select from pay.provider_calls c
+      where c.subject_id = p_fact.subject_id and c.account_id <> p_fact.account_id
+    )))::json
+$$;
+
 -- Claims facts without an outcome, oldest first. A fact that came before the reply to its call gets
 -- its subject now. A fact about a payment that its account has no call for gets no subject.
 -- Internal.
@@ -156,11 +176,11 @@ begin
     from open o
     where f.environment_id = o.environment_id and f.account_id = o.account_id
       and f.reference = o.reference
-    returning f.*, o.livemode
+    returning f.*, pay.provider_fact_json(f) as fact, o.livemode
   )
   select 'fact', f.environment_id, f.livemode,
     pay.provider_account_json(f.environment_id, f.account_id), k.call,
-    (f.body || jsonb_build_object('subject_id', f.subject_id))::json,
+    f.fact,
     s.body, s.sequence, r.body, null::json, null::date
   from claimed f
   left join pay.provider_subjects s

@@ -23,6 +23,7 @@ import {
 
 const connector = stripeConnector();
 const unknown = (reason: string, may_repeat = true) => ({ unknown: reason, may_repeat });
+const REFUSED_KEY = { ...unknown("unauthorized"), did_nothing: true };
 const REPLAYED = { "idempotent-replayed": "true" };
 const STRIPE_500 = { error: { type: "api_error", message: "Try again." } };
 const big = JSON.stringify({ ...intent(), description: "x".repeat(10_000_000) });
@@ -42,8 +43,10 @@ const FAULTS: [name: string, step: Step, reply: unknown][] = [
   ["424", json(424, STRIPE_500), unknown("server_error")],
   ["429", json(429, { error: { type: "invalid_request_error" } }), unknown("rate_limited")],
   ["409", json(409, { error: { type: "invalid_request_error" } }), unknown("in_progress")],
-  ["401", json(401, { error: { type: "invalid_request_error" } }), unknown("unauthorized")],
-  ["403", json(403, { error: { type: "invalid_request_error" } }), unknown("unauthorized")],
+  ["401", json(401, { error: { type: "invalid_request_error" } }), REFUSED_KEY],
+  ["403", json(403, { error: { type: "invalid_request_error" } }), REFUSED_KEY],
+  ["401 in HTML", text(401, "<html>"), unknown("unauthorized")],
+  ["401 of another program", json(401, { message: "no" }), unknown("unauthorized")],
   [
     "400 for another request under the key",
     json(400, { error: { type: "idempotency_error" } }),

@@ -142,7 +142,7 @@ for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
     await using server = await startFaultServer(json(200, intent()));
     const settings = { base_url: server.base_url };
     const reply = await connector.send(account({ settings, secret }), call(), patient());
-    assert.deepEqual(reply, { unknown: "unauthorized", may_repeat: true });
+    assert.deepEqual(reply, { unknown: "unauthorized", may_repeat: true, did_nothing: true });
     assert.deepEqual(server.received, []);
   });
 }

@@ -215,7 +215,16 @@ const VIOLATIONS: Violation[] = [
     outcome: "finding",
     handled_at: "2026-01-01T00:00:00Z",
   }],
-  ["provider_facts_booked_when_applied", "provider_facts", { reference: "f4", booked_minor: 1 }],
+  ["provider_facts_booked_when_applied", "provider_facts", {
+    reference: "f4",
+    outcome: "ignored",
+    handled_at: "2026-01-01T00:00:00Z",
+    booked_minor: 1,
+  }],
+  ["provider_facts_dismissed_has_reason", "provider_facts", {
+    reference: "f5",
+    dismissed_at: "2026-01-01T00:00:00Z",
+  }],
   ["provider_cursors_pkey", "provider_cursors", {}],
   ["provider_totals_pkey", "provider_totals", {}],
   ["oracle_findings_pkey", "oracle_findings", {}],

@@ -72,6 +72,30 @@ const DEFECTS: [
     [["oracle_provider_facts", /^unmatched: authorize pending of pay_/]],
   ],
   [
+    "unmatched money that the ledger does not have",
+    `update pay.provider_facts set outcome = 'unmatched', booked_minor = 5,
+       dismissed_at = now(), dismissed_reason = 'seen' where reference = 'extra'`,
+    [
+      ["oracle_provider_facts", /^facts of 5 EUR, ledger 0$/],
+      ["oracle_provider_totals", /^2026-01-02: provider 1000 EUR, ledger 1005$/],
+    ],
+  ],
+  [
+    "unmatched money that was matched and not reversed",
+    `insert into pay.ledger_movements (environment_id, transaction_id, leg, kind, subject_id,
+       amount_minor, currency, debit_account, credit_account, created_at)
+     select environment_id, 'txn_00000000000000000000000000', 0, 'unmatched', subject_id,
+       amount_minor, currency, 'processor', 'unapplied', created_at
+     from pay.ledger_movements where subject_id = :completed`,
+    [["oracle_provider_facts", /^facts of 1000 EUR, ledger 2000$/]],
+  ],
+  [
+    "a finding that the operator has dismissed",
+    `update pay.provider_facts set outcome = 'finding', finding = 'amount 5, ours 6',
+       dismissed_at = now(), dismissed_reason = 'seen' where reference = 'extra'`,
+    [],
+  ],
+  [
     "a fact that nobody handles",
     `update pay.provider_facts set outcome = null, handled_at = null,
        received_at = now() - interval '11 minutes' where reference = 'extra'`,

@@ -18,6 +18,12 @@ import { completed } from "../support/database/commit_list.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import type { ProviderRecord } from "../../shared/store/provider_rows.ts";
 
+/** A record of the fact of a claim as unmatched money. */
+function unmatchedOf(made: Claim): Partial<ProviderRecord> {
+  const facts = [succeeded(made, { outcome: "unmatched" })];
+  return { facts, change: null, call: null, call_id: null, answer: null };
+}
+
 const RECORDED = "completed 1 1 applied settled";
 const UNTOUCHED = "pending 0 0 none pending";
 
@@ -80,6 +86,38 @@ Deno.test("the results of calls to providers", async (t) => {
       "an unmatched fact",
       async (made) => {
         const fact = succeeded(made, { outcome: "unmatched", booked_minor: 0, subject_id: null });
+        const record = { facts: [fact], change: null, call: null, call_id: null, answer: null };
+        await store.record([completion(made, record)]);
+        return completion(made);
+      },
+      "recorded",
+      true,
+      RECORDED,
+    ],
+    [
+      "an unmatched fact that is booked, by a record that does not know it",
+      async (made) => {
+        await store.record([completion(made, unmatchedOf(made))]);
+        return completion(made);
+      },
+      "stale",
+      false,
+      UNTOUCHED.replace("none", "unmatched"),
+    ],
+    [
+      "an unmatched fact that is booked, by a record that reverses it",
+      async (made) => {
+        await store.record([completion(made, unmatchedOf(made))]);
+        return completion(made, { facts: [succeeded(made, { was_booked_minor: 1000 })] });
+      },
+      "recorded",
+      true,
+      RECORDED,
+    ],
+    [
+      "a finding that can be applied now",
+      async (made) => {
+        const fact = succeeded(made, { outcome: "finding", finding: "amount", booked_minor: 0 });
         const record = { facts: [fact], change: null, call: null, call_id: null, answer: null };
         await store.record([completion(made, record)]);
         return completion(made);

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
 import { applyFact, type Effect } from "../../shared/domain/live/apply_fact.ts";
+import { endWait } from "../../shared/domain/live/fact_record.ts";
 import type { Fact, FactOp, FactState } from "../../shared/domain/providers/connector.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
 import type { Refund } from "../../shared/schema/refund.ts";
@@ -76,6 +77,8 @@ function wordOf(before: Payment, effect: Effect): string {
       return "?";
     case "finding":
       return "!";
+    case "unmatched":
+      return "m";
     case "applied": {
       if (effect.finding !== null) return "u";
       const { subject } = effect.change;
@@ -134,22 +137,26 @@ const TABLE: [name: string, fact: Fact, effects: string][] = [
     fact("cancel", "cancelled"),
     "cancelled cancelled cancelled cancelled - - - - - - -",
   ],
-  ["returned", fact("authorize", "returned"), "? ? ? ? failed ? ? ? ! - -"],
-  ["disputed", fact("dispute", "disputed"), "? ? ? ? chargeback ? ? ? chargeback ! ?"],
-  ["dispute_won", fact("dispute", "dispute_won"), "? ? ? ? ? ? ? ? ? ? completed"],
-  ["dispute_lost", fact("dispute", "dispute_lost"), "? ? ? ? - ? ? ? - - -"],
-  ["fee", fact("fee", "succeeded"), "? ? ? ? = ? ? ? = = ="],
+  ["returned", fact("authorize", "returned"), "? ? ? ? failed = = = ! - -"],
+  ["disputed", fact("dispute", "disputed"), "? ? ? ? chargeback = = = chargeback ! ?"],
+  ["dispute_won", fact("dispute", "dispute_won"), "? ? ? ? ? = = = ? ! completed"],
+  ["dispute_lost", fact("dispute", "dispute_lost"), "- - - - - - - - - - -"],
+  ["fee", fact("fee", "succeeded"), "= = = = = = = = = = ="],
+  ["fee returned", fact("fee", "returned"), "= = = = = = = = = = ="],
+  ["capture failed", fact("capture", "failed"), "- - - - - - - - - - -"],
+  ["cancel failed", fact("cancel", "failed"), "- - - - - - - - - - -"],
   [
     "a refund by hand",
     fact("refund", "succeeded", { amount_minor: 100 }),
-    "? ? ? ? partially_refunded ? ? ? = ! ?",
+    "? ? ? ? partially_refunded = = = = ! ?",
   ],
   [
     "a refund by hand of the rest",
     fact("refund", "succeeded", { amount_minor: 700 }),
-    "? ? ? ? partially_refunded ? ? ? refunded ! ?",
+    "? ? ? ? partially_refunded = = = refunded ! ?",
   ],
   ["a pending refund by hand", fact("refund", "pending"), "- - - - - - - - - - -"],
+  ["a failed refund by hand", fact("refund", "failed"), "! ! ! ! ! ! ! ! ! ! !"],
 ];
 for (const [name, reported, effects] of TABLE) {
   const words = effects.split(" ");
@@ -164,6 +171,55 @@ for (const [name, reported, effects] of TABLE) {
     });
   }
 }
+
+Deno.test("applyFact() no fact waits for a payment that is over", () => {
+  for (const [name, reported] of TABLE) {
+    for (const status of ["declined", "failed", "cancelled", "refunded"] as const) {
+      const returned = { amount_captured: AMOUNT, amount_refunded: 300 };
+      for (const members of status === "failed" ? [{}, returned] : [{}]) {
+        const payment = livePayment(status, members);
+        const { outcome } = applyFact({ payment, refund: null }, reported, context);
+        assert.notEqual(outcome, "wait", `${name} of a ${status} payment`);
+      }
+    }
+  }
+});
+
+Deno.test("endWait() each fact that waits is a finding after a week, and unmatched if booked", () => {
+  const week_ms = 7 * 24 * 3_600_000;
+  for (const [name, reported] of TABLE) {
+    for (const status of PAYMENT_STATUSES) {
+      const effect = applyFact({ payment: livePayment(status), refund: null }, reported, context);
+      if (effect.outcome !== "wait") continue;
+      const endAfter = (age_ms: number, booked_minor: number) => {
+        const received_at = new Date(context.at_ms - age_ms).toISOString();
+        const stored = { ...reported, booked_minor, received_at, is_elsewhere: false };
+        return endWait(effect, stored, context).outcome;
+      };
+      assert.equal(endAfter(week_ms, 0), "wait", `${name} of a ${status} payment`);
+      assert.equal(endAfter(week_ms + 1, 0), "finding", `${name} of a ${status} payment`);
+      assert.equal(endAfter(week_ms + 1, -1), "unmatched", `${name} of a ${status} payment`);
+    }
+  }
+});
+
+Deno.test("applyFact() money of a payment that is over goes through unapplied", () => {
+  const MOVES: [reported: Fact, kind: string, booked: number][] = [
+    [fact("authorize", "succeeded"), "unmatched", 1000],
+    [fact("refund", "succeeded", { amount_minor: 100 }), "unmatched_reversal", -100],
+    [fact("dispute", "disputed"), "unmatched_reversal", -1000],
+    [fact("dispute", "dispute_won"), "unmatched", 1000],
+    [fact("fee", "succeeded", { amount_minor: 40 }), "fee", -40],
+  ];
+  for (const [reported, kind, booked] of MOVES) {
+    const payment = livePayment("declined");
+    const effect = applyFact({ payment, refund: null }, reported, context);
+    assert.ok(effect.outcome === "applied");
+    assert.deepEqual(effect.change.ledger.map((movement) => movement.kind), [kind]);
+    assert.equal(effect.change.booked_minor, booked);
+    assert.equal(effect.change.payment, null);
+  }
+});
 
 /** The effect on a completed payment's own refund of 400, by the refund's status. */
 const REFUNDS: [state: FactState, members: Partial<Fact>, effects: string][] = [

@@ -1,12 +1,14 @@
 /** Accounts that cannot be used: a clear error, and nothing is sent. */
 
 import assert from "node:assert/strict";
+import type { TestAnswer } from "../support/service/service.ts";
 import { type LiveCase, liveCase } from "../support/live/live_case.ts";
 import {
   assertBalanced,
   deliver,
   eventsOf,
   findings,
+  resumePolls,
   shown,
   stopPolls,
   workAfter,
@@ -100,6 +102,10 @@ liveCase("an account without its secret sends nothing", async (given, t) => {
   }
   assert.equal((await given.books()).event.length, before);
   given.variables.PROVIDER_STRIPE = PROVIDER_STRIPE!;
+  const found = await findings(given);
+  assert.equal(found.length, 1);
+  assert.match(found[0]!, /calls are refused since authorize of .*: the variable PROVIDER_STRIPE/);
+  await dismissAll(given);
   await given.work();
   await assertBalanced(given);
 });
@@ -119,15 +125,88 @@ liveCase("a secret that is missing for a while leaves an open call open", async 
   assert.equal((await given.books()).charge.length, 1);
 });
 
-liveCase("a wrong secret leaves the result unknown", async (given) => {
+/** The operations that a wrong secret refuses, and the answer of each. */
+const OPERATIONS: [
+  op: string,
+  run: (given: LiveCase, held: string, paid: string) => Promise<TestAnswer>,
+  status: number,
+][] = [
+  ["create", (given) => given.pay({}, { idempotency_key: "refused" }), 402],
+  ["capture", (given, held) => given.call("POST", `/payments/${held}/capture`, { body: {} }), 402],
+  ["cancel", (given, held) => given.call("POST", `/payments/${held}/cancel`), 402],
+  [
+    "refund",
+    (given, _, paid) => given.call("POST", `/payments/${paid}/refund`, { body: {} }),
+    201,
+  ],
+];
+liveCase(
+  "a secret that the provider refuses at the first attempt is definite",
+  async (given, t) => {
+    await stopPolls(given);
+    const { body: held } = await given.pay({ capture: "manual" });
+    const { body: paid } = await given.pay();
+    await given.work();
+    const { PROVIDER_STRIPE } = given.variables;
+    for (const [op, run, status] of OPERATIONS) {
+      await t.step(op, async () => {
+        given.variables.PROVIDER_STRIPE = "not-a-key";
+        const answer = await run(given, held.id, paid.id);
+        assert.equal(answer.status, status, answer.text);
+        const { error } = answer.body;
+        assert.equal(error?.code ?? answer.body.failure_code, "provider_refused");
+        if (op === "create") assert.equal(error.payment.status, "failed");
+        assert.match(await lastReply(given), /stripe refuses the secret$/);
+      });
+    }
+    given.variables.PROVIDER_STRIPE = PROVIDER_STRIPE!;
+    await t.step("the key replays the refusal, and another key pays", async () => {
+      const again = await given.pay({}, { idempotency_key: "refused" });
+      assert.equal(again.body.error.payment.status, "failed");
+      assert.equal((await given.pay({}, { idempotency_key: "other" })).body.status, "completed");
+      assert.equal((await given.books()).charge.length, 3);
+    });
+    await t.step("the operator finds it once a day", async () => {
+      const found = await findings(given);
+      assert.equal(found.length, 1, found.join());
+      assert.match(
+        found[0]!,
+        /calls are refused since authorize of pay_\w+: stripe refuses the secr/,
+      );
+      await dismissAll(given);
+    });
+    await given.work();
+    await resumePolls(given);
+    await assertBalanced(given);
+  },
+);
+
+liveCase("a secret that is refused at a later attempt proves nothing", async (given, t) => {
   await stopPolls(given);
-  const { PROVIDER_STRIPE } = given.variables;
-  given.variables.PROVIDER_STRIPE = "not-a-key";
-  const { body: { id, status } } = await given.pay();
-  assert.equal(status, "processing");
-  given.variables.PROVIDER_STRIPE = PROVIDER_STRIPE!;
-  await workAfter(given, 31);
-  assert.equal((await shown(given, id)).status, "completed");
+  const FIRST = [
+    { act: "cut", at: "after", charges: 1 },
+    { act: "error", at: "before", charges: 0 },
+    { act: "html", at: "before", charges: 0 },
+  ] as const;
+  for (const { act, at, charges } of FIRST) {
+    await t.step(`after ${act} ${at} the work`, async () => {
+      const before = (await given.books()).charge.length;
+      await given.double.plant({ method: "POST", act, at });
+      const { body: { id, status } } = await given.pay();
+      assert.equal(status, "processing");
+      assert.equal((await given.books()).charge.length, before + charges);
+      const { PROVIDER_STRIPE } = given.variables;
+      given.variables.PROVIDER_STRIPE = "not-a-key";
+      await workAfter(given, 31);
+      assert.equal((await shown(given, id)).status, "processing");
+      given.variables.PROVIDER_STRIPE = PROVIDER_STRIPE!;
+      await workAfter(given, 31);
+      assert.equal((await shown(given, id)).status, "completed");
+      assert.equal((await given.books()).charge.length, before + 1);
+    });
+  }
+  await resumePolls(given);
+  await assertBalanced(given);
 });
 
 liveCase(
@@ -161,8 +240,14 @@ liveCase("a provider on the own machine is refused by a deployed service", async
   assert.equal(answer.status, 402, answer.text);
   assert.match(await lastReply(given), /base_url/);
   assert.deepEqual((await given.books()).payment_intent, []);
-  assert.deepEqual(await findings(given), []);
+  const found = await findings(given);
+  assert.match(found.join(), /calls are refused since authorize of .*base_url/);
 }, { base_url: "https://api.example.com/functions/v1" });
+
+/** Dismisses all findings, as the operator does. */
+async function dismissAll({ service: { sql } }: LiveCase): Promise<void> {
+  await sql`select pay.dismiss_fact(account_id, reference, 'seen') from pay.list_reported_facts()`;
+}
 
 /** The newest note for the operator about a call. */
 async function lastReply({ service: { sql } }: LiveCase): Promise<string> {

@@ -82,10 +82,6 @@ liveCase("a notification that is refused changes nothing", async (given, t) => {
       assert.equal(await countFacts(given), before);
     });
   }
-  await t.step("of another account at the provider: 400", async () => {
-    const foreign = JSON.stringify({ ...event, account: "acct_other" });
-    assert.equal((await notify(given, foreign)).status, 400);
-  });
   for (const names of [[], ["PROVIDER_UNSET"], ["PROVIDER_EMPTY"]]) {
     await t.step(`for an account with the secrets [${names}]: 401`, async () => {
       given.variables.PROVIDER_EMPTY = "";
@@ -107,6 +103,38 @@ liveCase("a notification that is refused changes nothing", async (given, t) => {
   });
   await resumePolls(given);
   await assertBalanced(given);
+});
+
+liveCase("events of other connected accounts are ignored and counted", async (given, t) => {
+  await stopPolls(given);
+  const [id, event] = await settledByEvent(given);
+  const before = await countFacts(given);
+  const CASES: [connected: string | null, account: string | undefined, is_ours: boolean][] = [
+    [null, "acct_other", false],
+    ["acct_ours", "acct_other", false],
+    ["acct_ours", undefined, false],
+    ["acct_ours", "acct_ours", true],
+  ];
+  let ignored = 0;
+  for (const [connected_account, account, is_ours] of CASES) {
+    await t.step(`of ${account} for ${connected_account}: 200`, async () => {
+      const settings = {
+        base_url: given.double.base_url,
+        ...connected_account && { connected_account },
+      };
+      await given.service.sql`
+        update pay.provider_accounts set settings = ${JSON.stringify(settings)}::text::jsonb`;
+      const answer = await notify(given, JSON.stringify({ ...event, account }));
+      assert.deepEqual([answer.status, answer.body], [200, { received: true }]);
+      if (!is_ours) ignored++;
+      assert.equal(await countFacts(given), is_ours ? before + 1 : before);
+      const [row] = await given.service.sql`
+        select ignored_notifications::int as ignored from pay.list_provider_accounts()`;
+      assert.equal(row!.ignored, ignored);
+    });
+  }
+  await settle(given);
+  assert.equal((await shown(given, id)).status, "completed");
 });
 
 liveCase("during a rotation each of two secrets signs", async (given) => {
@@ -237,6 +265,9 @@ liveCase("a fact about a payment of somebody else is kept and shown", async (giv
     assert.equal((await shown(given, id)).status, "requires_action");
     const [, fact] = await factsOf(given, id);
     assert.equal(fact![1], "unmatched");
+    const [ledger] = await given.service.sql`
+      select count(*)::int as movements from pay.ledger_movements where subject_id = ${account_id}`;
+    assert.equal(ledger!.movements, 0);
   });
   await t.step("of another object that names our payment", async () => {
     assert.deepEqual(await deliver(given, [changed(event, { id: "pi_another" })]), [200]);

@@ -5,6 +5,7 @@
  */
 
 import type { ProviderAccount, UnknownReason } from "../../domain/providers/connector.ts";
+import { expandedOf, StripeError } from "./stripe_objects.ts";
 import { readStripeSettings, STRIPE_VERSION } from "./stripe_settings.ts";
 
 /** Most bytes of an answer. A page of 100 events has about 400 kB. */
@@ -39,6 +40,8 @@ export interface StripeUnknown {
   unknown: UnknownReason;
   /** False: Stripe would only replay this answer. */
   may_repeat: boolean;
+  /** True: this request did nothing at Stripe, because it was not sent or Stripe refused its key. */
+  did_nothing?: true;
 }
 
 /** Sends one request. Never throws. `signal` is the only deadline. */
@@ -47,7 +50,9 @@ export async function callStripe(
   request: StripeRequest,
   signal: AbortSignal,
 ): Promise<StripeAnswer | StripeUnknown> {
-  if (account.secret === null || !SECRET.test(account.secret)) return unknown("unauthorized");
+  if (account.secret === null || !SECRET.test(account.secret)) {
+    return { ...unknown("unauthorized"), did_nothing: true };
+  }
   try {
     const { url, init } = fetchInput(account, account.secret, request);
     const response = await fetch(url, { ...init, signal });
@@ -87,8 +92,12 @@ async function readAnswer(response: Response): Promise<StripeAnswer | StripeUnkn
   if (status >= 500 || status === 424) return unknown("server_error", !replayed);
   if (status === 429) return unknown("rate_limited");
   if (status === 409) return unknown("in_progress");
-  if (status === 401 || status === 403) return unknown("unauthorized");
   const body = text === null ? null : parseObject(text);
+  if (status === 401 || status === 403) {
+    // Stripe checks the key before anything else. A proxy in front of it has no error of Stripe.
+    const is_stripe = expandedOf(StripeError, body?.error) !== null;
+    return { ...unknown("unauthorized"), ...(is_stripe && { did_nothing: true }) };
+  }
   return body === null ? unknown("garbage") : { status, body, replayed };
 }
 

@@ -18,7 +18,7 @@ import { readErrorAnswer } from "./stripe_errors.ts";
 import { readNotificationBody } from "./stripe_events.ts";
 import { type FactSource, intentFacts, refundFacts } from "./stripe_facts.ts";
 import { findListed } from "./stripe_lists.ts";
-import { PaymentIntent, type StripeError, StripeRefund } from "./stripe_objects.ts";
+import { expandedOf, PaymentIntent, type StripeError, StripeRefund } from "./stripe_objects.ts";
 import { pollStripe, readTotals } from "./stripe_poll.ts";
 import { EXPAND_CHARGE, requestOf } from "./stripe_requests.ts";
 import { readStripeSettings } from "./stripe_settings.ts";
@@ -42,6 +42,7 @@ export function stripeConnector(clock: Clock = systemClock): Connector {
     checkSettings: (settings) => void readStripeSettings(settings),
     send,
     look,
+    find,
     poll: (account, cursor, signal) => pollStripe(account, cursor, clock(), signal),
     // deno-lint-ignore require-await -- a refusal must be a rejection
     readNotification: async (account, raw, headers, at_ms) => {
@@ -74,6 +75,11 @@ async function send(
   if ("intent" in reading) return intentReply(account, call, reading.intent, reading.error);
   if (!("look" in reading)) return reading;
   const present = await look(account, call, signal);
+  if ("unknown" in present) {
+    const { unknown, may_repeat } = present;
+    // `did_nothing` would be about the look, and not about the call.
+    return { unknown, may_repeat };
+  }
   if (!("absent" in present)) return present;
   const message = "The payment at Stripe is in a state that does not allow this";
   return { refused: "provider_refused", message };
@@ -90,6 +96,27 @@ async function look(
   }
   if (payment !== null) return await lookAtIntent(account, call, payment, signal);
   return call.op === "authorize" ? await lookForIntent(account, call, signal) : ABSENT;
+}
+
+/** Reads a payment or refund by its id, whatever its metadata say. */
+async function find(
+  account: ProviderAccount,
+  call: ProviderCall,
+  reference: string,
+  signal: AbortSignal,
+): Promise<ProviderReply> {
+  const list = call.op === "refund" ? "refunds" : "payment_intents";
+  const fields = call.op === "refund"
+    ? [["expand[]", "balance_transaction"], ["expand[]", "failure_balance_transaction"]] as const
+    : [EXPAND_CHARGE];
+  const path = `/v1/${list}/${encodeURIComponent(reference)}`;
+  const answer = await callStripe(account, { method: "GET", path, fields }, signal);
+  if (isUnknown(answer)) return answer;
+  if (answer.status === 404) return ABSENT;
+  const intent = expandedOf(PaymentIntent, answer.body);
+  if (intent !== null) return replyOf(intentFacts(sourceOf(account), intent));
+  const refund = expandedOf(StripeRefund, answer.body);
+  return refund === null ? GARBAGE : replyOf(refundFacts(sourceOf(account), refund));
 }
 
 async function lookAtIntent(

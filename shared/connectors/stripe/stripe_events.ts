@@ -71,23 +71,20 @@ export function eventFacts(account_id: string, event: StripeEvent): Fact[] | nul
 /**
  * Reads the body of a notification whose signature is checked.
  *
- * @param connected_account of the settings: an event of another account is refused
+ * @param connected_account of the settings
+ * @returns null for an event of another account: a platform has one endpoint for the events of all
+ * connected accounts, and Stripe turns an endpoint off that refuses events
  * @throws {ApiError} `invalid_parameter`
  */
 export function readNotificationBody(
   account_id: string,
   raw: Uint8Array,
   connected_account: string | null,
-): Fact[] {
+): Fact[] | null {
   const read = StripeEvent.safeParse(parseJson(raw));
   if (!read.success) throw invalidParameter("body", "must be an event of Stripe as JSON");
   const event = read.data;
-  if ((event.account ?? null) !== connected_account) {
-    throw invalidParameter(
-      "account",
-      "names another account: connected_account of this provider account must have the same id",
-    );
-  }
+  if ((event.account ?? null) !== connected_account) return null;
   const facts = eventFacts(account_id, event);
   if (facts === null) {
     throw invalidParameter("data.object", "does not fit the type of the event");

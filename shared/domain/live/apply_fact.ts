@@ -5,6 +5,7 @@
  */
 
 import { formatAmount } from "../../core/currency.ts";
+import { FINAL_PAYMENT_STATUSES } from "../../core/vocabulary.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { Refund } from "../../schema/refund.ts";
@@ -24,6 +25,7 @@ import {
   winDispute,
 } from "../payments/settlement.ts";
 import type { Fact } from "../providers/connector.ts";
+import { movedAtProvider } from "./moved_at_provider.ts";
 
 /** The effect of a fact. */
 export type Effect =
@@ -34,11 +36,13 @@ export type Effect =
   /** The fact came before another one that it builds on: apply it later. */
   | { outcome: "wait" }
   /** The fact contradicts our books. An operator has to look. */
-  | { outcome: "finding"; finding: string };
+  | { outcome: "finding"; finding: string }
+  /** The fact matches no payment or transfer. The change books its money for the account. */
+  | { outcome: "unmatched"; finding: string | null; change: FactChange | null };
 
 /** The rows that a fact changes, and the refund and payment as of the change. */
 export interface FactChange extends Omit<Change, "answer" | "calls"> {
-  /** Null for a payout, which belongs to no payment. */
+  /** Null for a payout and for unmatched money, which belong to no payment. */
   subject: Payment | Transfer | null;
   /** The refund of the fact, as JSON text. */
   refund_body: string | null;
@@ -89,7 +93,7 @@ export function applyFact(subject: FactSubject, fact: Fact, context: EventContex
     case "dispute":
       return applyDisputeFact(payment, fact, context);
     case "fee":
-      if (payment.amount_captured === 0) return { outcome: "wait" };
+      // The provider has taken the fee, also if the payment is over or not captured yet.
       return apply(payment, context, (change) => {
         change.move(fact.state === "returned" ? "fee_reversal" : "fee", fact.amount_minor);
       });
@@ -159,7 +163,10 @@ function applyPaymentFact(payment: Payment, fact: Fact, context: EventContext): 
         (change) => decline(change, fact.decline_code ?? "payment_declined"),
       );
     case "failed":
-      if (isCaptured(payment) || !canBecome(payment, "failed")) return { outcome: "ignored" };
+      // A capture or a cancel that has failed leaves the payment as it is.
+      if (fact.op !== "authorize" || isCaptured(payment) || !canBecome(payment, "failed")) {
+        return { outcome: "ignored" };
+      }
       return apply(
         payment,
         context,
@@ -191,8 +198,22 @@ function applySuccess(payment: Payment, fact: Fact, context: EventContext): Effe
     apply(payment, context, (change) => complete(change, { amount_minor: fact.amount_minor }));
 }
 
+/**
+ * Applies a fact about money that this payment has not captured. Money that arrives for a payment
+ * that is over is unmatched (`applySuccess`), and so are its refunds and disputes. While the
+ * payment is open, the fact waits for the capture or for the end of the payment.
+ */
+function applyWithoutCapture(payment: Payment, fact: Fact, context: EventContext): Effect {
+  const final: readonly string[] = FINAL_PAYMENT_STATUSES;
+  if (!final.includes(payment.status)) return { outcome: "wait" };
+  const moved = movedAtProvider(fact);
+  return apply(payment, context, (change) => {
+    change.move(moved > 0 ? "unmatched" : "unmatched_reversal", Math.abs(moved));
+  });
+}
+
 function applyReturn(payment: Payment, fact: Fact, context: EventContext): Effect {
-  if (payment.amount_captured === 0) return { outcome: "wait" };
+  if (!isCaptured(payment)) return applyWithoutCapture(payment, fact, context);
   if (!isRefundable(payment)) return { outcome: "ignored" };
   return differs(refundable(payment), fact) ??
     apply(payment, context, (change) => fail(change, "bank_return", fact.return_code ?? null));
@@ -210,7 +231,7 @@ function applyRefundFact(
     return finding(`a refund of ${shown(fact)} that was made at the provider has failed`);
   }
   if (fact.state !== "succeeded") return { outcome: "ignored" };
-  if (!isCaptured(payment)) return { outcome: "wait" };
+  if (!isCaptured(payment)) return applyWithoutCapture(payment, fact, context);
   // A pending refund of ours that holds the amount can still fail.
   const left = payment.amount_captured - payment.amount_refunded;
   if (fact.amount_minor > refundable(payment) && fact.amount_minor <= left) {
@@ -282,7 +303,11 @@ function applyOwnRefund(
 }
 
 function applyDisputeFact(payment: Payment, fact: Fact, context: EventContext): Effect {
-  if (payment.amount_captured === 0) return { outcome: "wait" };
+  if (fact.state === "dispute_lost") return { outcome: "ignored" };
+  if (fact.state !== "disputed" && fact.state !== "dispute_won") {
+    return finding(`a dispute has no fact ${fact.state}`);
+  }
+  if (!isCaptured(payment)) return applyWithoutCapture(payment, fact, context);
   switch (fact.state) {
     case "disputed":
       // A fact is stored once, so this is another dispute. It counts after the end of the first.
@@ -294,13 +319,13 @@ function applyDisputeFact(payment: Payment, fact: Fact, context: EventContext): 
       }
       return apply(payment, context, (change) => chargeBack(change, fact.amount_minor));
     case "dispute_won":
-      // The fact that the payer has disputed can come later.
-      if (payment.status !== "chargeback") return { outcome: "wait" };
+      if (payment.status !== "chargeback") {
+        // The fact that the payer has disputed can come later, unless it is a finding then.
+        return isRefundable(payment)
+          ? { outcome: "wait" }
+          : finding(`a dispute of ${shown(fact)} that was won has not begun here`);
+      }
       return differs(payment.amount_disputed, fact) ?? apply(payment, context, winDispute);
-    case "dispute_lost":
-      return { outcome: "ignored" };
-    default:
-      return finding(`a dispute has no fact ${fact.state}`);
   }
 }
 

@@ -20,7 +20,8 @@ import { inOurMode, type ProviderAccounts } from "./provider_accounts.ts";
 export const CALL_DEADLINE_MS = 8_000;
 /** The reason is for the operator and not for the caller of the API. */
 const ACCOUNT_NOT_USABLE =
-  "The payment provider is not set up completely, so nothing was sent: let the operator check it";
+  "The account at the payment provider does not work, so nothing has happened there: let the " +
+  "operator check it";
 /** Most decisions about one reply. Others change the same payment at the same time. */
 const MAX_DECISIONS = 10;
 
@@ -52,7 +53,7 @@ export class CallRunner {
 
   /** Sends a call or looks for its result, and records the reply. Returns the request's answer. */
   async run(stored: StoredAccount, call: OwnCall): Promise<Answer> {
-    return await this.#record(call, await this.#ask(stored, call));
+    return await this.record(call, await this.#ask(stored, call));
   }
 
   /** Makes the origin of events that belong to no request. */
@@ -71,28 +72,35 @@ export class CallRunner {
   async #ask(stored: StoredAccount, call: OwnCall): Promise<ProviderReply> {
     const opened = this.#accounts.open(stored);
     if (typeof opened === "string") {
-      // Before the first attempt nothing has happened at the provider.
-      return call.attempt === 1
-        ? { refused: "provider_refused", message: ACCOUNT_NOT_USABLE, reason: opened }
-        : { unknown: "unauthorized", may_repeat: call.may_repeat };
+      const { may_repeat } = call;
+      const nothing = { unknown: "unauthorized", may_repeat, did_nothing: true } as const;
+      return provenRefusal(stored, call, nothing, opened);
     }
     const { account, connector } = opened;
     const signal = AbortSignal.timeout(this.#deadline_ms);
     const reply = call.may_repeat
       ? await connector.send(account, call, signal)
       : await connector.look(account, call, signal);
-    return "facts" in reply ? inOurMode(account, reply, call.subject.livemode) : reply;
+    if ("facts" in reply) return inOurMode(account, reply, call.subject.livemode);
+    return provenRefusal(stored, call, reply, `${connector.name} refuses the secret`);
   }
 
   /** Records a reply. Decides again if somebody else has changed the payment meanwhile. */
-  async #record(first: OwnCall, reply: ProviderReply): Promise<Answer> {
+  async record(first: OwnCall, reply: ProviderReply): Promise<Answer> {
     let call = first;
+    let booked_minor = 0;
     for (let i = 0; i < MAX_DECISIONS; i++) {
-      const { record, answer } = decideResult(call, reply, this.context(call.subject.livemode));
+      const { record, answer } = decideResult(
+        call,
+        reply,
+        this.context(call.subject.livemode),
+        { booked_minor, records_fees: i === 0 },
+      );
       const [result] = await this.#store.record([record]);
       if (record.facts.some(({ outcome }) => outcome === null)) this.#on_facts();
       if (result!.outcome === "recorded") return answer;
-      const reloaded = await this.#reload(call);
+      const [reloaded, booked] = await this.#reload(call, reply);
+      booked_minor = booked;
       // Another attempt has settled the call, or a notification has brought the fact.
       if (result!.outcome === "known" && result!.is_settled) return currentAnswer(reloaded);
       call = reloaded;
@@ -100,14 +108,41 @@ export class CallRunner {
     throw databaseUnavailable();
   }
 
-  async #reload(call: OwnCall): Promise<OwnCall> {
-    const { environment_id, subject, refund } = call;
-    const found = await this.#store.readSubject(environment_id, subject.id, refund?.id ?? null);
+  /** Reads the subject of a call, and the booking of the first fact of its reply. */
+  async #reload(
+    call: OwnCall,
+    reply: ProviderReply,
+  ): Promise<[call: OwnCall, booked_minor: number]> {
+    const { environment_id, subject: { id }, refund } = call;
+    const fact = "facts" in reply ? reply.facts[0] : null;
+    const found = await this.#store.readSubject(environment_id, id, refund?.id ?? null, fact);
     if (!found) throw databaseUnavailable();
-    return {
+    const present = {
       ...call,
       subject: readSubject(found.subject_body),
       refund: found.refund_body === null ? null : readRefund(found.refund_body),
     };
+    return [present, found.booked_minor];
   }
+}
+
+/**
+ * Returns a refusal if nothing can have happened at the provider: the account was not usable at the
+ * first attempt (ADR 0045). An earlier attempt may have worked, so a later one stays unknown.
+ */
+function provenRefusal(
+  { id }: StoredAccount,
+  { attempt }: OwnCall,
+  reply: ProviderReply,
+  reason: string,
+): ProviderReply {
+  const is_proven = "unknown" in reply && reply.unknown === "unauthorized" &&
+    reply.did_nothing === true && attempt === 1;
+  if (!is_proven) return reply;
+  return {
+    refused: "provider_refused",
+    message: ACCOUNT_NOT_USABLE,
+    reason,
+    unusable_account: id,
+  };
 }

@@ -16,10 +16,17 @@ import type { EventContext } from "../changes/event.ts";
 import { failRefund } from "../payments/refund_payment.ts";
 import { declineAnswer, fail } from "../payments/settlement.ts";
 import { fail as failTransfer } from "../transfers/create_transfer.ts";
-import type { Fact, ProviderCall, ProviderReply } from "../providers/connector.ts";
+import type { Fact, ProviderCall, ProviderReply, StoredFact } from "../providers/connector.ts";
 import { canBecome, invalidState, nextStatuses } from "../payments/lifecycle.ts";
-import { applyFact, changeOf, type Effect, type FactChange } from "./apply_fact.ts";
-import { applyTransferFact } from "./apply_transfer_fact.ts";
+import { changeOf, type Effect, type FactChange } from "./apply_fact.ts";
+import {
+  applyToSubject,
+  endWait,
+  handled,
+  recordOf,
+  unhandled,
+  unusableAccount,
+} from "./fact_record.ts";
 
 /** A call with the parts that only the service needs. */
 export interface OwnCall extends ProviderCall {
@@ -47,83 +54,85 @@ const ABSENT_AFTER_MS = 3_600_000;
 /** Age after which every call without a result needs the operator. */
 const GIVE_UP_AFTER_MS = 7 * 24 * 3_600_000;
 
+/** How to decide a reply that could not be recorded at once. */
+interface ReplyOptions {
+  /** The amount that the ledger has booked for its first fact as unmatched; 0 by default. */
+  booked_minor?: number;
+  /**
+   * Whether fees are recorded with the fact that they came with (the default). False: the worker
+   * records them, because one of them can be booked already.
+   */
+  records_fees?: boolean;
+}
+
 /** Decides the result of a reply. */
-export function decideResult(call: OwnCall, reply: ProviderReply, context: EventContext): Result {
-  if ("facts" in reply) return decideFacts(call, reply.facts, context);
+export function decideResult(
+  call: OwnCall,
+  reply: ProviderReply,
+  context: EventContext,
+  { booked_minor = 0, records_fees = true }: ReplyOptions = {},
+): Result {
+  if ("facts" in reply) {
+    return decideFacts(call, reply.facts, { booked_minor, records_fees }, context);
+  }
   if ("refused" in reply) return decideRefusal(call, reply, context);
   if ("absent" in reply) return decideUnknown(call, "absent", call.may_repeat, context);
   return decideUnknown(call, reply.unknown, reply.may_repeat, context);
 }
 
-/** Applies a fact to the payment or transfer of a call. */
-export function applyToSubject(
-  subject: Payment | Transfer,
-  refund: Refund | null,
-  fact: Fact,
-  context: EventContext,
-): Effect {
-  return subject.object === "payment"
-    ? applyFact({ payment: subject, refund }, fact, context)
-    : applyTransferFact(subject, fact, context);
-}
-
-/** Makes the record of an effect of one fact. */
-export function recordOf(
+/**
+ * Decides the record of a stored fact. If its call has no result yet, the fact is the result.
+ * @param call null: there is none, or it is settled
+ */
+export function decideFact(
+  { subject, refund, call }: {
+    subject: Payment | Transfer;
+    refund: Refund | null;
+    call: OwnCall | null;
+  },
   environment_id: string,
-  fact: Fact,
-  effect: Effect,
-): ProviderRecord {
-  const change = effect.outcome === "applied" ? effect.change : null;
-  return {
-    environment_id,
-    call_id: null,
-    call: null,
-    facts: [handled(fact, effect)],
-    change,
-    answer: null,
-  };
-}
-
-function handled(fact: Fact, effect: Effect): HandledFact {
-  const found = effect.outcome === "finding" || effect.outcome === "applied"
-    ? effect.finding
-    : null;
-  return {
-    ...fact,
-    outcome: effect.outcome === "wait" ? null : effect.outcome,
-    finding: found,
-    booked_minor: effect.outcome === "applied" ? effect.change.booked_minor : 0,
-  };
+  fact: StoredFact,
+  context: EventContext,
+): { effect: Effect; record: ProviderRecord } {
+  const { booked_minor } = fact;
+  const applied = applyToSubject(subject, refund, fact, booked_minor, context);
+  const effect = endWait(applied, fact, context);
+  const is_result = effect.outcome === "applied" || effect.outcome === "ignored";
+  const record = call && is_result
+    ? decideResult(call, { facts: [fact] }, context, { booked_minor }).record
+    : recordOf(environment_id, fact, effect, booked_minor);
+  return { effect, record };
 }
 
 function decideFacts(
   call: OwnCall,
   [fact, ...others]: readonly [Fact, ...Fact[]],
+  { booked_minor, records_fees }: Required<ReplyOptions>,
   context: EventContext,
 ): Result {
-  const effect = applyToSubject(call.subject, call.refund, fact, context);
-  if (effect.outcome === "finding") {
-    const { record, answer } = decideUnknown(call, effect.finding, false, context, true);
-    return {
-      record: { ...record, facts: [handled(fact, effect), ...others.map(unhandled)] },
-      answer,
-    };
+  const effect = applyToSubject(call.subject, call.refund, fact, booked_minor, context);
+  if (effect.outcome === "finding" || effect.outcome === "unmatched") {
+    const { record, answer } = decideUnknown(call, effect.finding ?? "", false, context, true);
+    const facts = [handled(fact, effect, booked_minor), ...others.map(unhandled)];
+    return { record: { ...record, facts }, answer };
   }
-  const fees = applyFees(effect, others, context);
+  const fees = records_fees
+    ? applyFees(effect, others, context)
+    : { effect, facts: others.map(unhandled) };
   const change = fees.effect.outcome === "applied" ? fees.effect.change : null;
   const subject = change?.subject ?? call.subject;
   const answer = answerOf(call, subject, change?.refund_body ?? null);
   return {
     record: {
-      ...recordOf(call.environment_id, fact, fees.effect),
+      ...recordOf(call.environment_id, fact, fees.effect, booked_minor),
       call_id: call.id,
       call: {
         state: "settled",
         ...(fact.provider_reference !== null &&
           { provider_reference: fact.provider_reference }),
-        last_reply: fact.state,
+        last_reply: fact.source === undefined ? fact.state : `${fact.state}, by the operator`,
       },
-      facts: [handled(fact, effect), ...fees.facts],
+      facts: [handled(fact, effect, booked_minor), ...fees.facts],
       answer,
     },
     answer,
@@ -144,18 +153,13 @@ function applyFees(
     if (fact.op !== "fee" || effect.outcome !== "applied" || !effect.change.subject) {
       return unhandled(fact);
     }
-    const fee = applyToSubject(effect.change.subject, null, fact, context);
+    const fee = applyToSubject(effect.change.subject, null, fact, 0, context);
     if (fee.outcome !== "applied" || fee.change.events.length > 0) return unhandled(fact);
     const ledger = [...effect.change.ledger, ...fee.change.ledger];
     effect = { ...effect, change: { ...effect.change, ledger } };
-    return handled(fact, fee);
+    return handled(fact, fee, 0);
   });
   return { effect, facts };
-}
-
-/** Returns a fact that the worker applies later. */
-function unhandled(fact: Fact): HandledFact {
-  return { ...fact, outcome: null, finding: null, booked_minor: 0 };
 }
 
 /**
@@ -223,7 +227,9 @@ function decideRefusal(
         state: "settled",
         last_reply: `refused: ${reply.reason ?? reply.message}`.slice(0, 200),
       },
-      facts: [],
+      facts: reply.unusable_account === undefined
+        ? []
+        : [unusableAccount(call, reply.unusable_account, reply.reason ?? reply.message, context)],
       change: effect,
       answer,
     },

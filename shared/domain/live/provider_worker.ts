@@ -8,11 +8,13 @@ import type { Clock } from "../../core/clock.ts";
 import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
-import type { Fact } from "../providers/connector.ts";
+import type { StoredFact } from "../providers/connector.ts";
 import { applyPayout } from "./apply_fact.ts";
 import type { CallRunner } from "./call_runner.ts";
-import { applyToSubject, decideResult, type OwnCall, recordOf } from "./decide_result.ts";
+import { decideFact, type OwnCall } from "./decide_result.ts";
+import { recordOf } from "./fact_record.ts";
 import { inOurMode, type ProviderAccounts, type ReadyAccount } from "./provider_accounts.ts";
+import { applyUnmatched } from "./unmatched.ts";
 
 /** Most pieces of work at once. */
 const WORK_LIMIT = 32;
@@ -127,51 +129,42 @@ export class ProviderWorker {
   }
 
   /** Applies a stored fact. Decides again if another fact has changed the payment meanwhile. */
-  async #apply(work: ProviderWork, fact: Fact): Promise<void> {
+  async #apply(work: ProviderWork, fact: StoredFact): Promise<void> {
     const { store } = this.#options;
     for (let given = work, i = 0; i < MAX_DECISIONS; i++) {
-      if (await this.#decide(given, fact) !== "stale") return;
+      if (await this.#decide(given, given.fact!) !== "stale") return;
       const { environment_id, subject_body } = given;
-      const { id } = readSubject(subject_body!);
-      const present = await store.readSubject(environment_id, id, fact.refund_id);
+      // Another worker has booked the fact.
+      if (subject_body === null) return;
+      const { id } = readSubject(subject_body);
+      const present = await store.readSubject(environment_id, id, fact.refund_id, fact);
       if (!present) return;
-      given = { ...given, ...present };
+      const { booked_minor, ...bodies } = present;
+      given = { ...given, ...bodies, fact: { ...fact, booked_minor } };
     }
   }
 
   /** Records the effect of a fact. Returns the record's outcome; null: the fact has to wait. */
-  async #decide(work: ProviderWork, fact: Fact): Promise<RecordOutcome["outcome"] | null> {
-    const { runner } = this.#options;
+  async #decide(
+    work: ProviderWork,
+    fact: StoredFact,
+  ): Promise<RecordOutcome["outcome"] | null> {
     const { environment_id, livemode, subject_body, refund_body } = work;
-    const context = runner.context(livemode);
-    if (fact.op === "payout") {
-      const { facts: [ours] } = inOurMode(work.account, { facts: [fact] }, livemode);
-      return await this.#record(recordOf(environment_id, ours, applyPayout(ours, context)));
-    }
+    const context = this.#options.runner.context(livemode);
     if (subject_body === null) {
-      const unmatched = { ...fact, outcome: "unmatched", finding: null, booked_minor: 0 } as const;
-      return await this.#record({
-        environment_id,
-        call_id: null,
-        call: null,
-        facts: [unmatched],
-        change: null,
-        answer: null,
-      });
+      const ours = asStored(work, fact, livemode);
+      const effect = fact.op === "payout"
+        ? applyPayout(ours, context)
+        : applyUnmatched(ours, context);
+      return await this.#record(recordOf(environment_id, ours, effect, fact.booked_minor));
     }
     const subject = readSubject(subject_body);
     const refund = refund_body === null ? null : readRefund(refund_body);
     const known = await this.#withCard(work, fact, subject);
-    const { facts: [ours] } = inOurMode(work.account, { facts: [known] }, subject.livemode);
-    const effect = applyToSubject(subject, refund, ours, context);
-    if (effect.outcome === "wait") return null;
-    const is_result = work.call !== null && work.call.state !== "settled" &&
-      effect.outcome !== "finding";
-    // The fact is also the result of the call, whose request may wait for it or be dead.
-    const record = is_result
-      ? decideResult(ownCall(work), { facts: [ours] }, context).record
-      : recordOf(environment_id, ours, effect);
-    return await this.#record(record);
+    const call = work.call === null || work.call.state === "settled" ? null : ownCall(work);
+    const ours = asStored(work, known, subject.livemode);
+    const { effect, record } = decideFact({ subject, refund, call }, environment_id, ours, context);
+    return effect.outcome === "wait" ? null : await this.#record(record);
   }
 
   async #record(record: ProviderRecord): Promise<RecordOutcome["outcome"]> {
@@ -183,7 +176,11 @@ export class ProviderWorker {
    * Adds the card to the fact that money was taken or held. A notification can come before the
    * answer of the call, and does not show the card.
    */
-  async #withCard(work: ProviderWork, fact: Fact, subject: OwnCall["subject"]): Promise<Fact> {
+  async #withCard(
+    work: ProviderWork,
+    fact: StoredFact,
+    subject: OwnCall["subject"],
+  ): Promise<StoredFact> {
     const is_paid = fact.state === "succeeded" || fact.state === "authorized";
     const lacks_card = subject.object === "payment" && subject.method === null &&
       subject.method_kind === "card" && fact.card === undefined;
@@ -242,7 +239,14 @@ async function within(wait_ms: number, promise: Promise<unknown>): Promise<void>
   clearTimeout(timer);
 }
 
-function ownCall(work: ProviderWork): OwnCall {
+/** Returns a stored fact in the mode of our payment, as `inOurMode` does. */
+function asStored(work: ProviderWork, fact: StoredFact, livemode: boolean): StoredFact {
+  const { facts: [ours] } = inOurMode(work.account, { facts: [fact] }, livemode);
+  return { ...fact, ...ours };
+}
+
+/** Returns the call of a piece of work as the domain needs it. */
+export function ownCall(work: ProviderWork): OwnCall {
   const call = work.call!;
   const { id, op, amount_minor, currency, request, created_at, attempts } = call;
   return {

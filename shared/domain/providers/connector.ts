@@ -11,7 +11,13 @@ import type { ProviderOp } from "../../store/provider_call.ts";
 import type { Fact, ProviderTotal } from "../../store/provider_rows.ts";
 
 export type { ProviderOp } from "../../store/provider_call.ts";
-export type { Fact, FactOp, FactState, ProviderTotal } from "../../store/provider_rows.ts";
+export type {
+  Fact,
+  FactOp,
+  FactState,
+  ProviderTotal,
+  StoredFact,
+} from "../../store/provider_rows.ts";
 
 /** An account at a provider, which the operator has configured. */
 export interface ProviderAccount {
@@ -71,7 +77,12 @@ export type ProviderReply =
   /** The first fact is about the call itself. Others, such as a fee, can follow. */
   | { facts: readonly [Fact, ...Fact[]] }
   /** The call may have worked. `may_repeat`: false if the provider would only replay this reply. */
-  | { unknown: UnknownReason; may_repeat: boolean }
+  | {
+    unknown: UnknownReason;
+    may_repeat: boolean;
+    /** True: this request did nothing at the provider. An earlier one may have worked. */
+    did_nothing?: true;
+  }
   /** The provider refused the call, and nothing has happened. `param` is our field at fault. */
   | {
     refused: "provider_refused" | "invalid_parameter";
@@ -79,6 +90,8 @@ export type ProviderReply =
     param?: string;
     /** For the operator, if the message is not enough. */
     reason?: string;
+    /** `pac_…`: no call of this account works. The operator has to mend it. */
+    unusable_account?: string;
   }
   /** A look found no trace of the call. */
   | { absent: true };
@@ -93,6 +106,16 @@ export interface Connector {
   send(account: ProviderAccount, call: ProviderCall, signal: AbortSignal): Promise<ProviderReply>;
   /** Finds the result of a call, by our id while the provider's is not known. Never throws. */
   look(account: ProviderAccount, call: ProviderCall, signal: AbortSignal): Promise<ProviderReply>;
+  /**
+   * Reads the object that the operator names as the result of a call, whatever it says about the
+   * call. Never throws.
+   */
+  find(
+    account: ProviderAccount,
+    call: ProviderCall,
+    reference: string,
+    signal: AbortSignal,
+  ): Promise<ProviderReply>;
   /** Reads facts after a cursor; null begins at the present. Throws if the provider fails. */
   poll(
     account: ProviderAccount,
@@ -100,15 +123,16 @@ export interface Connector {
     signal: AbortSignal,
   ): Promise<{ facts: Fact[]; cursor: unknown; more: boolean }>;
   /**
-   * Reads a notification. Throws `ApiError`: `unauthorized` unless one of the secrets has signed
-   * it, `invalid_parameter` for a body that is not a notification.
+   * Reads a notification. Returns null if it is about another account of the provider. Throws
+   * `ApiError`: `unauthorized` unless one of the secrets has signed it, `invalid_parameter` for a
+   * body that is not a notification.
    */
   readNotification(
     account: ProviderAccount,
     raw: Uint8Array,
     headers: Headers,
     at_ms: number,
-  ): Promise<Fact[]>;
+  ): Promise<Fact[] | null>;
   /** Reads the movements from `from` (inclusive) to `to`. Throws if the provider fails. */
   totals(
     account: ProviderAccount,

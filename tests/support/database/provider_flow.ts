@@ -115,6 +115,7 @@ export function succeeded(
     outcome: "applied",
     finding: null,
     booked_minor: payment.amount_minor,
+    was_booked_minor: 0,
     ...patch,
   };
 }

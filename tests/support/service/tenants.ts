@@ -79,6 +79,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     notification_secret_names: ["PROVIDER_STRIPE_NOTIFICATIONS"],
     status: "enabled",
     created_at: "2026-01-01",
+    ignored_notifications: 0,
   },
   provider_methods: { method_kind: "card", account_id: "pac_1" },
   provider_calls: {

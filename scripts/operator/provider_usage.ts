@@ -1,0 +1,62 @@
+/** The usage text of `deno task providers`. */
+
+import { LIVE_CONNECTORS } from "../../shared/connectors/connectors.ts";
+
+const CONNECTORS = LIVE_CONNECTORS.map(({ name }) => name).join(", ");
+const METHODS = LIVE_CONNECTORS
+  .map(({ name, method_kinds }) => `${name} serves ${method_kinds.join(", ")}`).join("; ");
+
+/** The usage text, for `--help` and after an unknown command. */
+export const PROVIDER_USAGE = `Usage: deno task providers <command>
+
+Accounts:
+  add                      Add an account at a provider. It takes the live payments
+                           and transfers of its methods from now on.
+    --connector NAME       ${CONNECTORS}.
+    --methods KIND,...     Kinds of payment methods: ${METHODS}.
+    --account NAME         Account whose live environment it serves (default: demo).
+    --secret NAME          Name of the variable with the API secret.
+    --notification-secret NAME
+                           Name of the variable with the secret that signs
+                           notifications. Give it twice during a rotation.
+    --set NAME=VALUE       A setting of the connector. Repeat it for others.
+  list                     List all accounts.
+  test pac_...             Make a harmless call and print the provider's answer.
+  disable pac_...          Take no new payments and transfers. Notifications, captures
+                           and refunds of its payments still work.
+
+Calls without a result:
+  calls                    List them, oldest first. "operator" means that the service
+                           has given up, and you decide.
+  retry pc_...             Look at the provider now, and record the result that is there.
+  settle pc_... --succeeded REFERENCE
+                           Record the object of the provider with this id, such as pi_...
+                           or re_..., as the result. It must have the amount, the currency
+                           and the payment of the call.
+  settle pc_... --failed   Record that the call did nothing. Only for state "operator".
+
+Facts that need a person:
+  facts                    List unmatched facts and findings, each with the reason.
+  match FACT pay_...|re_...
+                           Apply a fact to this payment, or to this refund.
+  dismiss FACT --reason TEXT
+                           Keep a fact, but count and report it no more.
+  FACT is what "facts" prints: pac_.../REFERENCE, or REFERENCE if it is unique.
+
+  --json                   Print JSON: add, calls, retry, settle, facts, match, dismiss.
+
+Examples:
+  deno task providers add --account acme --connector stripe --methods card \\
+    --secret PROVIDER_STRIPE --notification-secret PROVIDER_STRIPE_NOTIFICATIONS
+  deno task providers retry pc_1m7wvb3bsdsgqhzksxxwbk1970
+  deno task providers settle pc_1m7wvb3bsdsgqhzksxxwbk1970 --succeeded pi_3Qabc
+  deno task providers match pi_3Qabc:succeeded pay_1m7wvb3bsdsgqhzksxxwbk1970
+  deno task providers dismiss ch_3Qabc:fee --reason "fee of the old shop"
+
+Names of variables begin with PROVIDER_. The functions read the variables; test, retry
+and settle read them in their own environment. The command uses the database of
+DATABASE_URL, or else the embedded server of DATA_DIR. If that server is not running,
+it runs until the command is done.
+
+Exit codes: 0 done, 1 failed or refused, 2 invalid arguments.
+`;

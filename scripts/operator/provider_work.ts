@@ -1,0 +1,406 @@
+/**
+ * The commands of `deno task providers` that settle calls and facts. A result that the operator
+ * decides takes the path of every fact: the pure functions of `shared/domain/live` decide it, and
+ * `pay.record` writes it. So it cannot meet the result of a worker twice.
+ */
+
+import type postgres from "postgres";
+import { formatTime, systemClock } from "../../shared/core/clock.ts";
+import { formatAmount } from "../../shared/core/currency.ts";
+import { idMint, systemRandom } from "../../shared/core/ids.ts";
+import type { EventContext } from "../../shared/domain/changes/event.ts";
+import { readRefund, readSubject } from "../../shared/domain/changes/read_resource.ts";
+import type { Effect } from "../../shared/domain/live/apply_fact.ts";
+import { decideFact, decideResult, type OwnCall } from "../../shared/domain/live/decide_result.ts";
+import { applyToSubject } from "../../shared/domain/live/fact_record.ts";
+import {
+  inOurMode,
+  ProviderAccounts,
+  type ReadyAccount,
+} from "../../shared/domain/live/provider_accounts.ts";
+import { ownCall } from "../../shared/domain/live/provider_worker.ts";
+import type {
+  Connector,
+  Fact,
+  ProviderReply,
+  StoredFact,
+} from "../../shared/domain/providers/connector.ts";
+import type { ProviderRecord, ProviderWork } from "../../shared/store/provider_rows.ts";
+import {
+  createProviderStore,
+  type ProviderStore,
+  readWork,
+  WORK_COLUMNS,
+  type WorkRow,
+} from "../../shared/store/provider_store.ts";
+import { CommandError } from "./command_line.ts";
+import type { FactName, WorkCommand } from "./provider_work_command.ts";
+import {
+  type ListedCall,
+  type ListedFact,
+  renderCalls,
+  renderFacts,
+} from "./provider_work_table.ts";
+
+/** Deadline of a look. */
+const LOOK_DEADLINE_MS = 20_000;
+/** Most decisions about one result. Others change the same payment at the same time. */
+const MAX_DECISIONS = 10;
+
+/** The states in which an operation has succeeded. */
+const SUCCEEDED: Record<OwnCall["op"], readonly Fact["state"][]> = {
+  authorize: ["succeeded", "authorized"],
+  capture: ["succeeded"],
+  cancel: ["cancelled"],
+  refund: ["succeeded"],
+  transfer: ["succeeded"],
+  expire: ["cancelled"],
+};
+
+/** The surroundings of a command. */
+interface WorkSurroundings {
+  sql: postgres.Sql;
+  findConnector: (name: string) => Connector | null;
+  env: (name: string) => string | undefined;
+  print: (text: string) => void;
+}
+
+/** The facts of a reply. */
+type Facts = readonly [Fact, ...Fact[]];
+
+/** Runs a command. Throws `CommandError`. */
+export async function runWorkCommand(
+  command: WorkCommand,
+  surroundings: WorkSurroundings,
+): Promise<void> {
+  const { sql, print } = surroundings;
+  switch (command.action) {
+    case "calls": {
+      const calls = await sql<ListedCall[]>`select * from pay.list_unsettled_calls()`;
+      return print(
+        command.is_json ? asJson(calls.map(withNumbers)) : renderCalls(calls, systemClock()),
+      );
+    }
+    case "facts": {
+      const facts = await sql<ListedFact[]>`select * from pay.list_reported_facts()`;
+      return print(
+        command.is_json ? asJson(facts.map(withNumbers)) : renderFacts(facts, systemClock()),
+      );
+    }
+    case "retry":
+      return await new Desk(surroundings, command.is_json).retry(command.id);
+    case "settle":
+      return await new Desk(surroundings, command.is_json).settle(command.id, command.reference);
+    case "match":
+      return await new Desk(surroundings, command.is_json).match(command.fact, command.target);
+    case "dismiss": {
+      await dismiss(sql, command.fact, command.reason);
+      const dismissed = nameOf(command.fact);
+      return print(command.is_json ? asJson({ dismissed }) : `Dismissed ${dismissed}\n`);
+    }
+  }
+}
+
+async function dismiss(sql: postgres.Sql, fact: FactName, reason: string): Promise<void> {
+  const [row] = await sql`select pay.dismiss_fact(
+    p_account_id => ${fact.account_id}, p_reference => ${fact.reference},
+    p_reason => ${reason})::int as found`;
+  if (row!.found === 1) return;
+  throw row!.found === 0 ? unreported(fact) : ambiguous(fact);
+}
+
+/** Settles calls and facts of one database. */
+class Desk {
+  readonly #surroundings: WorkSurroundings;
+  readonly #is_json: boolean;
+  readonly #store: ProviderStore;
+
+  constructor(surroundings: WorkSurroundings, is_json: boolean) {
+    const { sql } = surroundings;
+    const run = async <Row>(text: string, parameters: readonly (string | number | null)[]) =>
+      await sql.unsafe(text, [...parameters]) as unknown as Row[];
+    this.#surroundings = surroundings;
+    this.#is_json = is_json;
+    this.#store = createProviderStore({ query: run, attempt: run, close: () => Promise.resolve() });
+  }
+
+  /** Looks at the provider, and records the result if there is one. */
+  async retry(id: string): Promise<void> {
+    const work = await this.#openCall(id);
+    const call = ownCall(work);
+    const ready = this.#open(work);
+    const reply = await ready.connector.look(ready.account, call, deadline());
+    const facts = factsIn(reply, ready, `${id} left unchanged`, "nothing of this call");
+    await this.#record(work, call, ours(work, facts));
+  }
+
+  /** Records the result that the operator has found, or that the call did nothing. */
+  async settle(id: string, reference: string | null): Promise<void> {
+    const work = await this.#openCall(id);
+    const call = ownCall(work);
+    const ready = this.#open(work);
+    if (reference === null) return await this.#settleFailed(work, call, ready);
+    const reply = await ready.connector.find(ready.account, call, reference, deadline());
+    const facts = factsIn(reply, ready, `${id} left unchanged`, `no ${reference}`);
+    const [first, ...others] = ours(work, facts);
+    checkResult(call, first, reference);
+    const { subject, refund } = call;
+    const own = (fact: Fact): Fact => ({ ...fact, subject_id: subject.id, source: "operator" });
+    const result = { ...own(first), refund_id: refund?.id ?? first.refund_id };
+    await this.#record(work, call, [result, ...others.map(own)]);
+  }
+
+  async #settleFailed(work: ProviderWork, call: OwnCall, ready: ReadyAccount): Promise<void> {
+    const { id, op, subject, refund, amount_minor, currency, provider_reference } = call;
+    if (work.call!.state !== "operator") {
+      throw new CommandError(
+        `${id} left unchanged: the service still asks for its result. Use "retry ${id}", or wait ` +
+          'until "calls" shows the state operator',
+      );
+    }
+    const reply = await ready.connector.look(ready.account, call, deadline());
+    if (!("absent" in reply)) {
+      const [found] = ours(work, factsIn(reply, ready, `${id} left unchanged`, ""));
+      const effect = applyToSubject(subject, refund, found, 0, contextOf(work));
+      // A result that contradicts the books can never be recorded, so it does not stop the operator.
+      if (effect.outcome !== "finding") {
+        throw new CommandError(
+          `${id} left unchanged: ${ready.connector.name} says ${found.state} ` +
+            `(${found.reference}). Use "retry ${id}"`,
+        );
+      }
+    }
+    await this.#record(work, call, [{
+      account_id: work.account.id,
+      reference: `${id}:failed`,
+      op,
+      state: "failed",
+      subject_id: subject.id,
+      refund_id: refund?.id ?? null,
+      provider_reference,
+      amount_minor,
+      currency,
+      at: formatTime(systemClock()),
+      livemode: subject.livemode,
+      failure_code: "processing_failed",
+      source: "operator",
+    }]);
+  }
+
+  /** Applies a fact to the payment or refund that the operator has chosen. */
+  async match(name: FactName, target: string): Promise<void> {
+    for (let i = 0; i < MAX_DECISIONS; i++) {
+      const work = await this.#readFact(name, target);
+      const subject = readSubject(work.subject_body!);
+      const refund = work.refund_body === null ? null : readRefund(work.refund_body);
+      const [given] = ours(work, [work.fact!]);
+      const refund_id = refund?.id ?? null;
+      const fact: StoredFact = { ...work.fact!, ...given, subject_id: subject.id, refund_id };
+      const call = work.call === null || work.call.state === "settled" ? null : ownCall(work);
+      const { environment_id } = work;
+      const context = contextOf(work);
+      const decided = decideFact({ subject, refund, call }, environment_id, fact, context);
+      if (decided.effect.outcome !== "applied") {
+        throw new CommandError(
+          `${nameOf(name)} left unchanged: ${reasonOf(decided.effect, target)}`,
+        );
+      }
+      if (await this.#write(decided.record) !== "stale") {
+        const { status } = decided.effect.change.subject ?? subject;
+        return this.#report({ matched: nameOf(name), target, subject_id: subject.id, status });
+      }
+    }
+    throw busy(nameOf(name));
+  }
+
+  /** Records the facts of a call as its result. */
+  async #record(work: ProviderWork, call: OwnCall, facts: Facts): Promise<void> {
+    const { id, environment_id, refund } = call;
+    for (let i = 0; i < MAX_DECISIONS; i++) {
+      const refund_id = refund?.id ?? null;
+      const present = await this.#store
+        .readSubject(environment_id, call.subject.id, refund_id, facts[0]);
+      if (!present) break;
+      const { booked_minor } = present;
+      const current = {
+        ...call,
+        subject: readSubject(present.subject_body),
+        refund: present.refund_body === null ? null : readRefund(present.refund_body),
+      };
+      const context = contextOf(work);
+      const { subject } = current;
+      const effect = applyToSubject(subject, current.refund, facts[0], booked_minor, context);
+      if (effect.outcome !== "applied" && effect.outcome !== "ignored") {
+        throw new CommandError(`${id} left unchanged: ${reasonOf(effect, subject.id)}`);
+      }
+      const { record } = decideResult(current, { facts }, context, {
+        booked_minor,
+        records_fees: false,
+      });
+      const outcome = await this.#write(record);
+      if (outcome === "known") {
+        throw new CommandError(`${id} left unchanged: ${facts[0].reference} is recorded already`);
+      }
+      if (outcome === "recorded") {
+        const changed = effect.outcome === "applied" ? effect.change.subject : null;
+        const { status } = changed ?? subject;
+        return this.#report({
+          settled: id,
+          result: facts[0].state,
+          subject_id: subject.id,
+          status,
+        });
+      }
+    }
+    throw busy(id);
+  }
+
+  async #write(record: ProviderRecord): Promise<"recorded" | "stale" | "known"> {
+    const [result] = await this.#store.record([record]);
+    return result!.outcome;
+  }
+
+  async #openCall(id: string): Promise<ProviderWork> {
+    const rows = await this.#surroundings.sql.unsafe<WorkRow[]>(
+      `select ${WORK_COLUMNS} from pay.read_provider_call(p_id => $1::text) w`,
+      [id],
+    );
+    const [work] = rows.map(readWork);
+    if (!work || work.subject_body === null) throw new CommandError(`${id}: no such call`);
+    if (work.call!.state === "settled") throw new CommandError(`${id} is settled already`);
+    return work;
+  }
+
+  async #readFact(name: FactName, target: string): Promise<ProviderWork> {
+    const [subject_id, refund_id] = target.startsWith("re_") ? [null, target] : [target, null];
+    const rows = await this.#surroundings.sql.unsafe<WorkRow[]>(
+      `select ${WORK_COLUMNS} from pay.read_reported_facts(p_account_id => $1::text,
+        p_reference => $2::text, p_subject_id => $3::text, p_refund_id => $4::text) w`,
+      [name.account_id, name.reference, subject_id, refund_id],
+    );
+    const [work, ...more] = rows.map(readWork);
+    if (!work) throw unreported(name);
+    if (more.length > 0) throw ambiguous(name);
+    if (work.subject_body !== null) return work;
+    throw new CommandError(`${target}: the environment of the fact has no such resource`);
+  }
+
+  #open(work: ProviderWork): ReadyAccount {
+    const { findConnector, env } = this.#surroundings;
+    const opened = new ProviderAccounts(findConnector, env, true).open(work.account);
+    if (typeof opened !== "string") return opened;
+    throw new CommandError(
+      `Cannot ask ${work.account.id}: ${opened} here. Set it as the functions have it`,
+    );
+  }
+
+  #report(done: { subject_id: string; status: string } & Record<string, string>): void {
+    const { subject_id, status, ...names } = done;
+    const [[verb, name]] = Object.entries(names) as [[string, string]];
+    const line = `${
+      verb === "settled" ? "Settled" : "Matched"
+    } ${name}: ${subject_id} is ${status}\n`;
+    this.#surroundings.print(this.#is_json ? asJson(done) : line);
+  }
+}
+
+/** Checks that an object of the provider is the result of a call. */
+function checkResult(call: OwnCall, found: Fact, reference: string): void {
+  const { id, op, subject, refund, amount_minor, currency, provider_reference } = call;
+  const refuse = (reason: string) =>
+    new CommandError(`${id} left unchanged: ${reference} ${reason}`);
+  if (!SUCCEEDED[op].includes(found.state)) {
+    throw refuse(`is ${found.state}, not a ${op} that worked`);
+  }
+  if ((found.op === "refund") !== (refund !== null)) throw refuse(`is not the result of a ${op}`);
+  if (found.subject_id !== null && found.subject_id !== subject.id) {
+    throw refuse(`belongs to ${found.subject_id}, not to ${subject.id}`);
+  }
+  if (found.refund_id !== null && found.refund_id !== refund?.id) {
+    throw refuse(`belongs to ${found.refund_id}, not to ${refund?.id ?? subject.id}`);
+  }
+  if (provider_reference !== null && found.provider_reference !== provider_reference) {
+    throw refuse(`belongs to ${found.provider_reference}, not to ${provider_reference}`);
+  }
+  // A cancel reports the amount of the payment.
+  if (found.amount_minor === amount_minor && found.currency === currency) return;
+  const shown = formatAmount(found.amount_minor, found.currency);
+  throw refuse(`is ${shown} instead of ${formatAmount(amount_minor, currency)}`);
+}
+
+/** Returns the facts of a reply, or throws the reason why there are none. */
+function factsIn(
+  reply: ProviderReply,
+  { connector }: ReadyAccount,
+  beginning: string,
+  missing: string,
+): Facts {
+  if ("facts" in reply) return reply.facts;
+  const reason = "absent" in reply
+    ? `${connector.name} has ${missing}`
+    : "unknown" in reply
+    ? `${connector.name} gives no answer (${reply.unknown})`
+    : reply.message;
+  throw new CommandError(`${beginning}: ${reason}`);
+}
+
+/** Returns facts in the mode of our payment, as the worker reads them. */
+function ours({ account, livemode }: ProviderWork, facts: Facts): Facts {
+  return inOurMode(account, { facts }, livemode).facts;
+}
+
+/** Makes the origin of the events, which belong to no request. */
+function contextOf({ livemode }: ProviderWork): EventContext {
+  const at_ms = systemClock();
+  return {
+    request_id: null,
+    idempotency_key: null,
+    livemode,
+    at_ms,
+    mint: idMint(at_ms),
+    random: systemRandom,
+  };
+}
+
+/** Says why a fact has no effect. */
+function reasonOf(effect: Effect, target: string): string {
+  if (effect.outcome === "wait") return `it builds on a fact that ${target} does not have yet`;
+  if ("finding" in effect && effect.finding !== null) return effect.finding;
+  return `it changes nothing at ${target}`;
+}
+
+function deadline(): AbortSignal {
+  return AbortSignal.timeout(LOOK_DEADLINE_MS);
+}
+
+function nameOf({ account_id, reference }: FactName): string {
+  return account_id === null ? reference : `${account_id}/${reference}`;
+}
+
+function unreported(name: FactName): CommandError {
+  return new CommandError(`${nameOf(name)}: no unmatched fact or finding has this reference`);
+}
+
+function ambiguous(name: FactName): CommandError {
+  return new CommandError(
+    `${nameOf(name)} is a fact of several accounts: write pac_.../${name.reference}`,
+  );
+}
+
+function busy(name: string): CommandError {
+  return new CommandError(`${name} left unchanged: others change the same payment. Try again`);
+}
+
+/** Returns a row whose amounts are numbers, as in answers of the API. */
+function withNumbers<Row extends { amount_minor: string }>(row: Row) {
+  const { booked_minor } = row as { booked_minor?: string };
+  return {
+    ...row,
+    amount_minor: Number(row.amount_minor),
+    ...(booked_minor !== undefined && { booked_minor: Number(booked_minor) }),
+  };
+}
+
+function asJson(value: unknown): string {
+  return `${JSON.stringify(value)}\n`;
+}

@@ -1,0 +1,131 @@
+/** Parses the commands of `deno task providers` that settle calls and facts. */
+
+import { parseArgs } from "node:util";
+import { isId } from "../../shared/core/ids.ts";
+import { UsageError } from "./command_line.ts";
+
+/** The name of a stored fact. */
+export interface FactName {
+  /** `pac_…`; null: the account that has the reference. */
+  account_id: string | null;
+  reference: string;
+}
+
+/** A command that settles calls or facts. */
+export type WorkCommand =
+  | { action: "calls" | "facts"; is_json: boolean }
+  | { action: "retry"; id: string; is_json: boolean }
+  | {
+    action: "settle";
+    id: string;
+    /** The provider's id of the result; null: the call did nothing. */
+    reference: string | null;
+    is_json: boolean;
+  }
+  | {
+    action: "match";
+    fact: FactName;
+    /** `pay_…` or `re_…` */
+    target: string;
+    is_json: boolean;
+  }
+  | { action: "dismiss"; fact: FactName; reason: string; is_json: boolean };
+
+/** The names of these commands. */
+export const WORK_ACTIONS = ["calls", "retry", "settle", "facts", "match", "dismiss"] as const;
+
+/** A reference of a fact, and an id at a provider: printable, without spaces. */
+const REFERENCE = /^[!-~]{1,300}$/;
+const FACT = /^(?:(pac_[0-9a-z]{26})\/)?([!-~]{1,300})$/;
+const MAX_REASON = 500;
+
+const JSON_OPTION = { json: { type: "boolean" } } as const;
+const SETTLE_OPTIONS = {
+  ...JSON_OPTION,
+  succeeded: { type: "string" },
+  failed: { type: "boolean" },
+} as const;
+const DISMISS_OPTIONS = { ...JSON_OPTION, reason: { type: "string" } } as const;
+
+/** Parses the arguments after the name of the command. Throws `UsageError` or the parser's error. */
+export function readWorkCommand(
+  action: typeof WORK_ACTIONS[number],
+  args: string[],
+): WorkCommand {
+  if (action === "settle") return readSettle(args);
+  if (action === "dismiss") return readDismiss(args);
+  const { values, positionals } = parseArgs({
+    args,
+    options: JSON_OPTION,
+    allowPositionals: action === "retry" || action === "match",
+    strict: true,
+  });
+  const is_json = values.json === true;
+  if (action === "calls" || action === "facts") return { action, is_json };
+  if (action === "retry") return { action, id: readCallId(positionals), is_json };
+  const [fact, target] = positionals;
+  if (target === undefined || positionals.length > 2) {
+    throw new UsageError("match needs a fact and a payment or refund: match FACT pay_...|re_...");
+  }
+  if (!isId("pay_", target) && !isId("re_", target)) {
+    throw new UsageError(
+      "The second argument must be the id of a payment or refund: pay_... or re_...",
+    );
+  }
+  return { action, fact: readFact(fact!), target, is_json };
+}
+
+function readSettle(args: string[]): WorkCommand {
+  const { values, positionals } = parseArgs({
+    args,
+    options: SETTLE_OPTIONS,
+    allowPositionals: true,
+    strict: true,
+  });
+  const { succeeded, failed = false, json = false } = values;
+  if ((succeeded !== undefined) === failed) {
+    throw new UsageError("settle needs either --succeeded REFERENCE or --failed");
+  }
+  if (succeeded !== undefined && !REFERENCE.test(succeeded)) {
+    throw new UsageError("--succeeded must be the provider's id of the result, such as pi_...");
+  }
+  const id = readCallId(positionals);
+  return { action: "settle", id, reference: succeeded ?? null, is_json: json };
+}
+
+function readDismiss(args: string[]): WorkCommand {
+  const { values, positionals } = parseArgs({
+    args,
+    options: DISMISS_OPTIONS,
+    allowPositionals: true,
+    strict: true,
+  });
+  const reason = values.reason?.trim() ?? "";
+  if (reason === "" || reason.length > MAX_REASON) {
+    throw new UsageError(`--reason is required: 1 to ${MAX_REASON} characters`);
+  }
+  const [fact, ...more] = positionals;
+  if (fact === undefined || more.length > 0) {
+    throw new UsageError("dismiss needs one fact, as the command facts prints it");
+  }
+  return { action: "dismiss", fact: readFact(fact), reason, is_json: values.json === true };
+}
+
+function readFact(text: string): FactName {
+  const [, account_id = null, reference] = FACT.exec(text) ?? [];
+  if (reference === undefined) {
+    throw new UsageError(
+      "The fact must look like pac_.../REFERENCE, as the command facts prints it",
+    );
+  }
+  return { account_id, reference };
+}
+
+function readCallId([id, ...more]: readonly string[]): string {
+  if (id === undefined) throw new UsageError("The id of the call is missing: pc_...");
+  if (more.length > 0) {
+    throw new UsageError(`Unexpected argument "${more[0]}": give the id of one call`);
+  }
+  if (isId("pc_", id)) return id;
+  throw new UsageError("The argument is not the id of a call: an id begins with pc_");
+}

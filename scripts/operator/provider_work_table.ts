@@ -1,0 +1,87 @@
+/** Renders the output of `deno task providers calls` and `facts`. */
+
+import { formatAmount } from "../../shared/core/currency.ts";
+
+/** A row of `pay.list_unsettled_calls`. A bigint is text. */
+export interface ListedCall {
+  id: string;
+  account: string;
+  account_id: string;
+  op: string;
+  subject_id: string;
+  refund_id: string | null;
+  amount_minor: string;
+  currency: string;
+  state: "pending" | "operator";
+  attempts: number;
+  may_repeat: boolean;
+  created_at: Date;
+  next_attempt_at: Date | null;
+  provider_reference: string | null;
+  last_reply: string | null;
+  subject_status: string | null;
+}
+
+/** A row of `pay.list_reported_facts`. A bigint is text. */
+export interface ListedFact {
+  account_id: string;
+  reference: string;
+  account: string;
+  outcome: string;
+  op: string;
+  state: string;
+  subject_id: string | null;
+  amount_minor: string;
+  currency: string;
+  booked_minor: string;
+  happened_at: Date;
+  received_at: Date;
+  reason: string;
+}
+
+/** Renders calls without a result. */
+export function renderCalls(calls: readonly ListedCall[], at_ms: number): string {
+  if (calls.length === 0) return "No calls without a result\n";
+  return calls.map((call) => {
+    const { id, state, op, subject_id, refund_id, subject_status, account, account_id } = call;
+    const amount = formatAmount(Number(call.amount_minor), call.currency);
+    const subject = `${refund_id ?? subject_id} (${subject_status ?? "missing"})`;
+    const object = call.provider_reference === null
+      ? ""
+      : `, at the provider ${call.provider_reference}`;
+    const next = call.next_attempt_at === null
+      ? 'decide: "retry", or "settle" with --succeeded or --failed'
+      : `the service ${call.may_repeat ? "asks" : "looks"} again at ` +
+        call.next_attempt_at.toISOString();
+    return `${id}  ${state}  ${op} of ${subject}  ${amount}  ${ageOf(call.created_at, at_ms)}\n` +
+      `  account: ${account} ${account_id}${object}\n` +
+      `  tried: ${call.attempts} times; last reply: ${call.last_reply ?? "none"}\n` +
+      `  next: ${next}\n`;
+  }).join("");
+}
+
+/** Renders facts that need a person. */
+export function renderFacts(facts: readonly ListedFact[], at_ms: number): string {
+  if (facts.length === 0) return "No unmatched facts and no findings\n";
+  return facts.map((fact) => {
+    const { account_id, reference, outcome, op, state, account, booked_minor } = fact;
+    const amount = formatAmount(Number(fact.amount_minor), fact.currency);
+    const booked = Number(booked_minor) === 0 ? "nothing" : (Number(booked_minor) < 0 ? "-" : "") +
+      formatAmount(Math.abs(Number(booked_minor)), fact.currency);
+    return `${account_id}/${reference}\n` +
+      `  ${outcome}: ${op} ${state}  ${amount}  ${ageOf(fact.received_at, at_ms)}\n` +
+      `  account: ${account}; booked: ${booked}\n` +
+      `  reason: ${fact.reason}\n`;
+  }).join("");
+}
+
+const UNITS = [[86_400_000, "days"], [3_600_000, "hours"], [60_000, "minutes"]] as const;
+
+/** The age in the largest unit that fits. */
+function ageOf(from: Date, at_ms: number): string {
+  const age_ms = at_ms - from.getTime();
+  for (const [unit_ms, unit] of UNITS) {
+    if (age_ms >= 2 * unit_ms) return `${Math.floor(age_ms / unit_ms)} ${unit} ago`;
+  }
+  return `${Math.max(0, Math.floor(age_ms / 1000))} seconds ago`;
+}

@@ -1,0 +1,111 @@
+/** Applies facts to their subjects, and makes records of their effects (architecture §7). Pure. */
+
+import { formatTime } from "../../core/clock.ts";
+import type { Payment } from "../../schema/payment.ts";
+import type { Refund } from "../../schema/refund.ts";
+import type { Transfer } from "../../schema/transfer.ts";
+import type { HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
+import type { EventContext } from "../changes/event.ts";
+import type { Fact, ProviderCall, StoredFact } from "../providers/connector.ts";
+import { applyFact, type Effect, type FactChange } from "./apply_fact.ts";
+import { applyTransferFact } from "./apply_transfer_fact.ts";
+import { afterUnmatched } from "./unmatched.ts";
+
+/** Age after which a fact that waits for another one is a finding. Polls bring it within hours. */
+const WAIT_LIMIT_MS = 7 * 24 * 3_600_000;
+
+/**
+ * Applies a fact to the payment or transfer of a call.
+ * @param booked_minor the amount that the ledger has booked for the fact as unmatched
+ */
+export function applyToSubject(
+  subject: Payment | Transfer,
+  refund: Refund | null,
+  fact: Fact,
+  booked_minor: number,
+  context: EventContext,
+): Effect {
+  const effect = subject.object === "payment"
+    ? applyFact({ payment: subject, refund }, fact, context)
+    : applyTransferFact(subject, fact, context);
+  return afterUnmatched(effect, fact, booked_minor, context);
+}
+
+/**
+ * Ends the wait of a stored fact: the fact that it builds on has not come within the limit, or the
+ * payment has another end at the provider.
+ */
+export function endWait(effect: Effect, fact: StoredFact, context: EventContext): Effect {
+  const age_ms = context.at_ms - Date.parse(fact.received_at);
+  if (effect.outcome !== "wait" || age_ms <= WAIT_LIMIT_MS) return effect;
+  const finding = `${fact.op} ${fact.state} builds on a fact that has not come`;
+  return afterUnmatched({ outcome: "finding", finding }, fact, fact.booked_minor, context);
+}
+
+/**
+ * Makes the record of an effect of one fact.
+ * @param was_booked_minor the amount that the ledger has booked for the fact before
+ */
+export function recordOf(
+  environment_id: string,
+  fact: Fact,
+  effect: Effect,
+  was_booked_minor: number,
+): ProviderRecord {
+  return {
+    environment_id,
+    call_id: null,
+    call: null,
+    facts: [handled(fact, effect, was_booked_minor)],
+    change: changeIn(effect),
+    answer: null,
+  };
+}
+
+function changeIn(effect: Effect): FactChange | null {
+  return effect.outcome === "applied" || effect.outcome === "unmatched" ? effect.change : null;
+}
+
+/** Makes a fact with the outcome of its effect. */
+export function handled(fact: Fact, effect: Effect, was_booked_minor: number): HandledFact {
+  return {
+    ...fact,
+    outcome: effect.outcome === "wait" ? null : effect.outcome,
+    finding: "finding" in effect ? effect.finding : null,
+    booked_minor: was_booked_minor + (changeIn(effect)?.booked_minor ?? 0),
+    was_booked_minor,
+  };
+}
+
+/** Makes a fact that the worker applies later. */
+export function unhandled(fact: Fact): HandledFact {
+  return { ...fact, outcome: null, finding: null, booked_minor: 0, was_booked_minor: 0 };
+}
+
+/**
+ * Makes the finding about an account whose calls cannot work, once a day. It names the first call
+ * that was refused.
+ */
+export function unusableAccount(
+  call: ProviderCall,
+  account_id: string,
+  reason: string,
+  context: EventContext,
+): HandledFact {
+  const at = formatTime(context.at_ms);
+  const { op, amount_minor, currency, subject: { id, livemode } } = call;
+  const unknown = { subject_id: null, refund_id: null, provider_reference: null };
+  const fact: Fact = {
+    account_id,
+    reference: `${account_id}:unusable:${at.slice(0, 10)}`,
+    op,
+    state: "failed",
+    ...unknown,
+    amount_minor,
+    currency,
+    at,
+    livemode,
+  };
+  const finding = `calls are refused since ${op} of ${id}: ${reason}`.slice(0, 500);
+  return handled(fact, { outcome: "finding", finding }, 0);
+}

@@ -1,0 +1,17 @@
+/** The money that facts move at a provider, whatever the books here say about it. Pure. */
+
+import type { Fact, FactOp, FactState } from "../providers/connector.ts";
+
+/** The effect of each fact on the balance at the provider. Other facts move no money. */
+const MOVES: Partial<Record<FactOp, Partial<Record<FactState, 1 | -1>>>> = {
+  authorize: { succeeded: 1, returned: -1 },
+  capture: { succeeded: 1, returned: -1 },
+  refund: { succeeded: -1 },
+  dispute: { disputed: -1, dispute_won: 1 },
+  fee: { succeeded: -1, returned: 1 },
+};
+
+/** Returns the signed amount by which a fact changes the balance at the provider. */
+export function movedAtProvider({ op, state, amount_minor }: Fact): number {
+  return (MOVES[op]?.[state] ?? 0) * amount_minor;
+}

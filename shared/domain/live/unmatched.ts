@@ -1,0 +1,71 @@
+/**
+ * Money at a provider that matches no payment or transfer (contract §3). Such a fact is booked at
+ * once for the account, so the ledger always agrees with the provider: money that comes in is
+ * `unmatched`, and money that leaves, such as a fee or a refund, is `unmatched_reversal`. If the
+ * fact is matched later, the same change books the reverse. The order of facts does not matter. Pure.
+ */
+
+import type { EventContext } from "../changes/event.ts";
+import { movementRow } from "../changes/change_builder.ts";
+import type { Fact, StoredFact } from "../providers/connector.ts";
+import type { Effect, FactChange } from "./apply_fact.ts";
+import { movedAtProvider } from "./moved_at_provider.ts";
+
+/** Books a fact without a payment or transfer, unless it is booked already. */
+export function applyUnmatched(fact: StoredFact, context: EventContext): Effect {
+  // An object in a test mode moves no money.
+  const is_ours = fact.livemode === context.livemode && !fact.is_elsewhere;
+  const moved = is_ours ? movedAtProvider(fact) : 0;
+  const amount_minor = moved - fact.booked_minor;
+  const change = amount_minor === 0 ? null : {
+    subject: null,
+    refund_body: null,
+    booked_minor: amount_minor,
+    expects: null,
+    payment: null,
+    transfer: null,
+    refunds: [],
+    ledger: [unapplied(fact, amount_minor, context)],
+    events: [],
+  };
+  return { outcome: "unmatched", finding: null, change };
+}
+
+/**
+ * Adds the reverse of the booking of an unmatched fact to the effect that the fact has on its
+ * payment or transfer. Without such an effect the fact stays unmatched.
+ * @param booked_minor the signed amount that is booked for the fact
+ */
+export function afterUnmatched(
+  effect: Effect,
+  fact: Fact,
+  booked_minor: number,
+  context: EventContext,
+): Effect {
+  if (booked_minor === 0 || effect.outcome === "wait") return effect;
+  if (effect.outcome !== "applied") {
+    const reason = effect.outcome === "finding" ? effect.finding : null;
+    const finding = reason ?? `it changes nothing at ${fact.subject_id}, so the money is unmatched`;
+    return { outcome: "unmatched", finding, change: null };
+  }
+  const change: FactChange = {
+    ...effect.change,
+    booked_minor: effect.change.booked_minor - booked_minor,
+    ledger: [unapplied(fact, -booked_minor, context), ...effect.change.ledger],
+  };
+  return { ...effect, change };
+}
+
+/** Makes the movement of money that belongs to the account, and to no payment. */
+function unapplied({ account_id, currency }: Fact, signed_minor: number, context: EventContext) {
+  const kind = signed_minor > 0 ? "unmatched" : "unmatched_reversal";
+  const amount_minor = Math.abs(signed_minor);
+  const movement = {
+    kind,
+    subject_id: account_id,
+    refund_id: null,
+    amount_minor,
+    currency,
+  } as const;
+  return movementRow(movement, context);
+}

@@ -1,0 +1,173 @@
+/** Money that matches no payment: booked for the account, and reversed once it is matched. */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import type { Effect } from "../../shared/domain/live/apply_fact.ts";
+import { applyToSubject } from "../../shared/domain/live/fact_record.ts";
+import { movedAtProvider } from "../../shared/domain/live/moved_at_provider.ts";
+import { applyUnmatched } from "../../shared/domain/live/unmatched.ts";
+import type { Fact, FactOp, FactState } from "../../shared/domain/providers/connector.ts";
+import type { Payment } from "../../shared/schema/payment.ts";
+import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
+
+const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
+const context = requestContext(true);
+
+/** A fact about an object that no payment has made. */
+function fact(
+  op: FactOp,
+  state: FactState,
+  amount_minor: number,
+  reference = `${op}:${state}`,
+): Fact {
+  return {
+    account_id: "pac_1",
+    reference,
+    op,
+    state,
+    subject_id: null,
+    refund_id: null,
+    provider_reference: "pi_1",
+    amount_minor,
+    currency: "EUR",
+    at: NOW,
+    livemode: true,
+  };
+}
+
+const stored = (given: Fact, booked_minor = 0, is_elsewhere = false) => ({
+  ...given,
+  booked_minor,
+  received_at: NOW,
+  is_elsewhere,
+});
+
+const BOOKINGS: [op: FactOp, state: FactState, kind: string | null, booked: number][] = [
+  ["authorize", "succeeded", "unmatched", 1000],
+  ["capture", "succeeded", "unmatched", 1000],
+  ["authorize", "authorized", null, 0],
+  ["authorize", "declined", null, 0],
+  ["cancel", "cancelled", null, 0],
+  ["refund", "pending", null, 0],
+  ["refund", "succeeded", "unmatched_reversal", -1000],
+  ["refund", "failed", null, 0],
+  ["dispute", "disputed", "unmatched_reversal", -1000],
+  ["dispute", "dispute_won", "unmatched", 1000],
+  ["dispute", "dispute_lost", null, 0],
+  ["fee", "succeeded", "unmatched_reversal", -1000],
+  ["fee", "returned", "unmatched", 1000],
+];
+for (const [op, state, kind, booked] of BOOKINGS) {
+  Deno.test(`applyUnmatched() books ${kind ?? "nothing"} for ${op} ${state}, once`, () => {
+    const first = applyUnmatched(stored(fact(op, state, 1000)), context);
+    assert.ok(first.outcome === "unmatched");
+    assert.equal(first.change?.booked_minor ?? 0, booked);
+    const moves = first.change?.ledger.map((movement) => [movement.kind, movement.subject_id]) ??
+      [];
+    assert.deepEqual(moves, kind === null ? [] : [[kind, "pac_1"]]);
+    const again = applyUnmatched(stored(fact(op, state, 1000), booked), context);
+    assert.ok(again.outcome === "unmatched" && again.change === null);
+  });
+}
+
+Deno.test("applyUnmatched() books nothing for the test mode and for another account's object", () => {
+  const paid = fact("authorize", "succeeded", 5);
+  for (const given of [stored({ ...paid, livemode: false }), stored(paid, 0, true)]) {
+    const effect = applyUnmatched(given, context);
+    assert.ok(effect.outcome === "unmatched" && effect.change === null);
+  }
+});
+
+/** The sums of the accounts by subject, and the payment. */
+interface Books {
+  payment: Payment;
+  sums: Map<string, number>;
+}
+
+function note(books: Books, effect: Effect): number {
+  if (effect.outcome !== "applied" && effect.outcome !== "unmatched") return 0;
+  const { change } = effect;
+  if (change?.subject?.object === "payment") books.payment = change.subject;
+  for (const { subject_id, debit_account, credit_account, amount_minor } of change?.ledger ?? []) {
+    const add = (account: string, amount: number) =>
+      books.sums.set(
+        `${subject_id} ${account}`,
+        (books.sums.get(`${subject_id} ${account}`) ?? 0) + amount,
+      );
+    add(debit_account, -amount_minor);
+    add(credit_account, amount_minor);
+  }
+  return change?.booked_minor ?? 0;
+}
+
+const Foreign = fc.record({
+  fee: fc.integer({ min: 1, max: 50 }),
+  refunds: fc.array(fc.integer({ min: 1, max: 300 }), { maxLength: 3 }),
+}).chain(({ fee, refunds }) => {
+  const facts = [
+    fact("authorize", "succeeded", 1000),
+    fact("fee", "succeeded", fee),
+    ...refunds.map((amount, i) => fact("refund", "succeeded", amount, `re_${i}`)),
+  ];
+  return fc.tuple(
+    fc.shuffledSubarray(facts, { minLength: facts.length }),
+    // Whether the operator matches the facts with a payment at the end.
+    fc.boolean(),
+  );
+});
+
+Deno.test(`unmatched money equals the provider's at each point (seed ${SEED})`, () => {
+  fc.assert(
+    fc.property(Foreign, ([facts, is_matched]) => {
+      const payment = paymentWith({ status: "processing", livemode: true });
+      const books: Books = { payment, sums: new Map() };
+      const booked = new Map<Fact, number>();
+      let at_provider = 0;
+      const balance = () =>
+        [...books.sums].reduce(
+          (sum, [name, amount]) => /processor|chargebacks/.test(name) ? sum - amount : sum,
+          0,
+        );
+      /** Matches every fact with the payment, as often as one waits for another. */
+      const matchAll = () => {
+        const matched = new Set<Fact>();
+        for (let moved = true; moved;) {
+          moved = false;
+          for (const one of booked.keys()) {
+            if (matched.has(one)) continue;
+            const known = { ...one, subject_id: payment.id };
+            const was = booked.get(one)!;
+            const effect = applyToSubject(books.payment, null, known, was, context);
+            if (effect.outcome === "wait") continue;
+            assert.equal(effect.outcome, "applied", one.reference);
+            booked.set(one, was + note(books, effect));
+            assert.equal(balance(), at_provider);
+            matched.add(one);
+            moved = true;
+          }
+        }
+        assert.equal(matched.size, booked.size);
+      };
+      for (const one of facts) {
+        at_provider += movedAtProvider(one);
+        booked.set(one, note(books, applyUnmatched(stored(one), context)));
+        assert.equal(booked.get(one), movedAtProvider(one));
+        assert.equal(balance(), at_provider);
+      }
+      if (!is_matched) return;
+      matchAll();
+      assert.equal(books.sums.get("pac_1 unapplied"), 0);
+      assert.equal(books.sums.get("pac_1 processor"), 0);
+      for (const [each, amount] of booked) assert.equal(amount, movedAtProvider(each));
+    }),
+    { seed: SEED, numRuns: 500 },
+  );
+});
+
+Deno.test("a booked fact that changes nothing at a payment stays unmatched", () => {
+  const completed = paymentWith({ status: "completed", livemode: true });
+  const again = { ...fact("authorize", "succeeded", 1000, "pi_2"), subject_id: completed.id };
+  const effect = applyToSubject(completed, null, again, 1000, context);
+  assert.ok(effect.outcome === "unmatched" && effect.change === null);
+  assert.match(effect.finding!, /^it changes nothing at pay_/);
+});

@@ -1,0 +1,284 @@
+/** The operator settles calls and facts: each result takes the path of a fact, once. */
+
+import assert from "node:assert/strict";
+import { idMint } from "../../shared/core/ids.ts";
+import { findConnector } from "../../shared/connectors/connectors.ts";
+import { readProviderCommand } from "../../scripts/operator/provider_command.ts";
+import { runProviderCommand } from "../../scripts/operator/providers.ts";
+import { atStripe, referenceOf } from "../support/live/live_actions.ts";
+import {
+  assertBalanced,
+  deliver,
+  eventsOf,
+  eventTypes,
+  findings,
+  resumePolls,
+  settle,
+  shown,
+  stopPolls,
+  workAfter,
+} from "../support/live/live_books.ts";
+import { type LiveCase, liveCase } from "../support/live/live_case.ts";
+
+/** Runs a command with `--json`. Returns its output. */
+async function run(given: LiveCase, ...args: string[]) {
+  let printed = "";
+  const command = readProviderCommand([...args, "--json"]);
+  assert.ok(command.action !== "help");
+  await runProviderCommand(command, {
+    sql: given.service.sql,
+    findConnector,
+    env: (name) => given.variables[name],
+    baseUrl: () => Promise.reject(new Error("not called")),
+    print: (text) => printed += text,
+    printMessage: () => {},
+  });
+  return JSON.parse(printed);
+}
+
+function refused(given: LiveCase, message: RegExp, ...args: string[]): Promise<void> {
+  return assert.rejects(run(given, ...args), { name: "CommandError", message });
+}
+
+/** Gives the only call without a result to the operator. Returns its id. */
+async function giveUp({ service: { sql } }: LiveCase): Promise<string> {
+  const [call, ...more] = await sql`
+    update pay.provider_calls set state = 'operator', next_attempt_at = null, leased_until = null,
+      last_reply = 'absent' where state = 'pending' returning id`;
+  assert.equal(more.length, 0);
+  return call!.id;
+}
+
+/** Makes a payment whose call the operator has. `at`: before or after the work of the provider. */
+async function stuck(given: LiveCase, at: "before" | "after", body: object = {}) {
+  await given.double.plant({ method: "POST", at, act: "error" });
+  const answer = await given.pay({ ...body }, { idempotency_key: crypto.randomUUID() });
+  assert.equal(answer.body.status, "processing");
+  return { id: answer.body.id as string, call: await giveUp(given) };
+}
+
+/** Makes a payment at the provider without this service. Returns its id there. */
+async function foreign(given: LiveCase, amount = "1000"): Promise<string> {
+  const before = new Set((await given.books()).payment_intent.map(({ id }) => id));
+  await atStripe(given, "/v1/payment_intents", {
+    amount,
+    currency: "eur",
+    payment_method: "pm_card_visa",
+    confirm: "true",
+    capture_method: "automatic",
+    return_url: "https://other.example/",
+  });
+  return (await given.books()).payment_intent.find(({ id }) => !before.has(id))!.id;
+}
+
+/** Delivers all events twice, and polls, which brings the fees. */
+async function learn(given: LiveCase): Promise<void> {
+  for (let i = 0; i < 2; i++) await deliver(given, await eventsOf(given));
+  await resumePolls(given);
+  await settle(given);
+  await stopPolls(given);
+}
+
+/** The balance of each account of the ledger that belongs to the account at the provider. */
+async function ofAccount({ service: { sql }, account_id }: LiveCase) {
+  const [row] = await sql`
+    select coalesce(-sum(processor), 0)::int as processor,
+      coalesce(sum(unapplied), 0)::int as unapplied
+    from pay.subject_accounts where subject_id = ${account_id}`;
+  return [row!.processor, row!.unapplied];
+}
+
+liveCase("calls without a result are listed and settled", async (given, t) => {
+  await stopPolls(given);
+  await t.step("calls lists a call with its age and the last reply", async () => {
+    assert.deepEqual(await run(given, "calls"), []);
+    const { id, call } = await stuck(given, "after");
+    const [listed, ...more] = await run(given, "calls");
+    assert.equal(more.length, 0);
+    assert.deepEqual(
+      [listed.id, listed.subject_id, listed.state, listed.attempts, listed.amount_minor],
+      [call, id, "operator", 1, 1000],
+    );
+    assert.deepEqual([listed.last_reply, listed.subject_status], ["absent", "processing"]);
+  });
+  await t.step("retry records the result that is at the provider, once", async () => {
+    const [{ id: call, subject_id }] = await run(given, "calls");
+    await refused(given, /stripe says succeeded .*Use "retry/, "settle", call, "--failed");
+    const done = { settled: call, result: "succeeded", subject_id, status: "completed" };
+    assert.deepEqual(await run(given, "retry", call), done);
+    await refused(given, /is settled already$/, "retry", call);
+    const types = await eventTypes(given, subject_id);
+    assert.deepEqual(types, ["payment.created", "payment.processing", "payment.completed"]);
+  });
+  await t.step("retry changes nothing while nothing is there", async () => {
+    const { id, call } = await stuck(given, "before");
+    await refused(given, /stripe has nothing of this call$/, "retry", call);
+    assert.equal((await shown(given, id)).status, "processing");
+    const done = { settled: call, result: "failed", subject_id: id, status: "failed" };
+    assert.deepEqual(await run(given, "settle", call, "--failed"), done);
+    const payment = await shown(given, id);
+    assert.equal(payment.failure_code, "processing_failed");
+    await refused(given, /is settled already$/, "settle", call, "--failed");
+  });
+  await t.step("settle --failed is refused while the service still asks", async () => {
+    await given.double.plant({ method: "POST", at: "before", act: "error" });
+    const { body: { id } } = await given.pay();
+    const [{ id: call }] = await run(given, "calls");
+    await refused(given, /the service still asks for its result/, "settle", call, "--failed");
+    await workAfter(given, 31);
+    assert.equal((await shown(given, id)).status, "completed");
+  });
+  await t.step("a refund and a capture that did nothing leave the money", async () => {
+    const { body: { id } } = await given.pay();
+    await given.double.plant({ method: "POST", path: "refunds", at: "before", act: "error" });
+    const { body: refund } = await given.call("POST", `/payments/${id}/refund`, { body: {} });
+    await run(given, "settle", await giveUp(given), "--failed");
+    assert.equal((await given.call("GET", `/refunds/${refund.id}`)).body.status, "failed");
+    assert.equal((await shown(given, id)).amount_refunding, 0);
+    const { body: held } = await given.pay({ capture: "manual" });
+    await given.double.plant({ method: "POST", path: "capture", at: "before", act: "error" });
+    await given.call("POST", `/payments/${held.id}/capture`, { body: {} });
+    await run(given, "settle", await giveUp(given), "--failed");
+    assert.equal((await shown(given, held.id)).status, "authorized");
+    const captured = await given.call("POST", `/payments/${held.id}/capture`, { body: {} });
+    assert.equal(captured.body.status, "completed");
+  });
+  assert.deepEqual(await run(given, "calls"), []);
+  await resumePolls(given);
+  await assertBalanced(given);
+});
+
+liveCase("settle --succeeded takes only the payment of the call", async (given, t) => {
+  await stopPolls(given);
+  const { id, call } = await stuck(given, "before");
+  const settled = (reference: string) => ["settle", call, "--succeeded", reference];
+  const other = (await given.pay()).body.id;
+  const REFUSALS: [name: string, reference: () => Promise<string>, message: RegExp][] = [
+    ["an object that does not exist", () => Promise.resolve("pi_none"), /stripe has no pi_none$/],
+    ["another amount", () => foreign(given, "999"), /is 9\.99 EUR instead of 10\.00 EUR$/],
+    ["the payment of another call", () => referenceOf(given, other), /belongs to pay_/],
+    [
+      "a refund",
+      async () => {
+        const payment_intent = await referenceOf(given, other);
+        await atStripe(given, "/v1/refunds", { payment_intent, amount: "1000" });
+        return (await given.books()).refund.at(-1)!.id;
+      },
+      /stripe has no re_/,
+    ],
+  ];
+  for (const [name, reference, message] of REFUSALS) {
+    await t.step(`${name} is refused and changes nothing`, async () => {
+      await refused(given, message, ...settled(await reference()));
+      assert.equal((await shown(given, id)).status, "processing");
+    });
+  }
+  await t.step("without the provider nothing is settled", async () => {
+    await given.double.plant({ method: "GET", at: "before", act: "error", times: 2 });
+    await refused(given, /stripe gives no answer \(server_error\)$/, ...settled("pi_1"));
+    await refused(given, /stripe gives no answer \(server_error\)$/, "settle", call, "--failed");
+  });
+  await t.step("its own payment completes it, and its fee and refund follow", async () => {
+    const reference = await foreign(given);
+    await learn(given);
+    const [before] = await ofAccount(given);
+    const done = { settled: call, result: "succeeded", subject_id: id, status: "completed" };
+    assert.deepEqual(await run(given, ...settled(reference)), done);
+    await settle(given);
+    assert.equal((await ofAccount(given))[0], before! - 960);
+    await refused(given, /is settled already$/, ...settled(reference));
+    const [fact] = await given.service.sql`
+      select last_reply from pay.provider_calls where id = ${call}`;
+    assert.equal(fact!.last_reply, "succeeded, by the operator");
+  });
+  await resumePolls(given);
+  await settle(given);
+  const facts: { reference: string }[] = await run(given, "facts");
+  for (const { reference } of facts) await run(given, "dismiss", reference, "--reason", "a test");
+  await assertBalanced(given);
+});
+
+liveCase("money that matches nothing is booked, matched and reversed once", async (given, t) => {
+  await stopPolls(given);
+  let reference = "";
+  await t.step("it is booked for the account, with its fee, and listed", async () => {
+    reference = await foreign(given);
+    await learn(given);
+    assert.deepEqual(await ofAccount(given), [960, 960]);
+    const facts = await run(given, "facts");
+    const paid = facts.find((fact: { reference: string }) =>
+      fact.reference === `${reference}:succeeded`
+    );
+    assert.deepEqual([paid.outcome, paid.booked_minor], ["unmatched", 1000]);
+    assert.match(paid.reason, /^it names no payment, and no call has made pi_/);
+    const [health] = await given.service.sql`select unmatched_facts::int as n from pay.health`;
+    assert.equal(health!.n, facts.length);
+  });
+  await t.step("a refund at the provider reverses it", async () => {
+    await atStripe(given, "/v1/refunds", { payment_intent: reference, amount: "300" });
+    await learn(given);
+    assert.deepEqual(await ofAccount(given), [660, 660]);
+  });
+  const { id, call } = await stuck(given, "before");
+  await t.step("a match that does not fit changes nothing", async () => {
+    const name = `${reference}:succeeded`;
+    const unknown = idMint(Date.now())("pay_");
+    await refused(given, /no such resource$/, "match", name, unknown);
+    await refused(given, /no unmatched fact or finding/, "match", "pi_none:succeeded", id);
+    const { body: completed } = await given.pay();
+    await refused(given, /it changes nothing at pay_/, "match", name, completed.id);
+    assert.deepEqual(await ofAccount(given), [660, 660]);
+  });
+  await t.step("a match moves the money to the payment, and the rest follows", async () => {
+    const name = `${given.account_id}/${reference}:succeeded`;
+    const done = { matched: name, target: id, subject_id: id, status: "completed" };
+    assert.deepEqual(await run(given, "match", name, id), done);
+    await refused(given, /no unmatched fact or finding/, "match", name, id);
+    await settle(given);
+    assert.deepEqual(await ofAccount(given), [0, 0]);
+    const payment = await shown(given, id);
+    assert.deepEqual([payment.status, payment.amount_refunded], ["partially_refunded", 300]);
+    assert.ok(!(await run(given, "calls")).some((open: { id: string }) => open.id === call));
+  });
+  await t.step("dismiss keeps a fact and counts it no more", async () => {
+    const other = await foreign(given, "700");
+    await learn(given);
+    const booked = await ofAccount(given);
+    const facts: { reference: string }[] = await run(given, "facts");
+    assert.ok((await findings(given)).length > 0);
+    for (const fact of facts) {
+      const { dismissed } = await run(given, "dismiss", fact.reference, "--reason", "other shop");
+      assert.equal(dismissed, fact.reference);
+    }
+    assert.deepEqual(await run(given, "facts"), []);
+    await refused(given, /no unmatched fact/, "dismiss", `${other}:succeeded`, "--reason", "x");
+    const [health] = await given.service.sql`select unmatched_facts::int as n from pay.health`;
+    assert.equal(health!.n, 0);
+    assert.deepEqual(await ofAccount(given), booked);
+  });
+  await resumePolls(given);
+  await assertBalanced(given);
+});
+
+liveCase("money for a payment that is over is reversed by its refund", async (given) => {
+  await stopPolls(given);
+  const declined = await given.pay({ card: { token: "pm_card_chargeDeclined" } });
+  const { id } = declined.body.error.payment;
+  const payment_intent = await referenceOf(given, id);
+  await given.double.act("confirm_again", { payment_intent, payment_method: "pm_card_visa" });
+  await atStripe(given, "/v1/refunds", { payment_intent, amount: "1000" });
+  await deliver(given, (await eventsOf(given)).toReversed());
+  await learn(given);
+  const [row] = await given.service.sql`
+    select sum(unapplied)::int as unapplied, -sum(processor)::int as processor
+    from pay.subject_accounts where subject_id = ${id}`;
+  // The fee stays with the provider.
+  assert.deepEqual([row!.unapplied, row!.processor], [0, -40]);
+  const [open] = await given.service.sql`
+    select count(*)::int as n from pay.provider_facts where outcome is null`;
+  assert.equal(open!.n, 0);
+  const [{ reference }] = await run(given, "facts");
+  await run(given, "dismiss", reference, "--reason", "refunded");
+  await resumePolls(given);
+  await assertBalanced(given);
+});
