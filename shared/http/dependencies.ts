@@ -4,7 +4,7 @@
  */
 
 import { type Clock, systemClock } from "../core/clock.ts";
-import { isLoopback } from "../core/loopback.ts";
+import { isLoopback, ownHosts } from "../core/loopback.ts";
 import { type RandomSource, systemRandom } from "../core/ids.ts";
 import { type ApiKeys, createApiKeys } from "../domain/api_keys.ts";
 import { ChangeWriter } from "../domain/changes/change_writer.ts";
@@ -156,10 +156,4 @@ export function openDependencies(env: (name: string) => string | undefined): Ope
 function rateLimits(settings: Settings): RateLimits | null {
   const { rate_limit: key = 0, environment_rate_limit: environment = 0 } = settings;
   return key === 0 && environment === 0 ? null : { key, environment };
-}
-
-/** Returns the hosts of this service: on loopback all of its names. */
-function ownHosts({ host, hostname, port }: URL): string[] {
-  if (hostname !== "127.0.0.1" && hostname !== "localhost") return [host];
-  return ["127.0.0.1", "localhost", "[::1]"].map((name) => port ? `${name}:${port}` : name);
 }
