@@ -143,9 +143,9 @@ export interface Change {
   refunds: RefundRow[];
   ledger: MovementRow[];
   events: EventRow[];
-  /** At most one. The idempotency key of the request is then claimed with the status 102. */
+  /** At most one. If the request sends it, its idempotency key is claimed with the status 102. */
   calls: CallRow[];
 }
 
 /** The rows that `pay.commit` and `pay.record` write. */
-export type ChangedRows = Pick<Change, "payment" | "transfer" | "refunds" | "ledger" | "events">;
+export type ChangedRows = Omit<Change, "answer" | "expects">;

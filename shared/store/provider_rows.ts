@@ -135,7 +135,10 @@ export interface ProviderRecord {
   call_id: string | null;
   call: CallResult | null;
   facts: readonly HandledFact[];
-  /** The payment or transfer that changes, and its new rows; null if nothing changes. */
+  /**
+   * The payment or transfer that changes, and its new rows; null if nothing changes. The worker
+   * sends its calls.
+   */
   change: (ChangedRows & { expects: { id: string; sequence: number } | null }) | null;
   /** The answer to store under the idempotency key of the call; null: the key stays as it is. */
   answer: Answer | null;

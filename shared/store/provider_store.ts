@@ -47,7 +47,7 @@ export interface ProviderStore {
 
 const RECORD = `select * from pay.record(
   p_records => $1::text, p_payments => $2::text, p_transfers => $3::text,
-  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text)`;
+  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text, p_calls => $7::text)`;
 const NOTE = `select pay.note_calls(p_calls => $1::text)`;
 const STORE_FACTS =
   `select pay.store_facts(p_account_id => $1::text, p_facts => $2::text)::int as stored`;
@@ -64,7 +64,7 @@ const READ_SUBJECT = `select * from pay.read_provider_subject(
 const READ_ACCOUNT = `select pay.read_provider_account(p_id => $1::text)::text as account`;
 
 /** The rows of a record that changes nothing. */
-const NO_ROWS = { payment: null, transfer: null, refunds: [], ledger: [], events: [] };
+const NO_ROWS = { payment: null, transfer: null, refunds: [], ledger: [], events: [], calls: [] };
 
 /**
  * Creates the store over one database.
