@@ -1989,6 +1989,17 @@ CREATE OR REPLACE FUNCTION pay.read_books()
 alter function pay.read_books() owner to pay_owner;
 grant execute on function pay.read_books() to pay_operator;
 
+-- function pay.read_challenge(text)
+CREATE OR REPLACE FUNCTION pay.read_challenge(p_token text)
+ RETURNS TABLE(environment_id text, account text, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.read_challenge(text) owner to pay_owner;
+grant execute on function pay.read_challenge(text) to pay_api;
+
 -- function pay.read_cron()
 CREATE OR REPLACE FUNCTION pay.read_cron()
  RETURNS TABLE(last_relay_wake_at timestamp with time zone, last_retention_at timestamp with time zone, failed_cron_runs bigint)
@@ -2099,8 +2110,8 @@ CREATE OR REPLACE FUNCTION pay.reconcile()
 alter function pay.reconcile() owner to pay_owner;
 grant execute on function pay.reconcile() to pay_operator;
 
--- function pay.record(text,text,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text)
+-- function pay.record(text,text,text,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text)
  RETURNS TABLE(n integer, outcome text, is_settled boolean, deliveries bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2112,8 +2123,8 @@ CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfe
  SET enable_material TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
  SET lock_timeout TO '3s';
-alter function pay.record(text,text,text,text,text,text) owner to pay_owner;
-grant execute on function pay.record(text,text,text,text,text,text) to pay_api;
+alter function pay.record(text,text,text,text,text,text,text) owner to pay_owner;
+grant execute on function pay.record(text,text,text,text,text,text,text) to pay_api;
 
 -- function pay.record_attempts(text,timestamp with time zone,interval)
 CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone, p_ahead interval)
@@ -2363,6 +2374,13 @@ CREATE OR REPLACE FUNCTION pay.write_key_change(p_caller pay.api_keys, p_key pay
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_key_change(pay.api_keys,pay.api_keys,text,timestamp with time zone,json,timestamp with time zone) owner to pay_owner;
+
+-- function pay.write_later_calls(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.write_later_calls(p_calls json, p_found pay.admission[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.write_later_calls(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.write_payments(json,integer[],text[],integer[])
 CREATE OR REPLACE FUNCTION pay.write_payments(p_payments json, p_won integer[], p_environments text[], p_moved integer[])

@@ -127,6 +127,11 @@ export interface CallRow {
   lease_ms: number;
   /** The worker sends the call after this time; null: the request sends it at once. */
   delay_ms: number | null;
+  /**
+   * The provider's id of the payment, if the provider has answered already, as the simulated one
+   * of the sandbox does. Then the call is settled, and nobody sends it.
+   */
+  provider_reference: string | null;
 }
 
 /** A decided change, which the database writes whole in one transaction or not at all. */

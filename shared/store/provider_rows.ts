@@ -128,7 +128,7 @@ export type HandledFact = Fact & {
   booked_minor: number;
 };
 
-/** A result to record: of a call, of facts, or of both. */
+/** A result to record: of a call, of facts, of both, or of a payer's challenge. */
 export interface ProviderRecord {
   environment_id: string;
   /** The call with this result; null if there is none. */

@@ -41,6 +41,10 @@ export interface ProviderStore {
     subject_id: string,
     refund_id: string | null,
   ): Promise<{ subject_body: string; refund_body: string | null } | null>;
+  /** Reads the sandbox payment whose challenge has this token, or null. */
+  readChallenge(
+    token: string,
+  ): Promise<{ environment_id: string; account: string; body: string } | null>;
   /** Returns an account, also a disabled one, or null. */
   readAccount(id: string): Promise<StoredAccount | null>;
 }
@@ -61,6 +65,7 @@ const CLAIM = `select w.kind, w.environment_id, w.livemode, w.account::text, w.c
     p_limit => $1::int, p_lease_ms => $2::int, p_at => $3::text::timestamptz) w`;
 const READ_SUBJECT = `select * from pay.read_provider_subject(
   p_environment_id => $1::text, p_subject_id => $2::text, p_refund_id => $3::text)`;
+const READ_CHALLENGE = `select * from pay.read_challenge(p_token => $1::text)`;
 const READ_ACCOUNT = `select pay.read_provider_account(p_id => $1::text)::text as account`;
 
 /** The rows of a record that changes nothing. */
@@ -129,6 +134,12 @@ export function createProviderStore(
       type Row = { subject_body: string; refund_body: string | null };
       const parameters = [environment_id, subject_id, refund_id];
       const [row] = await database.query<Row>(READ_SUBJECT, parameters);
+      return row ?? null;
+    },
+
+    async readChallenge(token) {
+      type Row = { environment_id: string; account: string; body: string };
+      const [row] = await database.query<Row>(READ_CHALLENGE, [token]);
       return row ?? null;
     },
 

@@ -161,6 +161,25 @@ end
 $$;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 
+create or replace function pay.read_challenge(p_token text)
+returns table (environment_id text, account text, body text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select c.environment_id, e.account, p.body
+    from pay.provider_calls c
+    join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
+    join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
+    where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
+end
+$$;
+grant execute on function pay.read_challenge(text) to pay_api;
+
 create or replace function pay.lock_funds(
   p_changes json, p_transfers json, p_found pay.admission[]
 )
@@ -776,11 +795,12 @@ begin
   with
   call as materialized (
     select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
-      v.provider_reference, c.*
+      v.provider_reference as known_reference, c.provider_reference is not null as is_settled, c.*
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
-      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer
+      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer,
+      provider_reference text
     ) on c.n = f.n
     join json_to_recordset(p_changes) as r (n integer, idempotency_key text, request_id text)
       on r.n = f.n
@@ -791,28 +811,60 @@ begin
   made as (
     insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
-      next_attempt_at, leased_until, next_look_at, may_repeat, provider_reference, api_key_id,
-      idempotency_key, request_id, decline_is_error)
+      next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
+      api_key_id, idempotency_key, request_id, decline_is_error)
     select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
-      c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request, 'pending',
+      c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
+      case when c.is_settled then 'settled' else 'pending' end,
       case when c.delay_ms is null then 1 else 0 end, v_now,
       case when c.delay_ms is null then v_now end,
-      v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms',
-      case when c.delay_ms is null then v_now + c.lease_ms * interval '1 ms' end,
+      case when not c.is_settled
+        then v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' end,
+      case when not c.is_settled and c.delay_ms is null
+        then v_now + c.lease_ms * interval '1 ms' end,
+      case when c.is_settled then v_now end,
       case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
         then v_now + v_look_after end,
-      true, c.provider_reference, c.api_key_id, c.idempotency_key, c.request_id, c.decline_is_error
+      true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
+      c.request_id, c.decline_is_error
     from call c
   )
   select array_agg(
     case when c.n is not null then json_build_object(
-      'call_id', c.id, 'account', c.account, 'provider_reference', c.provider_reference,
+      'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
       'created_at', pay.wire_time(v_now))::text end
     order by f.n)
   into v_details
   from unnest(p_found) f
   left join call c on c.n = f.n;
   return v_details;
+end
+$$;
+
+create or replace function pay.write_later_calls(p_calls json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_origins json;
+  v_found pay.admission[];
+  v_providers jsonb;
+begin
+  select json_agg(json_build_object('n', f.n, 'request_id', o.request_id)),
+    array_agg(row(f.n, f.outcome, o.api_key_id, f.environment_id, null, null, null,
+      null)::pay.admission order by f.n)
+  into v_origins, v_found
+  from unnest(p_found) f
+  left join json_to_recordset(p_calls) as c (n integer, subject_id text) on c.n = f.n
+  left join lateral (
+    select k.api_key_id, k.request_id from pay.provider_calls k
+    where k.environment_id = f.environment_id and k.subject_id = c.subject_id
+    order by k.id limit 1
+  ) o on true;
+  select f.p_found, f.providers into v_found, v_providers
+  from pay.find_providers(p_calls, v_found) f;
+  perform pay.write_calls(p_calls, v_providers, v_origins, v_found);
 end
 $$;
 
@@ -1189,7 +1241,8 @@ create or replace function pay.record(
   p_transfers text,
   p_refunds text,
   p_ledger text,
-  p_events text
+  p_events text,
+  p_calls text
 )
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer
@@ -1225,6 +1278,9 @@ begin
     perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     perform pay.settle_calls(v_records, v_found);
     perform pay.record_movements(p_ledger::json, v_won, v_environments);
+    if p_calls <> '[]' then
+      perform pay.write_later_calls(p_calls::json, v_found);
+    end if;
     v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
   end if;
   return query
@@ -1235,7 +1291,7 @@ begin
     left join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id;
 end
 $$;
-grant execute on function pay.record(text, text, text, text, text, text) to pay_api;
+grant execute on function pay.record(text, text, text, text, text, text, text) to pay_api;
 
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { recordOf } from "../support/database/payment_records.ts";
+import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";
 import type { TestService } from "../support/service/service.ts";
 import { advance, card, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
@@ -30,6 +31,11 @@ const WAYS: [name: string, at_ms: number, authorize: Authorize][] = [
     const { body } = await service.pay({ ...card("4000 0000 0000 0119"), capture: "manual" });
     assert.equal(body.status, "processing");
     await at(service, AT + LATE_MS);
+    return body.id;
+  }],
+  ["the payer's page", AT, async (service) => {
+    const { body } = await service.pay({ ...card("4000 0025 0000 3155"), capture: "manual" });
+    await callAsPayer(service, challengePath(body), "success");
     return body.id;
   }],
   ["an advance", AT, async (service) => {
@@ -63,7 +69,7 @@ serviceCase("an authorization ends after 7 days by itself", async (t, service) =
       assert.deepEqual([calls.at(-1)!.op, calls.at(-1)!.state], ["expire", "settled"]);
       for (const { api_key_id } of calls) assert.equal(api_key_id, service.key.id);
       const requests = new Set(calls.map(({ request_id }) => request_id));
-      assert.equal(requests.size, 1);
+      assert.equal(requests.size, name === "an advance" ? 2 : 1);
     });
   }
-});
+}, { console_url: CONSOLE_URL });
