@@ -72,7 +72,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
       store,
       changes: new ChangeWriter(store),
       live: NO_LIVE_PAYMENTS,
-      base_url,
+      urls: { base_url, console_url: null },
     }),
   });
   return {

@@ -45,7 +45,7 @@ if (import.meta.main) {
       store,
       changes: new ChangeWriter(store),
       live: NO_LIVE_PAYMENTS,
-      base_url,
+      urls: { base_url, console_url: null },
     }),
   });
   Deno.serve({

@@ -60,8 +60,8 @@ export interface PaymentFields {
   /** `manual` only authorizes the amount: call `capture` within 7 days. Cards only. */
   capture?: CaptureMethod | undefined;
   /**
-   * The page of your shop to which the payer comes back after `next_action`: https, or with a test
-   * key also http on localhost.
+   * The page of your shop to which the payer comes back after `next_action`, with the parameter
+   * `payment_id` added: https, or with a test key also http on localhost.
    */
   return_url?: string | undefined;
   /** Test keys only. Overrides the result of the card, IBAN or wallet. */

@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { BalancePage } from "./balance_page.tsx";
 import { call_log, clearLog } from "./calls.ts";
 import { CallPanel } from "./call_panel.tsx";
+import { ChallengePage } from "./challenge_page.tsx";
 import { Connect } from "./connect.tsx";
 import { CreatePage } from "./create_page.tsx";
 import { EndpointPage } from "./endpoint_page.tsx";
@@ -19,6 +20,8 @@ import { href, place, type Route, route } from "./route.ts";
 import { endSession, maskedKey, session } from "./session.ts";
 import { EndpointsPage, NewEndpointPage } from "./endpoints_page.tsx";
 
+/** The first step of the route to the payer's page (shared/domain/payments/challenge_url.ts). */
+const CHALLENGE = "challenge";
 /** The sections, in the order of the navigation. */
 const SECTIONS = [
   ["payments", "Payments"],
@@ -27,8 +30,13 @@ const SECTIONS = [
   ["webhooks", "Webhooks"],
 ] as const;
 
-/** The console: the page for the key, or the frame if there is a session. */
+/**
+ * The console: the page for the key, or the frame if there is a session. The payer's page of 3-D
+ * Secure is a page of its own, which needs no session.
+ */
 export function App() {
+  const [section, token = ""] = route.value.steps;
+  if (section === CHALLENGE) return <ChallengePage key={token} token={token} />;
   return session.value === null ? <Connect /> : <Frame api_key={session.value.api_key} />;
 }
 

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import { isChallengeUrl } from "../shared/domain/payments/challenge_url.ts";
 import { advancesOf } from "../shared/domain/payments/lifecycle.ts";
 import type { Payment } from "../shared/schema/payment.ts";
 import { useAction } from "./action.ts";
@@ -37,6 +38,10 @@ function Callout({ title, children }: { title: string; children: ComponentChildr
 function AuthenticationCallout({ payment }: { payment: Payment }) {
   const { failure, running, run } = useAction();
   const then = payment.capture === "manual" ? "authorized" : "completed";
+  const { next_action } = payment;
+  const page = next_action?.type === "authenticate" && isChallengeUrl(next_action.url)
+    ? next_action.url
+    : null;
   const answer = (result: "success" | "failure") =>
     run(
       call("sandbox", "authenticate", payment.id, { result }),
@@ -59,6 +64,9 @@ function AuthenticationCallout({ payment }: { payment: Payment }) {
         <button type="button" aria-disabled={running} onClick={() => answer("failure")}>
           Fail authentication
         </button>
+        {page !== null && (
+          <a class="button" href={page} target="_blank" rel="noreferrer">Open the payer’s page</a>
+        )}
       </div>
       {failure && <FailureNotice failure={failure} />}
     </Callout>

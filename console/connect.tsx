@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { PaymentsClient } from "../client/mod.ts";
+import { apiBaseUrl } from "./api_base_url.ts";
 import { clearLog } from "./calls.ts";
 import { type Failure, failureOf } from "./failure.ts";
 import { FieldFault } from "./form.tsx";
@@ -130,10 +131,4 @@ function refusalOf(api_key: string): Failure | null {
 
 function isLocal(base_url: string): boolean {
   return /^https?:\/\/(127\.0\.0\.1|localhost)(:|\/)/.test(base_url);
-}
-
-/** The base URL of the API, which the build has written into the page. */
-function apiBaseUrl(): string {
-  const { content } = document.querySelector<HTMLMetaElement>('meta[name="api-base-url"]')!;
-  return new URL(content, location.origin).href;
 }

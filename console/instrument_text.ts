@@ -10,12 +10,17 @@ const BRANDS: Readonly<Record<string, string>> = {
   discover: "Discover",
 };
 
+/** Returns the name of a card. */
+export function cardText({ brand, last4 }: { brand: string; last4: string }): string {
+  return `${BRANDS[brand] ?? brand} ···· ${last4}`;
+}
+
 /** Returns the name, or that of the rail if the payment has no instrument. */
 export function instrumentText({ method, method_kind }: Payment): string {
   if (method === null) return METHOD_NAMES[method_kind];
   switch (method.type) {
     case "card":
-      return `${BRANDS[method.card.brand] ?? method.card.brand} ···· ${method.card.last4}`;
+      return cardText(method.card);
     case "stablecoin":
       return `${method.wallet.asset} ···· ${method.wallet.address.slice(-4)}`;
     default:

@@ -27,6 +27,8 @@ import { siteHandler } from "../sites/static_site.ts";
 import { startTicker } from "./ticker.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+/** The path of the console on the port of the local server. */
+const CONSOLE_PATH = "/console";
 /** Time that requests in flight have after Ctrl-C. */
 const DRAIN_MS = 5_000;
 /** Time to wait for an earlier start that is stopping because its launcher was killed. */
@@ -55,7 +57,7 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
   const sites = [
     // The base URL is a path, so the page calls the origin that it was loaded from: 127.0.0.1,
     // localhost or another name.
-    siteHandler("/console", () => buildConsoleSite(new URL(server.base_url).pathname)),
+    siteHandler(CONSOLE_PATH, () => buildConsoleSite(new URL(server.base_url).pathname)),
     siteHandler("/docs", () => buildReferenceSite(data_dir)),
   ];
   const server = await openLocalServer(settings.port, sites);
@@ -148,6 +150,7 @@ function functionsEnvironment(data_dir: string, server: LocalServer, functions_u
     RELAY_TOKEN: randomPassword(),
     WEBHOOK_MASTER_SECRET: webhookMasterSecret(data_dir),
     CONSOLE_ORIGINS: "http://localhost:*,http://127.0.0.1:*",
+    CONSOLE_URL: new URL(CONSOLE_PATH, server.base_url).href,
     RATE_LIMIT_PER_SECOND: "0",
   };
   const fixed: Record<string, string> = {

@@ -4,7 +4,7 @@
  */
 
 import { type Clock, systemClock } from "../core/clock.ts";
-import { isLoopback } from "../core/loopback.ts";
+import { isLoopback, ownHosts } from "../core/loopback.ts";
 import { type RandomSource, systemRandom } from "../core/ids.ts";
 import { type ApiKeys, createApiKeys } from "../domain/api_keys.ts";
 import { ChangeWriter } from "../domain/changes/change_writer.ts";
@@ -13,6 +13,7 @@ import { CallRunner } from "../domain/live/call_runner.ts";
 import { createLiveOperations } from "../domain/live/live_payments.ts";
 import { ProviderAccounts } from "../domain/live/provider_accounts.ts";
 import { ProviderWorker } from "../domain/live/provider_worker.ts";
+import { type Challenges, createChallenges } from "../domain/payments/challenges.ts";
 import { createPayments, type Payments } from "../domain/payments/payments.ts";
 import { createTransfers, type Transfers } from "../domain/transfers/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks/webhooks.ts";
@@ -34,6 +35,8 @@ export interface Dependencies {
   webhook_store: WebhookStore;
   payments: Payments;
   transfers: Transfers;
+  /** For the page where payers answer 3-D Secure in a sandbox. */
+  challenges: Challenges;
   api_keys: ApiKeys;
   /** Null: there are no limits. */
   rate_limits: RateLimits | null;
@@ -124,19 +127,21 @@ export function createDependencies(settings: Settings): OpenDependencies {
     on_error: (error) => log(failedTurn(clock(), error)),
   });
   const live = createLiveOperations(changes, runner);
+  const { base_url, console_url = null } = settings;
   return {
     store,
     webhook_store,
     provider_store,
     provider_accounts,
     provider_worker,
-    payments: createPayments({ store, changes, live, base_url: settings.base_url }),
+    payments: createPayments({ store, changes, live, urls: { base_url, console_url } }),
+    challenges: createChallenges({ store: provider_store, clock, random }),
     transfers: createTransfers(changes, live.transfers),
     api_keys: createApiKeys(createApiKeyStore(calls)),
     webhooks,
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),
-    base_url: settings.base_url,
+    base_url,
     clock,
     random,
     allowed_origins: settings.allowed_origins ?? [],
@@ -156,10 +161,4 @@ export function openDependencies(env: (name: string) => string | undefined): Ope
 function rateLimits(settings: Settings): RateLimits | null {
   const { rate_limit: key = 0, environment_rate_limit: environment = 0 } = settings;
   return key === 0 && environment === 0 ? null : { key, environment };
-}
-
-/** Returns the hosts of this service: on loopback all of its names. */
-function ownHosts({ host, hostname, port }: URL): string[] {
-  if (hostname !== "127.0.0.1" && hostname !== "localhost") return [host];
-  return ["127.0.0.1", "localhost", "[::1]"].map((name) => port ? `${name}:${port}` : name);
 }

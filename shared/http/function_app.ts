@@ -45,8 +45,8 @@ const MUTATING: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 interface KeylessRoutes {
   /** `GET` routes that any web page may read, by path. */
   open?: Readonly<Record<string, readonly Handler<Env>[]>>;
-  /** Adds the internal routes. */
-  serveInternal?: (app: Hono<Env>) => void;
+  /** Adds the routes of callers that have no API key. */
+  serveKeyless?: (app: Hono<Env>) => void;
 }
 
 /** Builds the app of a function, with `/<name>/<path of an operation>` and `/<name>/health`. */
@@ -54,7 +54,7 @@ export function createFunctionApp(
   name: string,
   operations: readonly Operation[],
   deps: Dependencies,
-  { open = {}, serveInternal }: KeylessRoutes = {},
+  { open = {}, serveKeyless }: KeylessRoutes = {},
 ): Hono<Env> {
   const app = new Hono<Env>({ getPath: pathBehindMount });
   const routes = operations.flatMap((operation) =>
@@ -70,7 +70,7 @@ export function createFunctionApp(
     await deps.store.ping();
     return c.json({ status: "ok" } satisfies Health);
   });
-  serveInternal?.(app);
+  serveKeyless?.(app);
   app.use(apiKeyHeader({
     limited: deps.rate_limits !== null,
     local: deps.base_url.startsWith("http://"),

@@ -6,11 +6,9 @@
 
 import type { Context, Hono } from "hono";
 import { ApiError } from "../core/errors.ts";
-import { rateLimited } from "../store/outcome.ts";
-import { AddressLimit } from "./address_limit.ts";
-import { addressOf } from "./api_key_header.ts";
 import { inBackground } from "./background.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { keylessLimit } from "./keyless_limit.ts";
 import { PAYMENTS_FUNCTION } from "./operation.ts";
 import { readRaw } from "./request_body.ts";
 import type { Env } from "./request_state.ts";
@@ -22,20 +20,11 @@ const ACCOUNT_ID = /^pac_[0-9a-z]{26}$/;
 
 /** Adds `POST /providers/{pac_…}/notifications`. */
 export function serveNotifications(app: Hono<Env>, deps: Dependencies): void {
-  const limit = deps.rate_limits === null ? null : new AddressLimit();
+  const limited = keylessLimit(deps);
   const path = `/${PAYMENTS_FUNCTION}/providers/:id/notifications`;
-  app.post(path, async (c) => {
+  app.post(path, (c) => {
     c.get("state").route = path;
-    const { at_ms } = c.get("state");
-    const address = addressOf(c.req.header("X-Forwarded-For"), c.env);
-    const refuse = limit?.admit(address, undefined, at_ms);
-    if (refuse === null) throw rateLimited();
-    try {
-      return await receive(c, deps);
-    } catch (error) {
-      if (error instanceof ApiError && error.status < 500) refuse?.("refused");
-      throw error;
-    }
+    return limited(c, () => receive(c, deps));
   });
 }
 

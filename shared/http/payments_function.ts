@@ -37,7 +37,7 @@ export function createPaymentsFunction(
     deps,
     {
       open: { "/v1/openapi.json": openapiHandlers(deps) },
-      serveInternal(app) {
+      serveKeyless(app) {
         serveInternalRoutes(app, deps);
         serveNotifications(app, deps);
       },

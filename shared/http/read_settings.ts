@@ -13,6 +13,12 @@ const DEFAULT_RATE_LIMIT = 100;
 const KEYS_AT_LIMIT = 4;
 /** The form of a token, as in the database (`pay.configure_relay`). */
 const RELAY_TOKEN = /^[!-~]{16,200}$/;
+/** The variables with a URL, and an example of each. */
+const URL_EXAMPLES = {
+  PUBLIC_BASE_URL: "https://api.example.com/functions/v1",
+  SUPABASE_URL: "https://project.supabase.co",
+  CONSOLE_URL: "https://console.example.com",
+};
 /** An origin that allows any port. */
 const ANY_PORT = /^(.*):\*$/;
 
@@ -43,10 +49,12 @@ export function readSettings(env: (name: string) => string | undefined): Setting
   if (!base_url) {
     throw new Error("Set PUBLIC_BASE_URL (or SUPABASE_URL) to the public URL of the functions");
   }
+  const console_url = checkUrl("CONSOLE_URL", read("CONSOLE_URL"));
   return {
     database_url,
     ...(authority && { database_authority: authority }),
     base_url,
+    ...(console_url && { console_url }),
     allowed_origins: readOrigins(read("CONSOLE_ORIGINS")),
     ...(master_secret && { webhook_master_secret: master_secret }),
     ...(relay_token && { relay_token }),
@@ -91,11 +99,11 @@ function checkRelayToken(text: string | undefined): string | undefined {
 }
 
 /** Checks a URL and removes slashes at its end. */
-function checkUrl(name: string, text: string | undefined): string | undefined {
+function checkUrl(name: keyof typeof URL_EXAMPLES, text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || url.search || url.hash) {
-    throw new Error(`${name} "${text}" must look like https://api.example.com/functions/v1`);
+    throw new Error(`${name} "${text}" must look like ${URL_EXAMPLES[name]}`);
   }
   return text.replace(/(?<!\/)\/+$/, "");
 }

@@ -13,6 +13,8 @@ export interface Settings {
   database_authority?: string;
   /** Base URL of both functions, without a slash at the end. */
   base_url: string;
+  /** URL of the hosted console without a slash at its end. It has the page of 3-D Secure. */
+  console_url?: string;
   allowed_origins?: readonly string[];
   /** The master secret, from which the secrets of endpoints are derived: at least 32 bytes. */
   webhook_master_secret?: string;

@@ -186,8 +186,8 @@ const REFUSED_RETURN_URL =
 /** The page to which the payer comes back after the next action. */
 const ReturnUrl = mustBe(
   z.string().max(MAX_RETURN_URL).refine(isReturnUrl, REFUSED_RETURN_URL).describe(
-    "The page of your shop to which the payer comes back after `next_action`. https, or with a " +
-      "test key also http on localhost",
+    "The page of your shop to which the payer comes back after `next_action`, with the parameter " +
+      "`payment_id` added. https, or with a test key also http on localhost",
   ),
   'a URL that begins with https, such as "https://shop.example/return", of at most ' +
     `${MAX_RETURN_URL} characters, without a user name or password`,
@@ -266,7 +266,11 @@ export type PaymentMethod = z.infer<typeof PaymentMethod>;
 
 /** The payer authenticates at the bank. */
 export const AuthenticateAction = z.object({ type: z.literal("authenticate"), url: z.url() })
-  .describe("Send the payer to this page, where the bank asks for 3-D Secure");
+  .describe(
+    "Send the payer to this page, where the bank asks for 3-D Secure. With a test key it is a " +
+      "page with the buttons Approve and Fail. From there the payer comes to `return_url`, with " +
+      "the parameter `payment_id`",
+  );
 
 /** The payer sends a bank transfer. */
 export const BankTransferAction = z.object({
@@ -361,3 +365,4 @@ export const AdvancePaymentBody = z.object({ to: PaymentStatus });
 export const AuthenticatePaymentBody = z.object({
   result: z.enum(["success", "failure"]).default("success"),
 });
+export type AuthenticationResult = z.infer<typeof AuthenticatePaymentBody>["result"];

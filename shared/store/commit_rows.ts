@@ -127,6 +127,11 @@ export interface CallRow {
   lease_ms: number;
   /** The worker sends the call after this time; null: the request sends it at once. */
   delay_ms: number | null;
+  /**
+   * The provider's id of the payment, if the provider has answered already, as the simulated one
+   * of the sandbox does. Then the call is settled, and nobody sends it.
+   */
+  provider_reference: string | null;
 }
 
 /** A decided change, which the database writes whole in one transaction or not at all. */
@@ -143,9 +148,9 @@ export interface Change {
   refunds: RefundRow[];
   ledger: MovementRow[];
   events: EventRow[];
-  /** At most one. The idempotency key of the request is then claimed with the status 102. */
+  /** At most one. If the request sends it, its idempotency key is claimed with the status 102. */
   calls: CallRow[];
 }
 
 /** The rows that `pay.commit` and `pay.record` write. */
-export type ChangedRows = Pick<Change, "payment" | "transfer" | "refunds" | "ledger" | "events">;
+export type ChangedRows = Omit<Change, "answer" | "expects">;

@@ -142,14 +142,17 @@ export type HandledFact = Fact & {
   was_booked_minor: number;
 };
 
-/** A result to record: of a call, of facts, or of both. */
+/** A result to record: of a call, of facts, of both, or of a payer's challenge. */
 export interface ProviderRecord {
   environment_id: string;
   /** The call with this result; null if there is none. */
   call_id: string | null;
   call: CallResult | null;
   facts: readonly HandledFact[];
-  /** The payment or transfer that changes, and its new rows; null if nothing changes. */
+  /**
+   * The payment or transfer that changes, and its new rows; null if nothing changes. The worker
+   * sends its calls.
+   */
   change: (ChangedRows & { expects: { id: string; sequence: number } | null }) | null;
   /** The answer to store under the idempotency key of the call; null: the key stays as it is. */
   answer: Answer | null;

@@ -45,6 +45,10 @@ export interface ProviderStore {
     refund_id: string | null,
     fact: Pick<Fact, "account_id" | "reference"> | null,
   ): Promise<PresentSubject | null>;
+  /** Reads the sandbox payment whose challenge has this token, or null. */
+  readChallenge(
+    token: string,
+  ): Promise<{ environment_id: string; account: string; body: string } | null>;
   /** Returns an account, also a disabled one, or null. */
   readAccount(id: string): Promise<StoredAccount | null>;
 }
@@ -61,7 +65,7 @@ interface PresentSubject {
 
 const RECORD = `select * from pay.record(
   p_records => $1::text, p_payments => $2::text, p_transfers => $3::text,
-  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text)`;
+  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text, p_calls => $7::text)`;
 const NOTE = `select pay.note_calls(p_calls => $1::text)`;
 const STORE_FACTS =
   `select pay.store_facts(p_account_id => $1::text, p_facts => $2::text)::int as stored`;
@@ -79,10 +83,11 @@ const COUNT_IGNORED = `select pay.count_ignored_notification(p_account_id => $1:
 const READ_SUBJECT = `select subject_body, refund_body, booked_minor::text
   from pay.read_provider_subject(p_environment_id => $1::text, p_subject_id => $2::text,
     p_refund_id => $3::text, p_account_id => $4::text, p_reference => $5::text)`;
+const READ_CHALLENGE = `select * from pay.read_challenge(p_token => $1::text)`;
 const READ_ACCOUNT = `select pay.read_provider_account(p_id => $1::text)::text as account`;
 
 /** The rows of a record that changes nothing. */
-const NO_ROWS = { payment: null, transfer: null, refunds: [], ledger: [], events: [] };
+const NO_ROWS = { payment: null, transfer: null, refunds: [], ledger: [], events: [], calls: [] };
 
 /**
  * Creates the store over one database.
@@ -147,6 +152,12 @@ export function createProviderStore(
       const parameters = [environment_id, subject_id, refund_id, ...named];
       const [row] = await database.query<Row>(READ_SUBJECT, parameters);
       return row ? { ...row, booked_minor: Number(row.booked_minor) } : null;
+    },
+
+    async readChallenge(token) {
+      type Row = { environment_id: string; account: string; body: string };
+      const [row] = await database.query<Row>(READ_CHALLENGE, [token]);
+      return row ?? null;
     },
 
     async readAccount(id) {

@@ -286,10 +286,11 @@ $$;
 -- p_events        [{n, id, type, subject_id, sequence, created_at, delivery_id, body}];
 --                 delivery_id is the id of its deliveries without the last character
 -- p_calls         [{n, id, op, subject_id, refund_id, method_kind, amount_minor, currency, request,
---                 decline_is_error, lease_ms, delay_ms}], the calls to providers. With delay_ms the
---                 worker sends the call after that time; otherwise the request holds it for
---                 lease_ms. The idempotency key of such a change is claimed with the status 102,
---                 and pay.record stores the answer
+--                 decline_is_error, lease_ms, delay_ms, provider_reference}], the calls to
+--                 providers. With provider_reference the provider has answered already. With
+--                 delay_ms the worker sends the call after that time. Otherwise the request holds
+--                 it for lease_ms; the idempotency key of such a change is claimed with the status
+--                 102, and pay.record stores the answer
 -- p_patience_ms   how long the statement waits for a lock; null for the 3 s of a twin
 -- n is the place of a row's change in the list. detail is JSON text for a change with a call:
 -- {call_id, account, provider_reference, created_at}. deliveries is the number of deliveries that

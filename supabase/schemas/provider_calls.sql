@@ -104,7 +104,8 @@ end
 $$;
 
 -- Writes the calls of the committed changes. Each is leased to its request, unless it has a delay:
--- then the worker sends it. Returns for each change the detail of its answer, JSON text, or null.
+-- then the worker sends it. A call with a provider_reference of its own is settled. Returns for
+-- each change the detail of its answer, JSON text, or null.
 -- p_calls, p_changes  as pay.commit takes them
 -- p_providers         as pay.find_providers returns it
 -- Times are the server's, as in pay.claim_provider_work. Internal.
@@ -123,11 +124,12 @@ begin
   with
   call as materialized (
     select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
-      v.provider_reference, c.*
+      v.provider_reference as known_reference, c.provider_reference is not null as is_settled, c.*
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
-      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer
+      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer,
+      provider_reference text
     ) on c.n = f.n
     join json_to_recordset(p_changes) as r (n integer, idempotency_key text, request_id text)
       on r.n = f.n
@@ -138,28 +140,63 @@ begin
   made as (
     insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
-      next_attempt_at, leased_until, next_look_at, may_repeat, provider_reference, api_key_id,
-      idempotency_key, request_id, decline_is_error)
+      next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
+      api_key_id, idempotency_key, request_id, decline_is_error)
     select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
-      c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request, 'pending',
+      c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
+      case when c.is_settled then 'settled' else 'pending' end,
       case when c.delay_ms is null then 1 else 0 end, v_now,
       case when c.delay_ms is null then v_now end,
-      v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms',
-      case when c.delay_ms is null then v_now + c.lease_ms * interval '1 ms' end,
+      case when not c.is_settled
+        then v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' end,
+      case when not c.is_settled and c.delay_ms is null
+        then v_now + c.lease_ms * interval '1 ms' end,
+      case when c.is_settled then v_now end,
       case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
         then v_now + v_look_after end,
-      true, c.provider_reference, c.api_key_id, c.idempotency_key, c.request_id, c.decline_is_error
+      true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
+      c.request_id, c.decline_is_error
     from call c
   )
   select array_agg(
     case when c.n is not null then json_build_object(
-      'call_id', c.id, 'account', c.account, 'provider_reference', c.provider_reference,
+      'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
       'created_at', pay.wire_time(v_now))::text end
     order by f.n)
   into v_details
   from unnest(p_found) f
   left join call c on c.n = f.n;
   return v_details;
+end
+$$;
+
+-- Writes the calls that recorded results lead to, such as the end of an authorization in a
+-- sandbox. They belong to the request of the subject's first call. p_calls: as pay.commit takes it.
+-- Internal.
+create or replace function pay.write_later_calls(p_calls json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_origins json;
+  v_found pay.admission[];
+  v_providers jsonb;
+begin
+  select json_agg(json_build_object('n', f.n, 'request_id', o.request_id)),
+    array_agg(row(f.n, f.outcome, o.api_key_id, f.environment_id, null, null, null,
+      null)::pay.admission order by f.n)
+  into v_origins, v_found
+  from unnest(p_found) f
+  left join json_to_recordset(p_calls) as c (n integer, subject_id text) on c.n = f.n
+  left join lateral (
+    select k.api_key_id, k.request_id from pay.provider_calls k
+    where k.environment_id = f.environment_id and k.subject_id = c.subject_id
+    order by k.id limit 1
+  ) o on true;
+  select f.p_found, f.providers into v_found, v_providers
+  from pay.find_providers(p_calls, v_found) f;
+  perform pay.write_calls(p_calls, v_providers, v_origins, v_found);
 end
 $$;
 

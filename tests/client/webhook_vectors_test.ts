@@ -8,6 +8,9 @@ import {
   DEFAULT_TOLERANCE_SECONDS,
   WEBHOOK_SIGNATURE_HEADER,
 } from "../../client/webhook_signature.ts";
+import { Event } from "../../shared/schema/event.ts";
+import { Payment } from "../../shared/schema/payment.ts";
+import { Refund } from "../../shared/schema/refund.ts";
 import { webhookVectors } from "../support/client/webhook_vector_cases.ts";
 
 const FILE = new URL("../../client/test_vectors/webhook_signatures.json", import.meta.url);
@@ -30,6 +33,37 @@ Deno.test("webhookVectors() makes the committed file, byte for byte", async () =
   if (Deno.env.get("UPDATE_VECTORS") === "1") await Deno.writeTextFile(FILE, makeFile());
   assert.equal(await Deno.readTextFile(FILE), makeFile());
 });
+
+/** Events with members of newer releases, so that every receiver is tried with them. */
+const EVENT_TYPES: readonly [type: string, livemode: boolean][] = [
+  ["payment.requires_action", false],
+  ["payment.authorized", false],
+  ["refund.created", false],
+  ["refund.completed", false],
+  ["refund.failed", false],
+  ["payment.partially_refunded", false],
+  ["payment.completed", true],
+];
+
+for (const [type, livemode] of EVENT_TYPES) {
+  const name = `webhookVectors() has ${livemode ? "a live" : "a test"} event ${type}, complete`;
+  Deno.test(name, async () => {
+    const { vectors } = JSON.parse(await Deno.readTextFile(FILE)) as {
+      vectors: { body?: string; expect: string }[];
+    };
+    const bodies = vectors.flatMap(({ body, expect }) =>
+      expect === "valid" && body?.includes(`"type":"${type}"`) ? [body] : []
+    );
+    const [event] = bodies.map((body) => JSON.parse(body))
+      .filter((event) => event.livemode === livemode && event.data.object.created_at);
+    assert.ok(event, type);
+    // A member that the schema does not know, or that the event lacks, is a difference.
+    assert.deepEqual(Event.parse(event), event);
+    const { object } = event.data;
+    const shape = object.object === "payment" ? Payment.shape : Refund.shape;
+    assert.deepEqual(Object.keys(object), Object.keys(shape));
+  });
+}
 
 Deno.test("webhookVectors() has at least 60 vectors, and no name twice", () => {
   const names = webhookVectors().map((vector) => vector.name);

@@ -46,7 +46,7 @@ const REQUESTS: [name: string, asked: ProviderCall, path: string, form: Record<s
     ["an authorization", call(), "/v1/payment_intents", {
       ...CREATE,
       capture_method: "automatic",
-      return_url: "https://shop.example/back",
+      return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
       ...METADATA,
       ...EXPAND_CARD,
     }],
@@ -74,7 +74,7 @@ const REQUESTS: [name: string, asked: ProviderCall, path: string, form: Record<s
       amount: "50000",
       currency: "isk",
       capture_method: "automatic",
-      return_url: "https://shop.example/back",
+      return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
       ...METADATA,
       ...EXPAND_CARD,
     }],

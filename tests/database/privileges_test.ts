@@ -23,6 +23,7 @@ const ENTRY_FUNCTIONS = [
   "load_webhook_endpoint",
   "note_calls",
   "purge",
+  "read_challenge",
   "read_provider_account",
   "read_provider_subject",
   "record",

@@ -258,6 +258,7 @@ Deno.test("the results of calls to providers", async (t) => {
               transfer: null,
               refunds: [],
               events: [],
+              calls: [],
               ledger: ledger.map((row) => ({
                 ...row,
                 subject_id: `${account_id}_${name}`,

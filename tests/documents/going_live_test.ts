@@ -52,9 +52,10 @@ Deno.test({
           assert.equal(code, 0, stderr);
           assertAnswer(PATH, example, stdout, names);
         }
-        assert.equal(results.length, 3);
-        const { payment_intent } = await double.books(SECRETS.PROVIDER_STRIPE);
-        assert.deepEqual(payment_intent.map(({ amount }) => amount), [1999]);
+        assert.equal(results.length, 4);
+        const { payment_intent, refund } = await double.books(SECRETS.PROVIDER_STRIPE);
+        const amounts = [payment_intent, refund].map((made) => made.map(({ amount }) => amount));
+        assert.deepEqual(amounts, [[1999], [1999]]);
       } finally {
         await product.end();
         await double.close();

@@ -15,6 +15,7 @@ import {
   NOW_MS,
   paymentWith,
   requestContext,
+  URLS,
 } from "../support/domain/decided_change.ts";
 import { type MoveCase, testMoves, testRefusals } from "../support/domain/move_case.ts";
 
@@ -45,7 +46,7 @@ const refund = (amount?: number) => (payment: Payment) =>
   decideRefund(payment, amount, { amount }, context);
 const cancel = (payment: Payment) => decideCancel(payment, context);
 const advance = (to: PaymentStatus) => (payment: Payment) =>
-  decideAdvance(payment, to, BASE_URL, context);
+  decideAdvance(payment, to, URLS, context);
 
 const AUTHORIZED = { http: 200, events: ["payment.authorized"], ledger: [] };
 const CANCELLED: Omit<MoveCase, "name" | "decide"> = {

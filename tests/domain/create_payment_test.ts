@@ -4,16 +4,18 @@
  */
 
 import assert from "node:assert/strict";
+import { isChallengeUrl, type PayerUrls } from "../../shared/domain/payments/challenge_url.ts";
 import { decideCreate } from "../../shared/domain/payments/create_payment.ts";
 import { TEST_CARDS, TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment.ts";
+import type { CallRow } from "../../shared/store/commit_rows.ts";
 import {
-  BASE_URL,
   NOW,
   NOW_MS,
   refusalOf,
   requestContext,
   summaryOf,
+  URLS,
 } from "../support/domain/decided_change.ts";
 
 const CAPTURE = "capture processor>available 1000";
@@ -167,10 +169,15 @@ const RESULTS: [
   ],
 ];
 
-function decide(body: Record<string, unknown>, is_error = true, livemode = false) {
+function decide(
+  body: Record<string, unknown>,
+  is_error = true,
+  livemode = false,
+  urls: PayerUrls = URLS,
+) {
   return decideCreate(
     CreatePaymentBody.parse({ amount: 1000, currency: "EUR", ...body }),
-    { ...requestContext(livemode), base_url: BASE_URL, decline_is_error: is_error },
+    { ...requestContext(livemode), urls, decline_is_error: is_error },
   );
 }
 
@@ -208,6 +215,26 @@ for (const [name, body, http, status, events, ledger, calls] of RESULTS) {
 Deno.test("decideCreate() answers a decline with 201 if the caller wants no error", () => {
   const change = decide({ card: DECLINED }, false);
   assert.deepEqual([change.answer.status, change.answer.body], [201, change.payment!.body]);
+});
+
+Deno.test("decideCreate() sends the payer to the console's page, if there is a console", () => {
+  const actionOf = (urls: PayerUrls) => {
+    const change = decide({ card: SECURE }, true, false, urls);
+    const payment = JSON.parse(change.payment!.body);
+    return { payment, url: payment.next_action.url as string, calls: change.calls };
+  };
+  const without = actionOf(URLS);
+  const operation = `/api-v1-sandbox/payments/${without.payment.id}/authenticate`;
+  assert.equal(without.url, URLS.base_url + operation);
+  assert.deepEqual([isChallengeUrl(without.url), without.calls], [false, []]);
+
+  const hosted = actionOf({ ...URLS, console_url: "https://console.example.com/x" });
+  const [, token] = /^https:\/\/console\.example\.com\/x\/#\/challenge\/([0-9a-f]{48})$/
+    .exec(hosted.url)!;
+  assert.ok(isChallengeUrl(hosted.url));
+  const [{ op, provider_reference, subject_id }, ...others] = hosted.calls as [CallRow];
+  assert.deepEqual([op, provider_reference, subject_id], ["authorize", token, hosted.payment.id]);
+  assert.deepEqual(others, []);
 });
 
 Deno.test("decideCreate() stores the members of the request, or their defaults", () => {

@@ -14,12 +14,13 @@ import {
   NOW,
   paymentWith,
   requestContext,
+  URLS,
 } from "../support/domain/decided_change.ts";
 import { testMoves, testRefusals } from "../support/domain/move_case.ts";
 
 const context = requestContext();
 const advance = (to: PaymentStatus) => (payment: Payment) =>
-  decideAdvance(payment, to, BASE_URL, context);
+  decideAdvance(payment, to, URLS, context);
 
 const PENDING = paymentWith({});
 const WAITING = paymentWith({
@@ -212,7 +213,7 @@ testRefusals([
 
 Deno.test("decideAdvance() is null for the current status of the payment", () => {
   for (const status of ["pending", "completed", "refunded", "chargeback"] as const) {
-    assert.equal(decideAdvance(paymentWith({ status }), status, BASE_URL, context), null);
+    assert.equal(decideAdvance(paymentWith({ status }), status, URLS, context), null);
   }
 });
 

@@ -17,7 +17,7 @@ import { CAPTURE_METHODS, METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/co
 import { Payment, type PaymentStatus } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
-import { BASE_URL, paymentWith, requestContext } from "../support/domain/decided_change.ts";
+import { paymentWith, requestContext, URLS } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const RUNS = 2000;
@@ -35,7 +35,7 @@ const context = requestContext();
 const Amount = fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined });
 
 const advanceTo = (to: PaymentStatus): Move => ({ payment }) =>
-  decideAdvance(payment, to, BASE_URL, context);
+  decideAdvance(payment, to, URLS, context);
 /** First moves that bring most payments to a status with many moves. */
 const FIRST: readonly (readonly Move[])[] = [
   [],

@@ -24,7 +24,8 @@ Deno.test("readSettings() has defaults, also for empty variables", () => {
     environment_rate_limit: 400,
   };
   assert.deepEqual(read(LEAST), expected);
-  const empty = ["RELAY_TOKEN", "WEBHOOK_MASTER_SECRET", "DB_POOL_SIZE", "CONSOLE_ORIGINS"];
+  const empty = ["RELAY_TOKEN", "WEBHOOK_MASTER_SECRET", "DB_POOL_SIZE", "CONSOLE_ORIGINS"]
+    .concat("CONSOLE_URL");
   assert.deepEqual(
     read({ ...LEAST, ...Object.fromEntries(empty.map((name) => [name, ""])) }),
     expected,
@@ -37,6 +38,7 @@ Deno.test("readSettings() reads the variables", () => {
     SUPABASE_URL: "https://ref.supabase.co/",
     PAYMENTS_DB_CA: "-----BEGIN CERTIFICATE-----\n",
     CONSOLE_ORIGINS: "https://console.example.com, http://localhost:*",
+    CONSOLE_URL: "https://console.example.com/sandbox//",
     WEBHOOK_MASTER_SECRET: SECRET,
     RELAY_TOKEN: "!".repeat(16),
     ALLOW_PRIVATE_WEBHOOKS: "true",
@@ -49,6 +51,7 @@ Deno.test("readSettings() reads the variables", () => {
     database_url: "postgresql://u@db/d?sslmode=require",
     database_authority: "-----BEGIN CERTIFICATE-----\n",
     base_url: "https://ref.supabase.co/functions/v1",
+    console_url: "https://console.example.com/sandbox",
     allowed_origins: ["https://console.example.com", "http://localhost:*"],
     webhook_master_secret: SECRET,
     relay_token: "!".repeat(16),
@@ -72,6 +75,8 @@ const REFUSED: readonly [string, string][] = [
   ["PUBLIC_BASE_URL", "ftp://api.example.com"],
   ["PUBLIC_BASE_URL", "https://api.example.com/?a=b"],
   ["SUPABASE_URL", "ref.supabase.co"],
+  ["CONSOLE_URL", "console.example.com"],
+  ["CONSOLE_URL", "https://console.example.com/#/payments"],
   ["CONSOLE_ORIGINS", "console.example.com"],
   ["CONSOLE_ORIGINS", "https://console.example.com/"],
   ["CONSOLE_ORIGINS", "https://a.example.com,*"],

@@ -40,7 +40,11 @@ Deno.test("every operation has an example of its answer, and of its body if it h
 
 async function record(receiver_url: string): Promise<Recorded> {
   let at = STARTED_AT;
-  const service = await startService({ random: seeded(1), clock: () => at });
+  const service = await startService({
+    random: seeded(1),
+    clock: () => at,
+    console_url: "http://127.0.0.1:54321/console",
+  });
   try {
     const saved = new Map<string, string>();
     const exchanges: Exchange[] = [];

@@ -1,5 +1,6 @@
 /** The requests of calls (send) and the matching of their answers with the call. Pure. */
 
+import { withPaymentId } from "../../core/return_url.ts";
 import type { ProviderCall, ProviderReply } from "../../domain/providers/connector.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { StripeFields, StripeRequest } from "./stripe_call.ts";
@@ -67,7 +68,9 @@ function authorization(
     ["capture_method", capture],
     // Without an address to come back to, nobody could finish a challenge: the bank's wish for
     // one is a decline then.
-    return_url === null ? ["error_on_requires_action", "true"] : ["return_url", return_url],
+    return_url === null
+      ? ["error_on_requires_action", "true"]
+      : ["return_url", withPaymentId(return_url, call.subject.id)],
     ...metadataFields(environment_id, call),
     // The payment method shows the card while a challenge waits, when there is no charge.
     ["expand[0]", EXPAND_CHARGE[1]],

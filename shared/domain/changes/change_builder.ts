@@ -142,6 +142,7 @@ export class ChangeBuilder<T extends Subject> {
       decline_is_error: false,
       lease_ms: 0,
       delay_ms: null,
+      provider_reference: null,
       ...call,
     });
   }

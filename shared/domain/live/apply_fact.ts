@@ -41,7 +41,7 @@ export type Effect =
   | { outcome: "unmatched"; finding: string | null; change: FactChange | null };
 
 /** The rows that a fact changes, and the refund and payment as of the change. */
-export interface FactChange extends Omit<Change, "answer" | "calls"> {
+export interface FactChange extends Omit<Change, "answer"> {
   /** Null for a payout and for unmatched money, which belong to no payment. */
   subject: Payment | Transfer | null;
   /** The refund of the fact, as JSON text. */
@@ -133,6 +133,7 @@ export function applyPayout(fact: Fact, context: EventContext): Effect {
       refunds: [],
       ledger: [movement],
       events: [],
+      calls: [],
     },
   };
 }
@@ -376,7 +377,7 @@ export function changeOf<T extends Payment | Transfer>(
   builder: ChangeBuilder<T>,
   refund_body: string | null = null,
 ): FactChange {
-  const { answer: _, calls: __, ...rows } = builder.finish({ status: 200, body: "" });
+  const { answer: _, ...rows } = builder.finish({ status: 200, body: "" });
   return {
     ...rows,
     subject: builder.subject,

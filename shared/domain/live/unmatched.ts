@@ -27,6 +27,7 @@ export function applyUnmatched(fact: StoredFact, context: EventContext): Effect 
     refunds: [],
     ledger: [unapplied(fact, amount_minor, context)],
     events: [],
+    calls: [],
   };
   return { outcome: "unmatched", finding: null, change };
 }

@@ -13,6 +13,7 @@ import { capabilityOf, type Instrument, readInstrument } from "../providers/inst
 import type { RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import { type Authorization, authorizePayment } from "../providers/sandbox_provider.ts";
+import type { PayerUrls } from "./challenge_url.ts";
 import { addRefund } from "./refund_payment.ts";
 import {
   authorize,
@@ -21,8 +22,7 @@ import {
   decline,
   declineAnswer,
   fail,
-  requireAction,
-  sandboxAction,
+  requireChallenge,
 } from "./settlement.ts";
 
 /** Time after which a payment with a late answer completes in the sandbox. */
@@ -30,8 +30,8 @@ const LATE_ANSWER_MS = 2_000;
 
 /** The input of `decideCreate` besides the body. */
 interface CreateContext extends RequestContext {
-  /** Base URL of the functions. The URLs of next actions begin with it. */
-  base_url: string;
+  /** For the URL of a next action. */
+  urls: PayerUrls;
   /** True: a decline answers 402. False: it answers 201, as the sandbox function does. */
   decline_is_error: boolean;
 }
@@ -47,7 +47,7 @@ export function decideCreate(body: CreatePaymentBody, context: CreateContext): C
     outcome: body.outcome ?? null,
     manual,
   });
-  settle(change, authorization, context.base_url);
+  settle(change, authorization, context.urls);
   const { status } = change.subject;
   if (status === "processing" && !manual) {
     change.addCall({ op: "authorize", delay_ms: LATE_ANSWER_MS });
@@ -153,14 +153,14 @@ function agreedPerson(body: CreatePaymentBody): Payment["customer"] {
   return customer ?? payer ?? null;
 }
 
-function settle(change: PaymentChange, authorization: Authorization, base_url: string): void {
+function settle(change: PaymentChange, authorization: Authorization, urls: PayerUrls): void {
   switch (authorization.result) {
     case "pending":
       return;
     case "processing":
       return change.addEvent("payment.processing", { status: "processing" });
     case "requires_action":
-      return requireAction(change, sandboxAction(change.subject, base_url));
+      return requireChallenge(change, urls);
     case "declined":
       return decline(change, authorization.code);
     case "failed":

@@ -8,6 +8,7 @@ import { invalidParameter } from "../../core/errors.ts";
 import { amountOf } from "../../schema/values.ts";
 
 import type {
+  AuthenticationResult,
   CapturePaymentBody,
   FailureCode,
   MethodKind,
@@ -25,6 +26,7 @@ import {
 } from "./lifecycle.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
+import type { PayerUrls } from "./challenge_url.ts";
 import { addRefund } from "./refund_payment.ts";
 import { transactionHash } from "../providers/sandbox_provider.ts";
 import {
@@ -35,8 +37,7 @@ import {
   decline,
   declineAnswer,
   fail,
-  requireAction,
-  sandboxAction,
+  requireChallenge,
   winDispute,
 } from "./settlement.ts";
 
@@ -87,42 +88,49 @@ export function decideCancel(payment: Payment, context: RequestContext): Change 
 
 /**
  * Decides an advance to the status `to`. Returns null if the payment has this status already.
- * @param base_url base URL of the functions, for the URL of a next action
+ * @param urls for the URL of a next action
  */
 export function decideAdvance(
   payment: Payment,
   to: PaymentStatus,
-  base_url: string,
+  urls: PayerUrls,
   context: RequestContext,
 ): Change | null {
   if (to === payment.status) return null;
   const allowed = advancesOf(payment);
   if (!allowed.includes(to)) throw invalidState(`advance to "${to}"`, payment, allowed);
   const change = new ChangeBuilder(payment, context);
-  advance(change, to, base_url);
+  advance(change, to, urls);
   return change.finish({ status: 200, body: change.body });
 }
 
 /** Decides an authentication with the given answer of the payer's bank. */
 export function decideAuthenticate(
   payment: Payment,
-  result: "success" | "failure",
+  result: AuthenticationResult,
   context: RequestContext,
 ): Change {
+  const change = new ChangeBuilder(payment, context);
+  authenticate(change, result);
+  return change.finish(
+    result === "success"
+      ? { status: 200, body: change.body }
+      : declineAnswer(change.subject, "authentication_failed", context.request_id),
+  );
+}
+
+/** Applies the answer of the payer's bank. Throws `invalid_state` if the payment waits for none. */
+export function authenticate(change: PaymentChange, result: AuthenticationResult): void {
+  const { subject: payment } = change;
   if (payment.status !== "requires_action") {
     throw invalidState("authenticate", payment, nextStatuses(payment));
   }
-  const change = new ChangeBuilder(payment, context);
-  if (result === "success") {
-    if (payment.capture === "manual") authorize(change);
-    else complete(change);
-    return change.finish({ status: 200, body: change.body });
-  }
-  decline(change, "authentication_failed");
-  return change.finish(declineAnswer(change.subject, "authentication_failed", context.request_id));
+  if (result === "failure") return decline(change, "authentication_failed");
+  if (payment.capture === "manual") return authorize(change);
+  complete(change);
 }
 
-function advance(change: PaymentChange, to: PaymentStatus, base_url: string): void {
+function advance(change: PaymentChange, to: PaymentStatus, urls: PayerUrls): void {
   const { subject: payment } = change;
   switch (to) {
     case "authorized":
@@ -132,7 +140,7 @@ function advance(change: PaymentChange, to: PaymentStatus, base_url: string): vo
         ? winDispute(change)
         : complete(change, { tx_hash: hashOf(payment) });
     case "requires_action":
-      return requireAction(change, sandboxAction(payment, base_url));
+      return requireChallenge(change, urls);
     case "processing":
       return change.addEvent("payment.processing", { status: "processing" });
     case "cancelled":

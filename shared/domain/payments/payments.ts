@@ -15,6 +15,7 @@ import { amountOf } from "../../schema/values.ts";
 import type { Store } from "../../store/store.ts";
 import { readRefund } from "../changes/read_resource.ts";
 import { type ChangeWriter, replyOf, unavailable } from "../changes/change_writer.ts";
+import type { PayerUrls } from "./challenge_url.ts";
 import { decideCreate } from "./create_payment.ts";
 import { KeyedQueue } from "../changes/keyed_queue.ts";
 import { decideAdvance, decideAuthenticate, decideCancel, decideCapture } from "./move_payment.ts";
@@ -55,11 +56,11 @@ export type LivePayments = Pick<Payments, "create" | "capture" | "cancel" | "ref
 
 /** Creates the operations over a store. */
 export function createPayments(
-  options: { store: Store; changes: ChangeWriter; live: LivePayments; base_url: string },
+  options: { store: Store; changes: ChangeWriter; live: LivePayments; urls: PayerUrls },
 ): Payments {
-  const { store, changes, live, base_url } = options;
+  const { store, changes, live, urls } = options;
   const resets = new KeyedQueue();
-  const sandbox = sandboxPayments(changes, base_url);
+  const sandbox = sandboxPayments(changes, urls);
   const of = ({ context }: ServiceRequest) => context.livemode ? live : sandbox;
   return {
     create: (request, body, decline_is_error) =>
@@ -73,7 +74,7 @@ export function createPayments(
         request,
         "payments",
         id,
-        (payment) => decideAdvance(payment, to, base_url, request.context),
+        (payment) => decideAdvance(payment, to, urls, request.context),
       ),
 
     authenticate: (request, id, { result }) =>
@@ -112,12 +113,12 @@ export function createPayments(
 }
 
 /** The operations of sandboxes, whose provider is a pure function. Each is one commit. */
-function sandboxPayments(changes: ChangeWriter, base_url: string): LivePayments {
+function sandboxPayments(changes: ChangeWriter, urls: PayerUrls): LivePayments {
   return {
     create: (request, body, decline_is_error) =>
       changes.create(
         request,
-        () => decideCreate(body, { ...request.context, base_url, decline_is_error }),
+        () => decideCreate(body, { ...request.context, urls, decline_is_error }),
       ),
 
     capture: (request, id, body) =>

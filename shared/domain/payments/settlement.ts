@@ -9,6 +9,7 @@ import type { FailureCode, NextAction, Payment } from "../../schema/payment.ts";
 import type { Answer } from "../../store/commit_rows.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
+import { challengeUrl, newChallengeToken, type PayerUrls } from "./challenge_url.ts";
 import { isRefundable, refundable } from "./lifecycle.ts";
 
 /** Messages of declines, for people. */
@@ -73,10 +74,20 @@ export function requireAction(change: PaymentChange, next_action: NextAction): v
   change.addEvent("payment.requires_action", { status: "requires_action", next_action });
 }
 
-/** The next action of a sandbox payment: an authentication at the sandbox function. */
-export function sandboxAction(payment: Payment, base_url: string): NextAction {
-  const url = `${base_url}/api-v1-sandbox/payments/${payment.id}/authenticate`;
-  return { type: "authenticate", url };
+/**
+ * Makes a sandbox payment wait for the payer's authentication, at the console's page. The token of
+ * the page is the simulated provider's reference of the payment. Where the console is not hosted,
+ * the URL is that of the operation that authenticates.
+ */
+export function requireChallenge(change: PaymentChange, urls: PayerUrls): void {
+  const { base_url, console_url } = urls;
+  let url = `${base_url}/api-v1-sandbox/payments/${change.subject.id}/authenticate`;
+  if (console_url !== null) {
+    const token = newChallengeToken(change.context.random);
+    change.addCall({ op: "authorize", provider_reference: token });
+    url = challengeUrl(console_url, token);
+  }
+  requireAction(change, { type: "authenticate", url });
 }
 
 /** Declines the payment. */

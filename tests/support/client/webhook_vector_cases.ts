@@ -5,6 +5,7 @@
 
 import { Buffer } from "node:buffer";
 import { createHmac } from "node:crypto";
+import { VECTOR_EVENTS } from "./webhook_vector_events.ts";
 
 /** One vector as committed. Exactly one of `body` and `body_base64` is present. */
 export interface WebhookVector {
@@ -42,6 +43,7 @@ const EVENT = '{"id":"evt_00000000000000000000000001","object":"event",' +
   '"object":"payment","amount_minor":2500,"currency":"EUR"}},' +
   '"request":{"id":"req_00000000000000000000000001","idempotency_key":"order-1"}}';
 const UNICODE = '{"object":"event","description":"Größe 日本語 🧾 \u2028 e\u0301"}';
+const LIVE = VECTOR_EVENTS["an event of a live payment, made by no request"]!;
 const REFUNDED = EVENT.replace("completed", "refunded");
 
 /** The hexadecimal signature of a body. */
@@ -76,6 +78,10 @@ const GENUINE: readonly WebhookCaseRow[] = [
   ["a secret beyond ASCII", "valid", { header: sign(EVENT, T, "clé"), secret: "clé" }],
   ["a secret with a space", "valid", { header: sign(EVENT, T, " s "), secret: " s " }],
 ];
+
+const EVENTS: readonly WebhookCaseRow[] = Object.entries(VECTOR_EVENTS).map(
+  ([name, body]): WebhookCaseRow => [name, "valid", { header: sign(body), body }],
+);
 
 const PARTS: readonly WebhookCaseRow[] = [
   ["rotation, new secret first", "valid", { header: `${sign()},v1=${hex(EVENT, T, OLD_SECRET)}` }],
@@ -124,6 +130,10 @@ const ALTERED: readonly WebhookCaseRow[] = [
     body: UNICODE.normalize("NFC"),
   }],
   ["another event's signature", NO_MATCH, { header: sign(REFUNDED) }],
+  ["a live event that was signed as a test event", NO_MATCH, {
+    header: sign(LIVE.replaceAll('"livemode":true', '"livemode":false')),
+    body: LIVE,
+  }],
   ["the body emptied", NO_MATCH, { header: sign(), body: "" }],
   ["another secret", NO_MATCH, { header: sign(EVENT, T, OLD_SECRET) }],
   ["the secret without whsec_", NO_MATCH, { header: sign(), secret: SECRET.slice(6) }],
@@ -262,7 +272,7 @@ const MISSING_AND_PAYLOAD: readonly WebhookCaseRow[] = [
 
 /** Every vector, in the order of the file. */
 export function webhookVectors(): WebhookVector[] {
-  return [GENUINE, PARTS, ALTERED, AGES, MALFORMED_HEADERS, MISSING_AND_PAYLOAD].flat()
+  return [GENUINE, EVENTS, PARTS, ALTERED, AGES, MALFORMED_HEADERS, MISSING_AND_PAYLOAD].flat()
     .map(([name, expect, { header, body = EVENT, secret = SECRET, now = T }]) => ({
       name,
       secret,

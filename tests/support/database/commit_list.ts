@@ -49,7 +49,7 @@ function newContext() {
 export function created(outcome: "success" | "pending" = "success"): Change {
   return decideCreate({ amount: 1000, currency: "EUR", outcome }, {
     ...newContext(),
-    base_url: "http://localhost",
+    urls: { base_url: "http://localhost", console_url: null },
     decline_is_error: true,
   });
 }

@@ -56,6 +56,7 @@ export function callOf(
     decline_is_error: true,
     lease_ms: LEASE_MS,
     delay_ms: null,
+    provider_reference: null,
     ...patch,
   };
 }

@@ -137,6 +137,7 @@ function environmentOf(settings: Settings): Record<string, string> {
   const {
     database_url,
     base_url,
+    console_url,
     allowed_origins = [],
     webhook_master_secret,
     relay_token,
@@ -158,6 +159,7 @@ function environmentOf(settings: Settings): Record<string, string> {
   return {
     PAYMENTS_DB_URL: url.href,
     PUBLIC_BASE_URL: base_url,
+    ...(console_url && { CONSOLE_URL: console_url }),
     CONSOLE_ORIGINS: allowed_origins.join(","),
     ...(webhook_master_secret && { WEBHOOK_MASTER_SECRET: webhook_master_secret }),
     ...(relay_token && { RELAY_TOKEN: relay_token }),

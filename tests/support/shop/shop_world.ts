@@ -13,6 +13,7 @@ import { idMint } from "../../../shared/core/ids.ts";
 import { createPaymentsFunction } from "../../../shared/http/payments_function.ts";
 import { createSandboxFunction } from "../../../shared/http/sandbox_function.ts";
 import { until } from "../common/until.ts";
+import { challengePath, CONSOLE_URL } from "../service/payer_page.ts";
 import { startService, type TestService } from "../service/service.ts";
 import type { StripeDouble } from "../stripe/double.ts";
 import { leadingTo } from "../webhook/live_endpoint.ts";
@@ -80,6 +81,7 @@ export async function startShopWorld(double: StripeDouble | null): Promise<ShopW
   };
   const service = await startService({
     base_url: server.base_url,
+    console_url: CONSOLE_URL,
     provider_secret: (name) => secrets[name],
     ...leadingTo(port),
   });
@@ -116,7 +118,7 @@ export async function startShopWorld(double: StripeDouble | null): Promise<ShopW
 
   return {
     client,
-    others: double ? atStripe(double) : inTheSandbox(client),
+    others: double ? atStripe(double) : inTheSandbox(client, server.base_url),
     browse,
     order,
     async reaches(id, status, more = {}) {
@@ -158,11 +160,15 @@ async function addAccount(
   });
 }
 
-function inTheSandbox({ sandbox }: PaymentsClient): Others {
+function inTheSandbox({ sandbox }: PaymentsClient, base_url: string): Others {
   return {
-    async authenticate({ id, return_url }, result) {
-      await sandbox.authenticate(id, { result }).catch(() => {});
-      return pathOf(return_url!);
+    async authenticate(payment, result) {
+      const page = await fetch(base_url + challengePath(payment), {
+        method: "POST",
+        headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ result }),
+      });
+      return pathOf((await page.json()).return_url, payment);
     },
     dispute: async ({ id }) => void await sandbox.advance(id, { to: "chargeback" }),
     winDispute: async ({ id }) => void await sandbox.advance(id, { to: "completed" }),
@@ -181,11 +187,12 @@ function atStripe(double: StripeDouble): Others {
     (await double.books(STRIPE_SECRET))[kind]
       .find((one) => one[name] === id || one.metadata?.[name] === id)!.id;
   return {
-    async authenticate({ next_action }, result) {
+    async authenticate(payment, result) {
+      const { next_action } = payment;
       assert.equal(next_action?.type, "authenticate");
       const page = await fetch(`${next_action.url}?result=${result}`, { redirect: "manual" });
       await page.body?.cancel();
-      return pathOf(page.headers.get("Location")!);
+      return pathOf(page.headers.get("Location")!, payment);
     },
     dispute: async (payment) =>
       void await double.act("disputes", { payment_intent: await intentOf(payment) }),
@@ -211,9 +218,9 @@ function atStripe(double: StripeDouble): Others {
   };
 }
 
-/** The path to which a page sends the browser back. */
-function pathOf(address: string): string {
+/** The path to which a page sends the browser back. Each mode adds the payment. */
+function pathOf(address: string, { id }: Payment): string {
   const { origin, pathname, searchParams } = new URL(address);
-  assert.equal(origin, SHOP_URL);
+  assert.deepEqual([origin, searchParams.getAll("payment_id")], [SHOP_URL, [id]]);
   return `${pathname}?order=${searchParams.get("order")}`;
 }

@@ -1,0 +1,179 @@
+/**
+ * The page on which the payer of a sandbox payment answers 3-D Secure, in place of the bank's page.
+ * It shows the payment, approves it or makes it fail, and sends the payer back to the shop.
+ */
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Challenge } from "../shared/schema/challenge.ts";
+import { answerChallenge, ChallengeRefused, readChallenge } from "./challenge_calls.ts";
+import { cardText } from "./instrument_text.ts";
+import { Logo } from "./logo.tsx";
+import { Fact, Facts, Money } from "./text.tsx";
+
+/** A view of the page. */
+type View =
+  | { state: "loading" }
+  | { state: "asking"; challenge: Challenge }
+  /** The payer has answered just now. */
+  | { state: "answered"; challenge: Challenge }
+  /** The payment waits for nobody: it was answered before, advanced or cancelled. */
+  | { state: "over"; challenge: Challenge }
+  | { state: "unknown" };
+
+/** Titles for the statuses in which a payment can leave its challenge. */
+const OUTCOMES: Readonly<Partial<Record<Challenge["status"], string>>> = {
+  authorized: "The payment is approved",
+  completed: "The payment is approved",
+  declined: "The payment is declined",
+  failed: "The payment has failed",
+  cancelled: "The payment is cancelled",
+};
+
+const NO_ANSWER = "The service cannot be reached. Try again in a moment.";
+
+/** The payer's page for the token of a payment. */
+export function ChallengePage({ token }: { token: string }) {
+  const [view, setView] = useState<View>({ state: "loading" });
+  const [failure, setFailure] = useState<string | null>(null);
+  const [running, setRunning] = useState(false);
+  const heading = useRef<HTMLHeadingElement>(null);
+
+  /** Runs a call. An answer that came too late shows the payment as it is now. */
+  const run = async (ask: () => Promise<View>) => {
+    setRunning(true);
+    setFailure(null);
+    try {
+      setView(await ask());
+    } catch (error) {
+      const code = error instanceof ChallengeRefused ? error.code : null;
+      if (code === "not_found") setView({ state: "unknown" });
+      else if (code === "invalid_state") return await run(() => show(token));
+      else setFailure(code === null ? NO_ANSWER : (error as Error).message);
+    } finally {
+      setRunning(false);
+    }
+  };
+  const answer = (result: "success" | "failure") => {
+    if (running) return;
+    return run(async () => {
+      const challenge = await answerChallenge(token, result);
+      if (challenge.return_url !== null) leaveFor(challenge.return_url);
+      return { state: "answered", challenge };
+    });
+  };
+
+  useEffect(() => {
+    document.title = "3-D Secure · Sandbox";
+    run(() => show(token));
+  }, []);
+  // Screen readers and the keyboard continue at the heading of the new view.
+  useEffect(() => heading.current?.focus(), [view.state]);
+
+  return (
+    <main class="connect">
+      <div class="connect-card challenge">
+        <Logo />
+        <h1 tabIndex={-1} ref={heading}>{titleOf(view)}</h1>
+        <div role="alert">
+          {failure && <p class="notice bad">{failure}</p>}
+        </div>
+        {view.state === "loading" && failure && (
+          <button
+            type="button"
+            onClick={() => run(() => show(token))}
+          >
+            Try again
+          </button>
+        )}
+        {view.state === "unknown" && (
+          <p class="lead">
+            The link is not complete, or the sandbox was reset and its payments are gone.
+          </p>
+        )}
+        {"challenge" in view && <Bill challenge={view.challenge} />}
+        {view.state === "asking" && (
+          <>
+            <div class="actions">
+              <button
+                type="button"
+                class="primary"
+                aria-disabled={running}
+                onClick={() => answer("success")}
+              >
+                Approve
+              </button>
+              <button type="button" aria-disabled={running} onClick={() => answer("failure")}>
+                Fail
+              </button>
+            </div>
+            <p class="quiet">
+              This page stands for the page of your bank. No real money moves.
+            </p>
+          </>
+        )}
+        {view.state === "answered" && <Way {...view}>You are sent back to the shop.</Way>}
+        {view.state === "over" && <Way {...view}>There is nothing to approve any more.</Way>}
+      </div>
+    </main>
+  );
+}
+
+/** Reads the payment and decides whether it still waits for the payer. */
+async function show(token: string): Promise<View> {
+  const challenge = await readChallenge(token);
+  return { state: challenge.status === "requires_action" ? "asking" : "over", challenge };
+}
+
+/** Opens the shop's page. The back button then does not come to this page again. */
+function leaveFor(return_url: string): void {
+  location.replace(return_url);
+}
+
+function titleOf(view: View): string {
+  switch (view.state) {
+    case "loading":
+      return "Loading the payment…";
+    case "asking":
+      return "Approve this payment?";
+    case "answered":
+    case "over":
+      return OUTCOMES[view.challenge.status] ?? "The payment is over";
+    case "unknown":
+      return "This link leads to no payment";
+  }
+}
+
+/** The payment, as the payer knows it. */
+function Bill({ challenge }: { challenge: Challenge }) {
+  const { amount_minor, currency, merchant, reference, card } = challenge;
+  return (
+    <div class="bill">
+      <p class="bill-amount">
+        <Money amount_minor={amount_minor} currency={currency} />
+      </p>
+      <Facts>
+        <Fact name="Merchant">{merchant}</Fact>
+        <Fact name="Reference">{reference}</Fact>
+        <Fact name="Card">{card && cardText(card)}</Fact>
+      </Facts>
+      <p class="quiet">
+        <code>{challenge.payment_id}</code>
+      </p>
+    </div>
+  );
+}
+
+/** The way back to the shop, or the advice to close the window. */
+function Way(props: { challenge: Challenge; children: ComponentChildren }) {
+  const { return_url } = props.challenge;
+  if (return_url === null) return <p class="lead">You can close this window.</p>;
+  return (
+    <>
+      <p class="lead">{props.children}</p>
+      <p>
+        <a href={return_url}>Back to the shop</a>
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,88 @@
+/**
+ * The challenge of 3-D Secure in a sandbox: the payer's page shows the payment and answers for the
+ * payer. The page has a token in place of an API key. A token opens one payment of a sandbox, and
+ * answers its challenge once (security §2).
+ */
+
+import type { Clock } from "../../core/clock.ts";
+import { ApiError } from "../../core/errors.ts";
+import { idMint, type RandomSource } from "../../core/ids.ts";
+import { withPaymentId } from "../../core/return_url.ts";
+import type { Challenge } from "../../schema/challenge.ts";
+import type { AuthenticationResult, Payment } from "../../schema/payment.ts";
+import { databaseUnavailable } from "../../store/database.ts";
+import type { ProviderStore } from "../../store/provider_store.ts";
+import { ChangeBuilder } from "../changes/change_builder.ts";
+import { readPayment } from "../changes/read_resource.ts";
+import { isChallengeToken } from "./challenge_url.ts";
+import { authenticate } from "./move_payment.ts";
+
+/** Most decisions about one answer. Others can change the same payment at the same time. */
+const MAX_DECISIONS = 10;
+
+/** The operations of the payer's page. Each throws `not_found` for an unknown token. */
+export interface Challenges {
+  read(token: string): Promise<Challenge>;
+  /** Answers for the payer. Throws `invalid_state` if the payment does not wait for the payer. */
+  answer(token: string, result: AuthenticationResult): Promise<Challenge>;
+}
+
+/** Creates the operations over a store. */
+export function createChallenges(
+  { store, clock, random }: { store: ProviderStore; clock: Clock; random: RandomSource },
+): Challenges {
+  async function find(token: string) {
+    const found = isChallengeToken(token) ? await store.readChallenge(token) : null;
+    if (!found) throw new ApiError("not_found", "This link leads to no payment");
+    return { ...found, payment: readPayment(found.body) };
+  }
+
+  return {
+    async read(token) {
+      const { account, payment } = await find(token);
+      return challengeOf(payment, account);
+    },
+
+    async answer(token, result) {
+      for (let i = 0; i < MAX_DECISIONS; i++) {
+        const { environment_id, account, payment } = await find(token);
+        const at_ms = clock();
+        const change = new ChangeBuilder(payment, {
+          // As with a live provider, the result comes later and belongs to no request.
+          request_id: null,
+          idempotency_key: null,
+          livemode: false,
+          at_ms,
+          mint: idMint(at_ms, random),
+          random,
+        });
+        authenticate(change, result);
+        const [recorded] = await store.record([{
+          environment_id,
+          call_id: null,
+          call: null,
+          facts: [],
+          change: change.finish({ status: 200, body: "" }),
+          answer: null,
+        }]);
+        if (recorded!.outcome === "recorded") return challengeOf(change.subject, account);
+      }
+      throw databaseUnavailable();
+    },
+  };
+}
+
+function challengeOf(payment: Payment, merchant: string): Challenge {
+  const { id, method, return_url } = payment;
+  return {
+    object: "challenge",
+    payment_id: id,
+    status: payment.status,
+    amount_minor: payment.amount_minor,
+    currency: payment.currency,
+    merchant,
+    reference: payment.reference,
+    card: method?.type === "card" ? { brand: method.card.brand, last4: method.card.last4 } : null,
+    return_url: return_url === null ? null : withPaymentId(return_url, id),
+  };
+}

@@ -1,0 +1,24 @@
+-- Purpose: the challenge of 3-D Secure in a sandbox. The payer's page has no API key. The token in
+-- its URL opens one payment: it is the reference of the payment's authorization at the simulated
+-- provider.
+
+-- The payment with the challenge of a token, and the name of its account; no row if there is none.
+-- Release 1.0.0 made no challenges, so its payments have none.
+create or replace function pay.read_challenge(p_token text)
+returns table (environment_id text, account text, body text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select c.environment_id, e.account, p.body
+    from pay.provider_calls c
+    join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
+    join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
+    where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
+end
+$$;
+grant execute on function pay.read_challenge(text) to pay_api;

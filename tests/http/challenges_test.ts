@@ -1,0 +1,211 @@
+/**
+ * The payer's page of 3-D Secure in a sandbox (contract §2): its token opens one payment without
+ * an API key and answers its challenge once.
+ */
+
+import assert from "node:assert/strict";
+import { recordOf } from "../support/database/payment_records.ts";
+import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";
+import type { TestService } from "../support/service/service.ts";
+import {
+  advance,
+  assertRefused,
+  card,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
+import { addEndpoint, openRecorder, settle, shown } from "../support/webhook/recording_receiver.ts";
+
+const SECURE = card("4000 0025 0000 3155");
+const RETURN_URL = "https://shop.example/back?order=7#done";
+const HOSTED = { console_url: CONSOLE_URL };
+const UNKNOWN = `${SANDBOX}/challenges/${"0".repeat(48)}`;
+
+/** Makes a payment that waits for its payer. */
+async function waiting(service: TestService, body: Record<string, unknown> = {}) {
+  const answer = await service.pay({ ...SECURE, ...body });
+  assert.equal(answer.body.status, "requires_action", answer.text);
+  return { payment: answer.body, path: challengePath(answer.body) };
+}
+
+async function statusOf(service: TestService, { id }: { id: string }): Promise<string> {
+  return (await service.call("GET", `${PAYMENTS}/${id}`)).body.status;
+}
+
+serviceCase("GET /challenges/{token} shows the payment without a key", async (t, service) => {
+  await t.step("with all that the payer has to know", async () => {
+    const { payment, path } = await waiting(service, {
+      reference: "order 7",
+      return_url: RETURN_URL,
+    });
+    const { status, headers, body } = await callAsPayer(service, path);
+    assert.equal(status, 200);
+    assert.equal(headers.get("Cache-Control"), "no-store");
+    assert.deepEqual(body, {
+      object: "challenge",
+      payment_id: payment.id,
+      status: "requires_action",
+      amount_minor: 1000,
+      currency: "EUR",
+      merchant: "one",
+      reference: "order 7",
+      card: { brand: "visa", last4: "3155" },
+      return_url: `https://shop.example/back?order=7&payment_id=${payment.id}#done`,
+    });
+  });
+  await t.step("also without a card and a return URL, after an advance", async () => {
+    const { body: pending } = await service.pay({});
+    const { body: payment } = await advance(service, pending.id, "requires_action");
+    const { body } = await callAsPayer(service, challengePath(payment));
+    assert.deepEqual([body.card, body.reference, body.return_url], [null, null, null]);
+  });
+  await t.step("a create that is replayed shows the same URL", async () => {
+    const options = { idempotency_key: "secure" };
+    const first = await service.pay(SECURE, options);
+    const again = await service.pay(SECURE, options);
+    assert.deepEqual([again.status, again.text], [first.status, first.text]);
+    const other = await service.pay(SECURE);
+    assert.notEqual(challengePath(other.body), challengePath(first.body));
+  });
+  await t.step("no log line has the token", () => {
+    const lines = service.logs.filter(({ route }) => route?.includes("challenges"));
+    assert.deepEqual([...new Set(lines.map(({ route }) => route))], [
+      "GET /api-v1-sandbox/challenges/:token",
+    ]);
+    assert.doesNotMatch(JSON.stringify(service.logs), /[0-9a-f]{48}/);
+  });
+}, HOSTED);
+
+serviceCase("POST /challenges/{token} answers for the payer, once", async (t, service) => {
+  const receiver = openRecorder();
+  await addEndpoint(service, receiver.url("/"), { events: ["payment.completed"] });
+
+  await t.step("success completes the payment and delivers the webhook", async () => {
+    const { payment, path } = await waiting(service);
+    const { status, body } = await callAsPayer(service, path, "success");
+    assert.deepEqual([status, body.status], [200, "completed"]);
+    const { events, ledger } = await recordOf(service, payment.id);
+    assert.deepEqual(events.map(({ type }) => type), [
+      "payment.created",
+      "payment.requires_action",
+      "payment.completed",
+    ]);
+    assert.deepEqual(events.at(-1)!.payload.request, { id: null, idempotency_key: null });
+    assert.deepEqual([...ledger.values()], ["capture processor>available 1000 EUR"]);
+    await settle(service);
+    assert.deepEqual(shown(receiver.arrivals), ["payment.completed 1"]);
+  });
+  await t.step("failure declines it", async () => {
+    const { payment, path } = await waiting(service);
+    const { status, body } = await callAsPayer(service, path, "failure");
+    assert.deepEqual([status, body.status], [200, "declined"]);
+    const { body: shown } = await service.call("GET", `${PAYMENTS}/${payment.id}`);
+    assert.deepEqual([shown.failure_code, shown.next_action], ["authentication_failed", null]);
+  });
+  await t.step("a second answer changes nothing", async () => {
+    for (const [first, status] of [["success", "completed"], ["failure", "declined"]] as const) {
+      const { payment, path } = await waiting(service);
+      await callAsPayer(service, path, first);
+      const before = await recordOf(service, payment.id);
+      for (const result of ["success", "failure"] as const) {
+        assertRefused(await callAsPayer(service, path, result), 409, "invalid_state");
+      }
+      assert.equal((await recordOf(service, payment.id)).text, before.text);
+      assert.equal((await callAsPayer(service, path)).body.status, status);
+    }
+  });
+  await t.step("twelve answers at once have one effect", async () => {
+    const { payment, path } = await waiting(service);
+    const answers = await Promise.all(
+      Array.from(
+        { length: 12 },
+        (_, i) => callAsPayer(service, path, i % 2 ? "success" : "failure"),
+      ),
+    );
+    assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+    for (const answer of answers.filter(({ status }) => status !== 200)) {
+      assertRefused(answer, 409, "invalid_state");
+    }
+    assert.equal((await recordOf(service, payment.id)).events.length, 3);
+  });
+  await t.step("an answer of the operation ends the challenge too", async () => {
+    const { payment, path } = await waiting(service);
+    const { body } = await service.call("POST", `${SANDBOX}/payments/${payment.id}/authenticate`);
+    assert.equal(body.status, "completed");
+    assertRefused(await callAsPayer(service, path, "failure"), 409, "invalid_state");
+  });
+  await t.step("so does a cancel of the merchant", async () => {
+    const { payment, path } = await waiting(service);
+    await service.call("POST", `${PAYMENTS}/${payment.id}/cancel`);
+    assertRefused(await callAsPayer(service, path, "success"), 409, "invalid_state");
+    assert.equal((await callAsPayer(service, path)).body.status, "cancelled");
+  });
+  await receiver.close();
+}, HOSTED);
+
+serviceCase("a token opens its own payment and nothing else", async (t, service) => {
+  const { payment, path } = await waiting(service);
+  const token = path.split("/").at(-1)!;
+  const paths: [string, string][] = [
+    ["an unknown token", UNKNOWN],
+    ["a token that is cut off", path.slice(0, -1)],
+    ["a token with a further character", `${path}0`],
+    ["a token in upper case", path.replace(token, token.toUpperCase())],
+    ["the id of the payment", `${SANDBOX}/challenges/${payment.id}`],
+    ["SQL", `${SANDBOX}/challenges/${encodeURIComponent("' or 1=1 --")}`],
+  ];
+  for (const [name, other] of paths.filter(([, other]) => other !== path)) {
+    await t.step(`${name}: 404`, async () => {
+      assertRefused(await callAsPayer(service, other), 404, "not_found");
+      assertRefused(await callAsPayer(service, other, "success"), 404, "not_found");
+    });
+  }
+  await t.step("a token is no API key", async () => {
+    const answer = await service.call("GET", `${PAYMENTS}/${payment.id}`, { key: token });
+    assertRefused(answer, 401, "unauthorized");
+  });
+  await t.step("a body that is not an answer is refused", async () => {
+    for (const body of ['{"result":"maybe"}', "{", "[]"]) {
+      const answer = await service.call("POST", path, { key: null, body, unchecked: true });
+      assert.equal(answer.status, 400, answer.text);
+    }
+    const headers = { "Content-Type": "text/plain" };
+    const answer = await service.call("POST", path, {
+      key: null,
+      body: "{}",
+      headers,
+      unchecked: true,
+    });
+    assertRefused(answer, 415, "unsupported_media_type");
+  });
+  await t.step("a page of another origin may not call", async () => {
+    const headers = { Origin: "https://evil.example" };
+    const answer = await service.call("GET", path, { key: null, headers, unchecked: true });
+    assertRefused(answer, 403, "origin_not_allowed");
+  });
+  assert.equal(await statusOf(service, payment), "requires_action");
+  await t.step("after a reset the link leads to no payment", async () => {
+    await service.call("POST", `${SANDBOX}/reset`);
+    assertRefused(await callAsPayer(service, path), 404, "not_found");
+    assertRefused(await callAsPayer(service, path, "success"), 404, "not_found");
+  });
+}, HOSTED);
+
+serviceCase("guessing tokens is limited by network", async (t, service) => {
+  const { path } = await waiting(service);
+  await service.setClock(Date.now());
+  const from = (address: string, asked: string) =>
+    service.call("GET", asked, {
+      key: null,
+      headers: { "X-Forwarded-For": address },
+      unchecked: true,
+    });
+  await t.step("after 100 wrong tokens a network waits", async () => {
+    for (let i = 0; i < 100; i++) {
+      assert.equal((await from("192.0.2.1", `${UNKNOWN}x`)).status, 404);
+    }
+    assertRefused(await from("192.0.2.1", path), 429, "rate_limited");
+    assert.equal((await from("192.0.2.2", path)).status, 200);
+  });
+}, { ...HOSTED, rate_limit: 100, environment_rate_limit: 400 });
