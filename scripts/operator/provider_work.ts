@@ -6,11 +6,9 @@
 
 import type postgres from "postgres";
 import { formatTime, systemClock } from "../../shared/core/clock.ts";
-import { formatAmount } from "../../shared/core/currency.ts";
 import { idMint, systemRandom } from "../../shared/core/ids.ts";
 import type { EventContext } from "../../shared/domain/changes/event.ts";
 import { readRefund, readSubject } from "../../shared/domain/changes/read_resource.ts";
-import type { Effect } from "../../shared/domain/live/apply_fact.ts";
 import { decideFact, decideResult, type OwnCall } from "../../shared/domain/live/decide_result.ts";
 import { applyToSubject } from "../../shared/domain/live/fact_record.ts";
 import {
@@ -19,12 +17,7 @@ import {
   type ReadyAccount,
 } from "../../shared/domain/live/provider_accounts.ts";
 import { ownCall } from "../../shared/domain/live/provider_worker.ts";
-import type {
-  Connector,
-  Fact,
-  ProviderReply,
-  StoredFact,
-} from "../../shared/domain/providers/connector.ts";
+import type { Connector, Fact, StoredFact } from "../../shared/domain/providers/connector.ts";
 import type { ProviderRecord, ProviderWork } from "../../shared/store/provider_rows.ts";
 import {
   createProviderStore,
@@ -34,6 +27,7 @@ import {
   type WorkRow,
 } from "../../shared/store/provider_store.ts";
 import { CommandError } from "./command_line.ts";
+import { checkResult, type Facts, factsIn, reasonOf } from "./provider_results.ts";
 import type { FactName, WorkCommand } from "./provider_work_command.ts";
 import {
   type ListedCall,
@@ -47,16 +41,6 @@ const LOOK_DEADLINE_MS = 20_000;
 /** Most decisions about one result. Others change the same payment at the same time. */
 const MAX_DECISIONS = 10;
 
-/** The states in which an operation has succeeded. */
-const SUCCEEDED: Record<OwnCall["op"], readonly Fact["state"][]> = {
-  authorize: ["succeeded", "authorized"],
-  capture: ["succeeded"],
-  cancel: ["cancelled"],
-  refund: ["succeeded"],
-  transfer: ["succeeded"],
-  expire: ["cancelled"],
-};
-
 /** The surroundings of a command. */
 interface WorkSurroundings {
   sql: postgres.Sql;
@@ -64,9 +48,6 @@ interface WorkSurroundings {
   env: (name: string) => string | undefined;
   print: (text: string) => void;
 }
-
-/** The facts of a reply. */
-type Facts = readonly [Fact, ...Fact[]];
 
 /** Runs a command. Throws `CommandError`. */
 export async function runWorkCommand(
@@ -304,46 +285,6 @@ class Desk {
   }
 }
 
-/** Checks that an object of the provider is the result of a call. */
-function checkResult(call: OwnCall, found: Fact, reference: string): void {
-  const { id, op, subject, refund, amount_minor, currency, provider_reference } = call;
-  const refuse = (reason: string) =>
-    new CommandError(`${id} left unchanged: ${reference} ${reason}`);
-  if (!SUCCEEDED[op].includes(found.state)) {
-    throw refuse(`is ${found.state}, not a ${op} that worked`);
-  }
-  if ((found.op === "refund") !== (refund !== null)) throw refuse(`is not the result of a ${op}`);
-  if (found.subject_id !== null && found.subject_id !== subject.id) {
-    throw refuse(`belongs to ${found.subject_id}, not to ${subject.id}`);
-  }
-  if (found.refund_id !== null && found.refund_id !== refund?.id) {
-    throw refuse(`belongs to ${found.refund_id}, not to ${refund?.id ?? subject.id}`);
-  }
-  if (provider_reference !== null && found.provider_reference !== provider_reference) {
-    throw refuse(`belongs to ${found.provider_reference}, not to ${provider_reference}`);
-  }
-  // A cancel reports the amount of the payment.
-  if (found.amount_minor === amount_minor && found.currency === currency) return;
-  const shown = formatAmount(found.amount_minor, found.currency);
-  throw refuse(`is ${shown} instead of ${formatAmount(amount_minor, currency)}`);
-}
-
-/** Returns the facts of a reply, or throws the reason why there are none. */
-function factsIn(
-  reply: ProviderReply,
-  { connector }: ReadyAccount,
-  beginning: string,
-  missing: string,
-): Facts {
-  if ("facts" in reply) return reply.facts;
-  const reason = "absent" in reply
-    ? `${connector.name} has ${missing}`
-    : "unknown" in reply
-    ? `${connector.name} gives no answer (${reply.unknown})`
-    : reply.message;
-  throw new CommandError(`${beginning}: ${reason}`);
-}
-
 /** Returns facts in the mode of our payment, as the worker reads them. */
 function ours({ account, livemode }: ProviderWork, facts: Facts): Facts {
   return inOurMode(account, { facts }, livemode).facts;
@@ -360,13 +301,6 @@ function contextOf({ livemode }: ProviderWork): EventContext {
     mint: idMint(at_ms),
     random: systemRandom,
   };
-}
-
-/** Says why a fact has no effect. */
-function reasonOf(effect: Effect, target: string): string {
-  if (effect.outcome === "wait") return `it builds on a fact that ${target} does not have yet`;
-  if ("finding" in effect && effect.finding !== null) return effect.finding;
-  return `it changes nothing at ${target}`;
 }
 
 function deadline(): AbortSignal {

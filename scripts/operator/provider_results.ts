@@ -1,0 +1,68 @@
+/** Checks the results that the operator names, and says why one cannot be recorded. */
+
+import { formatAmount } from "../../shared/core/currency.ts";
+import type { Effect } from "../../shared/domain/live/apply_fact.ts";
+import type { OwnCall } from "../../shared/domain/live/decide_result.ts";
+import type { ReadyAccount } from "../../shared/domain/live/provider_accounts.ts";
+import type { Fact, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import { CommandError } from "./command_line.ts";
+
+/** The facts of a reply. */
+export type Facts = readonly [Fact, ...Fact[]];
+
+/** The states in which an operation has succeeded. */
+const SUCCEEDED: Record<OwnCall["op"], readonly Fact["state"][]> = {
+  authorize: ["succeeded", "authorized"],
+  capture: ["succeeded"],
+  cancel: ["cancelled"],
+  refund: ["succeeded"],
+  transfer: ["succeeded"],
+  expire: ["cancelled"],
+};
+
+/** Checks that an object of the provider is the result of a call. */
+export function checkResult(call: OwnCall, found: Fact, reference: string): void {
+  const { id, op, subject, refund, amount_minor, currency, provider_reference } = call;
+  const refuse = (reason: string) =>
+    new CommandError(`${id} left unchanged: ${reference} ${reason}`);
+  if (!SUCCEEDED[op].includes(found.state)) {
+    throw refuse(`is ${found.state}, not a ${op} that worked`);
+  }
+  if ((found.op === "refund") !== (refund !== null)) throw refuse(`is not the result of a ${op}`);
+  if (found.subject_id !== null && found.subject_id !== subject.id) {
+    throw refuse(`belongs to ${found.subject_id}, not to ${subject.id}`);
+  }
+  if (found.refund_id !== null && found.refund_id !== refund?.id) {
+    throw refuse(`belongs to ${found.refund_id}, not to ${refund?.id ?? subject.id}`);
+  }
+  if (provider_reference !== null && found.provider_reference !== provider_reference) {
+    throw refuse(`belongs to ${found.provider_reference}, not to ${provider_reference}`);
+  }
+  // A cancel reports the amount of the payment.
+  if (found.amount_minor === amount_minor && found.currency === currency) return;
+  const shown = formatAmount(found.amount_minor, found.currency);
+  throw refuse(`is ${shown} instead of ${formatAmount(amount_minor, currency)}`);
+}
+
+/** Returns the facts of a reply, or throws the reason why there are none. */
+export function factsIn(
+  reply: ProviderReply,
+  { connector }: ReadyAccount,
+  beginning: string,
+  missing: string,
+): Facts {
+  if ("facts" in reply) return reply.facts;
+  const reason = "absent" in reply
+    ? `${connector.name} has ${missing}`
+    : "unknown" in reply
+    ? `${connector.name} gives no answer (${reply.unknown})`
+    : reply.message;
+  throw new CommandError(`${beginning}: ${reason}`);
+}
+
+/** Says why a fact has no effect. */
+export function reasonOf(effect: Effect, target: string): string {
+  if (effect.outcome === "wait") return `it builds on a fact that ${target} does not have yet`;
+  if ("finding" in effect && effect.finding !== null) return effect.finding;
+  return `it changes nothing at ${target}`;
+}
