@@ -266,7 +266,10 @@ export type PaymentMethod = z.infer<typeof PaymentMethod>;
 
 /** The payer authenticates at the bank. */
 export const AuthenticateAction = z.object({ type: z.literal("authenticate"), url: z.url() })
-  .describe("Send the payer to this page, where the bank asks for 3-D Secure");
+  .describe(
+    "Send the payer to this page, where the bank asks for 3-D Secure. The payment is `failed` with " +
+      "`expired` if the payer does not authenticate within 24 hours",
+  );
 
 /** The payer sends a bank transfer. */
 export const BankTransferAction = z.object({

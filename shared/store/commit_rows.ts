@@ -148,4 +148,7 @@ export interface Change {
 }
 
 /** The rows that `pay.commit` and `pay.record` write. */
-export type ChangedRows = Pick<Change, "payment" | "transfer" | "refunds" | "ledger" | "events">;
+export type ChangedRows = Pick<
+  Change,
+  "payment" | "transfer" | "refunds" | "ledger" | "events" | "calls"
+>;

@@ -43,7 +43,6 @@ export function commitParameters(
   return [
     JSON.stringify(changes),
     ...changeParameters(decided.map(withoutZeros)),
-    numberedRows(decided, ({ calls }) => calls),
     patience_ms,
   ];
 }
@@ -80,6 +79,7 @@ export function changeParameters(list: readonly SentRows[]): string[] {
     numberedRows(list, ({ refunds }) => refunds),
     numberedRows(list, ({ ledger }) => ledger),
     numberedRows(list, ({ events }) => events),
+    numberedRows(list, ({ calls }) => calls),
   ];
 }
 

@@ -31,7 +31,9 @@ export interface ProviderStore {
   storeFacts(account_id: string, facts: readonly Fact[]): Promise<number>;
   /** Stores where the next poll begins. `is_done`: the provider has no more facts at present. */
   saveCursor(account_id: string, cursor: unknown, is_done: boolean): Promise<void>;
-  /** Stores the totals of a day (`YYYY-MM-DD`). */
+  /** Stores the place and the sums so far in a day (`YYYY-MM-DD`) whose totals are being read. */
+  saveTotalsCursor(account_id: string, day: string, cursor: unknown): Promise<void>;
+  /** Stores the totals of a day. */
   storeTotals(account_id: string, day: string, totals: readonly ProviderTotal[]): Promise<void>;
   /** Claims due work. Another worker can claim it after `lease_ms`. */
   claimWork(limit: number, lease_ms: number, at_ms: number): Promise<ProviderWork[]>;
@@ -47,12 +49,14 @@ export interface ProviderStore {
 
 const RECORD = `select * from pay.record(
   p_records => $1::text, p_payments => $2::text, p_transfers => $3::text,
-  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text)`;
+  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text, p_calls => $7::text)`;
 const NOTE = `select pay.note_calls(p_calls => $1::text)`;
 const STORE_FACTS =
   `select pay.store_facts(p_account_id => $1::text, p_facts => $2::text)::int as stored`;
 const SAVE_CURSOR = `select pay.save_cursor(
   p_account_id => $1::text, p_cursor => $2::text, p_is_done => $3::text::boolean)`;
+const SAVE_TOTALS_CURSOR = `select pay.save_totals_cursor(
+  p_account_id => $1::text, p_day => $2::text::date, p_cursor => $3::text)`;
 const STORE_TOTALS = `select pay.store_totals(
   p_account_id => $1::text, p_day => $2::text::date, p_totals => $3::text)`;
 const CLAIM = `select w.kind, w.environment_id, w.livemode, w.account::text, w.call::text,
@@ -64,7 +68,7 @@ const READ_SUBJECT = `select * from pay.read_provider_subject(
 const READ_ACCOUNT = `select pay.read_provider_account(p_id => $1::text)::text as account`;
 
 /** The rows of a record that changes nothing. */
-const NO_ROWS = { payment: null, transfer: null, refunds: [], ledger: [], events: [] };
+const NO_ROWS = { payment: null, transfer: null, refunds: [], ledger: [], events: [], calls: [] };
 
 /**
  * Creates the store over one database.
@@ -108,6 +112,10 @@ export function createProviderStore(
 
     async saveCursor(account_id, cursor, is_done) {
       await database.query(SAVE_CURSOR, [account_id, JSON.stringify(cursor), String(is_done)]);
+    },
+
+    async saveTotalsCursor(account_id, day, cursor) {
+      await database.query(SAVE_TOTALS_CURSOR, [account_id, day, JSON.stringify(cursor)]);
     },
 
     async storeTotals(account_id, day, totals) {

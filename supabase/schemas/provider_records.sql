@@ -212,8 +212,8 @@ $$;
 --            facts: facts as connectors make them, with outcome, finding and booked_minor
 --            expects_id, expects_sequence: the payment or transfer that changes; null: none
 --            status, body: the answer to store under the idempotency key of the call; null: none
--- p_payments, p_transfers, p_refunds, p_ledger, p_events
---            as pay.commit takes them
+-- p_payments, p_transfers, p_refunds, p_ledger, p_events, p_calls
+--            as pay.commit takes them; the worker sends each call after its delay_ms
 -- is_settled: the call of the record is settled now. deliveries is the number of deliveries that
 -- the whole list made due.
 create or replace function pay.record(
@@ -222,7 +222,8 @@ create or replace function pay.record(
   p_transfers text,
   p_refunds text,
   p_ledger text,
-  p_events text
+  p_events text,
+  p_calls text
 )
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer
@@ -257,6 +258,9 @@ begin
     perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
     perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     perform pay.settle_calls(v_records, v_found);
+    if p_calls <> '[]' then
+      perform pay.write_later_calls(p_calls::json, v_found);
+    end if;
     perform pay.record_movements(p_ledger::json, v_won, v_environments);
     v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
   end if;
@@ -268,4 +272,4 @@ begin
     left join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id;
 end
 $$;
-grant execute on function pay.record(text, text, text, text, text, text) to pay_api;
+grant execute on function pay.record(text, text, text, text, text, text, text) to pay_api;

@@ -29,6 +29,7 @@ const ENTRY_FUNCTIONS = [
   "relay_turn",
   "reset_sandbox",
   "save_cursor",
+  "save_totals_cursor",
   "store_facts",
   "store_totals",
 ];

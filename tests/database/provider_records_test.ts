@@ -210,7 +210,7 @@ Deno.test("the results of calls to providers", async (t) => {
             call: null,
             facts: [succeeded(made, {
               op: "payout",
-              reference: `po_${name}:paid`,
+              reference: `po_${name}:created`,
               subject_id: null,
               provider_reference: null,
             })],
@@ -220,6 +220,7 @@ Deno.test("the results of calls to providers", async (t) => {
               transfer: null,
               refunds: [],
               events: [],
+              calls: [],
               ledger: ledger.map((row) => ({
                 ...row,
                 subject_id: `${account_id}_${name}`,

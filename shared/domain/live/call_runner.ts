@@ -71,8 +71,8 @@ export class CallRunner {
   async #ask(stored: StoredAccount, call: OwnCall): Promise<ProviderReply> {
     const opened = this.#accounts.open(stored);
     if (typeof opened === "string") {
-      // Before the first attempt nothing has happened at the provider.
-      return call.attempt === 1
+      // Before the first attempt nothing has happened at the provider, and a request waits.
+      return call.attempt === 1 && call.op !== "abandon"
         ? { refused: "provider_refused", message: ACCOUNT_NOT_USABLE, reason: opened }
         : { unknown: "unauthorized", may_repeat: call.may_repeat };
     }
