@@ -22,8 +22,8 @@ export type PaymentMethod =
 /** The next step of the payer. A newer service may send a type that is not listed here. */
 export type NextAction =
   /**
-   * Send the payer to this page, where the bank asks for 3-D Secure. With a test key the page has
-   * the buttons Approve and Fail.
+   * Send the payer to this page, where the bank asks for 3-D Secure, within 24 hours. With a test
+   * key the page has the buttons Approve and Fail.
    */
   | { type: "authenticate"; url: string }
   /** Show the payer these bank details. The payer must give the reference. */

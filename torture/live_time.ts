@@ -13,7 +13,8 @@ const STUCK_MS = 5_000;
 
 /**
  * Makes hours pass in seconds for the provider worker: the next attempt of a call and the next look
- * at an open payment are due after a second, and leases of dead processes end after 3 s.
+ * at an open payment are due after a second, and leases of dead processes end after 3 s. The call
+ * that ends a payment without an authentication waits until the payer has come.
  */
 export function passTime({ postgres: { superuser_url } }: Stage): { end(): Promise<void> } {
   let is_over = false;
@@ -39,7 +40,11 @@ async function passSecond(sql: postgres.Sql, is_poll_due: boolean): Promise<void
   await sql`
     update pay.provider_calls set
       leased_until = least(leased_until, now() + interval '3 seconds'),
-      next_attempt_at = case when leased_until is null then now()
+      next_attempt_at = case
+        when op = 'abandon' and exists (
+          select from pay.payments p where p.id = subject_id and p.status = 'requires_action'
+        ) then next_attempt_at
+        when leased_until is null then now()
         else least(next_attempt_at, now() + interval '3 seconds') end,
       next_look_at = least(next_look_at, greatest(now(), created_at + interval '5 seconds'))
     where state = 'pending' or next_look_at > now()`;

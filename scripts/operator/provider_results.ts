@@ -15,6 +15,7 @@ const SUCCEEDED: Record<OwnCall["op"], readonly Fact["state"][]> = {
   authorize: ["succeeded", "authorized"],
   capture: ["succeeded"],
   cancel: ["cancelled"],
+  abandon: ["failed"],
   refund: ["succeeded"],
   transfer: ["succeeded"],
   expire: ["cancelled"],

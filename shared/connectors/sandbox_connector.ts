@@ -1,6 +1,7 @@
 /**
  * The connector of the sandbox. A request in a sandbox has its result at once and needs no call,
- * except where the result comes later by itself: a late answer, and the end of an authorization.
+ * except where the result comes later by itself: a late answer, and the end of an authorization or
+ * of a payment whose payer does nothing.
  * The worker makes these calls as it makes those of live providers.
  */
 
@@ -24,13 +25,16 @@ export function sandboxConnector(): Connector {
     find: (_account, call) => Promise.resolve(replyTo(call)),
     poll: (_account, cursor) => Promise.resolve({ facts: [], cursor, more: false }),
     readNotification: () => Promise.resolve([]),
-    totals: () => Promise.resolve([]),
+    totals: () => Promise.resolve({ totals: [] }),
     test: () => Promise.resolve("The sandbox needs no provider"),
   };
 }
 
 function replyTo(call: ProviderCall): ProviderReply {
-  if (call.op === "expire") return { facts: [factOf(call, "cancelled")] };
+  if (call.op === "expire") return { facts: [{ ...factOf(call, "cancelled"), op: "cancel" }] };
+  if (call.op === "abandon") {
+    return { facts: [{ ...factOf(call, "failed"), failure_code: "expired" }] };
+  }
   const is_manual = call.subject.object === "payment" && call.subject.capture === "manual";
   return { facts: [factOf(call, is_manual ? "authorized" : "succeeded")] };
 }
@@ -40,7 +44,7 @@ function factOf(call: ProviderCall, state: FactState): Fact {
   return {
     account_id: "sandbox",
     reference: `${id}:${state}`,
-    op: op === "expire" ? "cancel" : op,
+    op,
     state,
     subject_id: subject.id,
     refund_id: null,

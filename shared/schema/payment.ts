@@ -269,7 +269,8 @@ export const AuthenticateAction = z.object({ type: z.literal("authenticate"), ur
   .describe(
     "Send the payer to this page, where the bank asks for 3-D Secure. With a test key it is a " +
       "page with the buttons Approve and Fail. From there the payer comes to `return_url`, with " +
-      "the parameter `payment_id`",
+      "the parameter `payment_id`. The payment is `failed` with `expired` if the payer does not " +
+      "authenticate within 24 hours",
   );
 
 /** The payer sends a bank transfer. */

@@ -24,7 +24,10 @@ export type FactState =
   | "dispute_lost"
   | "reorged";
 
-/** The subject of a fact: an operation, a dispute, a fee, or a payout to the merchant's bank. */
+/**
+ * The subject of a fact: an operation, a dispute, a fee, or a payout to the merchant's bank. A payout
+ * that `succeeded` took money from the balance, and one that `returned` brought money to it.
+ */
 export type FactOp = ProviderOp | "dispute" | "fee" | "payout";
 
 /** A report of a provider: something has happened. */
@@ -184,7 +187,7 @@ export interface ProviderWork {
   subject_body: string | null;
   subject_sequence: number | null;
   refund_body: string | null;
-  /** Where a poll begins; null: at the present. */
+  /** Where a poll, or the reading of totals, goes on; null: at its beginning. */
   cursor: unknown;
   /** `YYYY-MM-DD`, in UTC. */
   day: string | null;

@@ -32,7 +32,11 @@ export interface ProviderStore {
   storeFacts(account_id: string, facts: readonly Fact[]): Promise<number>;
   /** Stores where the next poll begins. `is_done`: the provider has no more facts at present. */
   saveCursor(account_id: string, cursor: unknown, is_done: boolean): Promise<void>;
-  /** Stores the totals of a day (`YYYY-MM-DD`). */
+  /** Stores the place and the sums so far in a day (`YYYY-MM-DD`) whose totals are being read. */
+  saveTotalsCursor(account_id: string, day: string, cursor: unknown): Promise<void>;
+  /** Ends the lease of a reading that is not done, a second later. Another turn reads on. */
+  pauseReading(account_id: string): Promise<void>;
+  /** Stores the totals of a day. */
   storeTotals(account_id: string, day: string, totals: readonly ProviderTotal[]): Promise<void>;
   /** Claims due work. Another worker can claim it after `lease_ms`. */
   claimWork(limit: number, lease_ms: number, at_ms: number): Promise<ProviderWork[]>;
@@ -71,6 +75,9 @@ const STORE_FACTS =
   `select pay.store_facts(p_account_id => $1::text, p_facts => $2::text)::int as stored`;
 const SAVE_CURSOR = `select pay.save_cursor(
   p_account_id => $1::text, p_cursor => $2::text, p_is_done => $3::text::boolean)`;
+const SAVE_TOTALS_CURSOR = `select pay.save_totals_cursor(
+  p_account_id => $1::text, p_day => $2::text::date, p_cursor => $3::text)`;
+const PAUSE_READING = `select pay.pause_reading(p_account_id => $1::text)`;
 const STORE_TOTALS = `select pay.store_totals(
   p_account_id => $1::text, p_day => $2::text::date, p_totals => $3::text)`;
 /** The columns of a piece of work, with JSON as text. */
@@ -131,6 +138,14 @@ export function createProviderStore(
 
     async saveCursor(account_id, cursor, is_done) {
       await database.query(SAVE_CURSOR, [account_id, JSON.stringify(cursor), String(is_done)]);
+    },
+
+    async saveTotalsCursor(account_id, day, cursor) {
+      await database.query(SAVE_TOTALS_CURSOR, [account_id, day, JSON.stringify(cursor)]);
+    },
+
+    async pauseReading(account_id) {
+      await database.query(PAUSE_READING, [account_id]);
     },
 
     async storeTotals(account_id, day, totals) {

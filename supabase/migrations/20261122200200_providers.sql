@@ -93,7 +93,7 @@ create table pay.provider_calls (
   decline_is_error boolean not null,
   constraint provider_calls_pkey primary key (environment_id, id),
   constraint provider_calls_op_known check (
-    op in ('authorize', 'capture', 'cancel', 'refund', 'transfer', 'expire')
+    op in ('authorize', 'capture', 'cancel', 'refund', 'transfer', 'expire', 'abandon')
   ),
   constraint provider_calls_refund_has_id check ((op = 'refund') = (refund_id is not null)),
   constraint provider_calls_amount_minor_positive check (amount_minor > 0),
@@ -129,7 +129,7 @@ comment on column pay.provider_calls.may_repeat is 'False: the worker only looks
 comment on column pay.provider_calls.provider_reference is 'The provider''s id of the payment or transfer; null until the provider has answered.';
 comment on column pay.provider_calls.last_reply is 'The last reply without a result, for the operator.';
 comment on column pay.provider_calls.api_key_id is 'The API key of the request.';
-comment on column pay.provider_calls.idempotency_key is 'The idempotency key of the request, whose answer the record stores.';
+comment on column pay.provider_calls.idempotency_key is 'The idempotency key of the request, whose answer the record stores; null: the call follows from the result of another one.';
 comment on column pay.provider_calls.request_id is 'The request.';
 comment on column pay.provider_calls.decline_is_error is 'True: a decline is answered with 402.';
 
@@ -144,8 +144,9 @@ create index provider_calls_due on pay.provider_calls (next_attempt_at) where st
 create index provider_calls_look on pay.provider_calls (next_look_at)
   where next_look_at is not null;
 
--- pay.health and the oracles find calls without a result.
-create index provider_calls_unsettled on pay.provider_calls (created_at) where state <> 'settled';
+-- pay.health finds sent calls without a result, and the oracles all calls without one.
+create index provider_calls_unsettled on pay.provider_calls (first_sent_at)
+  where state <> 'settled';
 
 -- Finds the calls of a payment or transfer.
 create index provider_calls_subject on pay.provider_calls (subject_id, environment_id, id);
@@ -243,6 +244,7 @@ create table pay.provider_cursors (
   account_id text collate "C" not null,
   cursor jsonb,
   polled_at timestamptz,
+  totals_cursor jsonb,
   totals_day date,
   leased_until timestamptz,
   constraint provider_cursors_pkey primary key (environment_id, account_id)
@@ -252,6 +254,7 @@ comment on column pay.provider_cursors.environment_id is 'The environment of the
 comment on column pay.provider_cursors.account_id is 'The account.';
 comment on column pay.provider_cursors.cursor is 'Where the next poll begins, in the form of the connector; null: at the present.';
 comment on column pay.provider_cursors.polled_at is 'Time of the last complete poll; null: none.';
+comment on column pay.provider_cursors.totals_cursor is 'The place and the sums so far in the day after totals_day, in the form of the connector; null: at its beginning.';
 comment on column pay.provider_cursors.totals_day is 'The last day (UTC) whose totals are read; null: none.';
 comment on column pay.provider_cursors.leased_until is 'End of the lease of the worker that reads the account; null: none does.';
 
@@ -296,7 +299,7 @@ comment on column pay.provider_work.fact is 'The fact to handle.';
 comment on column pay.provider_work.subject_body is 'The payment or transfer as JSON text; null: there is none.';
 comment on column pay.provider_work.subject_sequence is 'The sequence of the payment or transfer.';
 comment on column pay.provider_work.refund_body is 'The refund as JSON text; null: there is none.';
-comment on column pay.provider_work.cursor is 'Where a poll begins.';
+comment on column pay.provider_work.cursor is 'Where a poll, or the reading of totals, goes on; null: at its beginning.';
 comment on column pay.provider_work.day is 'The day whose totals to read.';
 
 -- The policies are those of the other tables of tenants (20261120000950_policies.sql).

@@ -189,7 +189,8 @@ end
 $$;
 grant execute on function pay.read_wakes() to pay_operator;
 
--- Calls to providers without a result, and facts that match no payment or transfer.
+-- Sent calls to providers without a result, and facts that match no payment or transfer. A call that
+-- the worker sends later, such as the end of a payment whose payer does nothing, does not count.
 create or replace function pay.read_providers()
 returns table (
   unsettled_calls bigint,
@@ -208,16 +209,17 @@ begin
       select count(*) from (
         select from pay.provider_calls c
         join pay.environments e on e.id = c.environment_id and e.retired_at is null
-        where c.state <> 'settled' and c.account_id <> 'sandbox' limit v_most
+        where c.state <> 'settled' and c.first_sent_at is not null and c.account_id <> 'sandbox'
+        limit v_most
       ) unsettled
     ),
     (
-      select coalesce(extract(epoch from now() - min(o.created_at)), 0)::double precision
+      select coalesce(extract(epoch from now() - min(o.first_sent_at)), 0)::double precision
       from (
-        select c.created_at from pay.provider_calls c
+        select c.first_sent_at from pay.provider_calls c
         join pay.environments e on e.id = c.environment_id and e.retired_at is null
-        where c.state <> 'settled' and c.account_id <> 'sandbox'
-        order by c.created_at limit 1
+        where c.state <> 'settled' and c.first_sent_at is not null and c.account_id <> 'sandbox'
+        order by c.first_sent_at limit 1
       ) o
     ),
     (
@@ -267,9 +269,9 @@ comment on column pay.health.last_relay_status is
 comment on column pay.health.failed_relay_wakes_last_hour is
   'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
 comment on column pay.health.unsettled_calls is
-  'Calls to providers whose result is not recorded, up to 100 000.';
+  'Sent calls to providers whose result is not recorded, up to 100 000.';
 comment on column pay.health.oldest_unsettled_call_seconds is
-  'Age of the oldest of them in seconds; 0 if there is none.';
+  'Seconds since the first attempt of the oldest of them; 0 if there is none.';
 comment on column pay.health.unmatched_facts is
   'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
 

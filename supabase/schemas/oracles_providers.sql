@@ -74,11 +74,18 @@ from (
 left join pay.subject_accounts a
   on a.environment_id = b.environment_id and a.subject_id = b.subject_id
   and a.currency = b.currency
-where b.booked <> coalesce(-(a.processor + a.chargebacks + a.external), 0);
+where b.booked <> coalesce(-(a.processor + a.chargebacks + a.external), 0)
+union all
+-- A poll is due every hour. Without polls nobody knows which facts are missing.
+select a.environment_id, a.id, 'not polled since ' || coalesce(u.polled_at, a.created_at)
+from pay.provider_accounts a
+left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
+where a.status = 'enabled'
+  and coalesce(u.polled_at, a.created_at) < now() - interval '3 hours';
 comment on view pay.oracle_provider_facts is
-  'R14: every fact of a provider is applied once, and the ledger moved by what the facts report';
+  'R14: every fact of a provider is read and applied once, and the ledger moved by its amount';
 
--- Only days whose totals are read.
+-- Compares only days whose totals are read. The others are findings two days after they were due.
 create or replace view pay.oracle_provider_totals with (security_invoker = true) as
 select x.environment_id, x.account_id as subject_id,
   x.day || ': provider ' || sum(x.provider_minor) || ' ' || x.currency || ', ledger '
@@ -96,7 +103,12 @@ join pay.provider_cursors u on u.environment_id = x.environment_id and u.account
 join pay.provider_accounts a on a.environment_id = x.environment_id and a.id = x.account_id
 where x.day > (a.created_at at time zone 'UTC')::date and x.day <= u.totals_day
 group by x.environment_id, x.account_id, x.day, x.currency
-having sum(x.provider_minor) <> sum(x.booked_minor);
+having sum(x.provider_minor) <> sum(x.booked_minor)
+union all
+select r.environment_id, r.account_id, r.day || ': the totals of the provider are not read'
+from pay.provider_readings r
+join pay.provider_accounts a on a.environment_id = r.environment_id and a.id = r.account_id
+where a.status = 'enabled' and r.totals_at < now() - interval '2 days';
 comment on view pay.oracle_provider_totals is
   'R14: the movements of each day at a provider add up to those that the ledger booked';
 

@@ -95,6 +95,7 @@ begin
       (
         select count(*) from pay.provider_calls c
         where c.environment_id = a.environment_id and c.account_id = a.id and c.state <> 'settled'
+          and c.first_sent_at is not null
       )
     from pay.provider_accounts a
     join pay.environments e on e.id = a.environment_id

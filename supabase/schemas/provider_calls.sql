@@ -33,9 +33,10 @@ as $$
       p_call.currency, p_call.request, p_call.state, p_call.attempts,
       pay.wire_time(p_call.created_at) as created_at,
       pay.wire_time(p_call.first_sent_at) as first_sent_at,
-      -- By the database's clock. Stripe forgets an id after 24 hours.
-      p_call.may_repeat and p_call.created_at > pay.server_time() - interval '23 hours'
-        as may_repeat,
+      -- By the database's clock. Stripe forgets an id 24 hours after the first attempt.
+      p_call.may_repeat
+        and coalesce(p_call.first_sent_at, p_call.created_at)
+          > pay.server_time() - interval '23 hours' as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
       p_call.decline_is_error
   ) t

@@ -236,7 +236,7 @@ $$;
 --            expects_id, expects_sequence: the payment or transfer that changes; null: none
 --            status, body: the answer to store under the idempotency key of the call; null: none
 -- p_payments, p_transfers, p_refunds, p_ledger, p_events, p_calls
---            as pay.commit takes them; the worker sends the calls
+--            as pay.commit takes them; the worker sends each call after its delay_ms
 -- is_settled: the call of the record is settled now. deliveries is the number of deliveries that
 -- the whole list made due.
 create or replace function pay.record(
@@ -281,6 +281,9 @@ begin
     perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
     perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     perform pay.settle_calls(v_records, v_found);
+    if p_calls <> '[]' then
+      perform pay.write_later_calls(p_calls::json, v_found);
+    end if;
     perform pay.record_movements(p_ledger::json, v_won, v_environments);
     if p_calls <> '[]' then
       perform pay.write_later_calls(p_calls::json, v_found);

@@ -1,6 +1,6 @@
 -- Purpose: the work of the provider worker: calls to send again, facts to apply, objects to look
--- at, accounts to poll, and totals to read. A worker claims work, does it, and records the result
--- (pay.record, pay.note_calls, pay.save_cursor, pay.store_totals).
+-- at, and accounts to read (provider_readings.sql). A worker claims work, does it, and records the
+-- result (pay.record, pay.note_calls, pay.save_cursor, pay.save_totals_cursor, pay.store_totals).
 --
 -- Concurrency: every claim sets a lease and skips locked rows, so workers never wait for each other
 -- and no two of them get the same work. If a worker dies, its lease ends and another claims the
@@ -13,21 +13,6 @@ select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p
 union all
 select t.environment_id, t.id, t.status, t.sequence, t.body from pay.transfers t;
 comment on view pay.provider_subjects is 'Internal: payments and transfers.';
-
--- When each account is read next, also a disabled one: poll_at for facts, totals_at for the totals
--- of a day. The first day is the one after the account was added, because that is the first whole
--- day. The worker reads a day two hours after its end, when polls have brought its facts.
-create or replace view pay.provider_readings with (security_invoker = true) as
-select u.environment_id, u.account_id,
-  coalesce(u.polled_at + interval '1 hour', '-infinity') as poll_at,
-  d.day,
-  (d.day + 1)::timestamp at time zone 'UTC' + interval '2 hours' as totals_at
-from pay.provider_cursors u
-join pay.provider_accounts a on a.environment_id = u.environment_id and a.id = u.account_id
-cross join lateral (
-  select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
-) d;
-comment on view pay.provider_readings is 'Internal: when each account of a provider is read next.';
 
 -- Whether there is work for the worker. Internal.
 create or replace function pay.provider_work_is_due()
@@ -54,7 +39,10 @@ as $$
     )
 $$;
 
--- Claims work: up to p_limit pieces, calls first. p_at: the caller's time.
+-- Claims work: up to p_limit pieces. Calls, looks and accounts to read get a quarter each, so that
+-- many due calls to a slow provider hold up no facts. Facts get the rest, in one query, so that all
+-- of them are as of one moment. Then calls and looks get what is left. Accounts to read do not,
+-- because each takes many requests. p_at: the caller's time.
 create or replace function pay.claim_provider_work(
   p_limit integer, p_lease_ms integer, p_at timestamptz
 )
@@ -68,20 +56,35 @@ as $$
 declare
   v_at constant timestamptz := least(p_at, pay.server_time());
   v_leased_until constant timestamptz := pay.server_time() + p_lease_ms * interval '1 ms';
+  v_share constant integer := greatest(p_limit / 4, 1);
   v_left integer := p_limit;
   v_claimed integer;
+  v_kind text;
+  v_limit integer;
 begin
   perform set_config('pay.worker', 'on', true);
-  return query select * from pay.claim_calls(v_left, v_at, v_leased_until);
-  get diagnostics v_claimed = row_count;
-  v_left := v_left - v_claimed;
-  return query select * from pay.claim_facts(v_left, v_at, v_leased_until);
-  get diagnostics v_claimed = row_count;
-  v_left := v_left - v_claimed;
-  return query select * from pay.claim_looks(v_left, v_at);
-  get diagnostics v_claimed = row_count;
-  v_left := v_left - v_claimed;
-  return query select * from pay.claim_readings(v_left, v_at, v_leased_until);
+  for v_kind, v_limit in
+    select k.kind, k.share from (values
+      (1, 'call', v_share), (2, 'look', v_share), (3, 'reading', v_share), (4, 'fact', p_limit),
+      (5, 'call', p_limit), (6, 'look', p_limit)
+    ) as k (place, kind, share)
+    order by k.place
+  loop
+    v_limit := least(v_limit, v_left);
+    exit when v_limit <= 0;
+    case v_kind
+      when 'call' then
+        return query select * from pay.claim_calls(v_limit, v_at, v_leased_until);
+      when 'fact' then
+        return query select * from pay.claim_facts(v_limit, v_at, v_leased_until);
+      when 'look' then
+        return query select * from pay.claim_looks(v_limit, v_at);
+      else
+        return query select * from pay.claim_readings(v_limit, v_at, v_leased_until);
+    end case;
+    get diagnostics v_claimed = row_count;
+    v_left := v_left - v_claimed;
+  end loop;
 end
 $$;
 grant execute on function pay.claim_provider_work(integer, integer, timestamptz) to pay_api;
@@ -246,42 +249,5 @@ begin
     c.body, c.sequence, c.refund_body, null::json, null::date
   from looked c
   where c.next_look_at is not null and c.state <> 'pending';
-end
-$$;
-
--- Claims accounts to read: a poll if one is due, or else the totals of a day. Internal.
-create or replace function pay.claim_readings(
-  p_limit integer, p_at timestamptz, p_leased_until timestamptz
-)
-returns setof pay.provider_work
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return query
-  with
-  due as materialized (
-    select u.environment_id, u.account_id, d.poll_at <= p_at as is_poll_due, d.day
-    from pay.provider_cursors u
-    join pay.provider_readings d
-      on d.environment_id = u.environment_id and d.account_id = u.account_id
-    where (u.leased_until is null or u.leased_until <= p_at)
-      and (d.poll_at <= p_at or d.totals_at <= p_at)
-    order by u.polled_at nulls first
-    limit p_limit
-    for update of u skip locked
-  ),
-  claimed as (
-    update pay.provider_cursors u
-    set leased_until = p_leased_until
-    from due d
-    where u.environment_id = d.environment_id and u.account_id = d.account_id
-    returning u.environment_id, u.account_id, u.cursor, d.is_poll_due, d.day
-  )
-  select case when c.is_poll_due then 'poll' else 'totals' end, c.environment_id, true,
-    pay.provider_account_json(c.environment_id, c.account_id), null::json, null::json,
-    null::text, null::integer, null::text, c.cursor::json,
-    case when not c.is_poll_due then c.day end
-  from claimed c;
 end
 $$;

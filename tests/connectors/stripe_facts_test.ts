@@ -6,7 +6,6 @@ import {
   disputeFacts,
   type FactSource,
   intentFacts,
-  payoutFacts,
   refundFacts,
 } from "../../shared/connectors/stripe/stripe_facts.ts";
 import {
@@ -14,7 +13,6 @@ import {
   Charge,
   Dispute,
   PaymentIntent,
-  Payout,
   StripeRefund,
 } from "../../shared/connectors/stripe/stripe_objects.ts";
 import type { Fact } from "../../shared/domain/providers/connector.ts";
@@ -26,7 +24,6 @@ import {
   movement,
   NOW,
   PAYMENT_ID,
-  payout,
   refund,
   REFUND_ID,
 } from "../support/connectors/stripe_case.ts";
@@ -65,6 +62,9 @@ const challenge = (next_action: unknown) =>
 const redirect = (url: unknown) =>
   challenge({ type: "redirect_to_url", redirect_to_url: { url, return_url: "x" } });
 
+const ended = (cancellation_reason: string, latest_charge: string | null) =>
+  intent({ status: "canceled", cancellation_reason, latest_charge });
+
 const INTENTS: [name: string, object: unknown, facts: string[]][] = [
   ["a captured payment", intent({ capture_method: "manual", amount_received: 700 }), [
     "pi_1:succeeded capture succeeded 700",
@@ -100,6 +100,15 @@ const INTENTS: [name: string, object: unknown, facts: string[]][] = [
   ]],
   ["a declined payment", declinedIntent("lost_card"), ["pi_1:declined authorize declined 1099"]],
   ["a cancelled payment", intent({ status: "canceled" }), ["pi_1:cancelled cancel cancelled 1099"]],
+  ["a payment that its payer has abandoned", ended("abandoned", null), [
+    "pi_1:expired abandon failed 1099",
+  ]],
+  ["an abandoned payment whose payer has authenticated", ended("abandoned", "ch_1"), [
+    "pi_1:cancelled cancel cancelled 1099",
+  ]],
+  ["a payment that somebody has cancelled", ended("requested_by_customer", null), [
+    "pi_1:cancelled cancel cancelled 1099",
+  ]],
   ["a payment that nobody has tried", intent({ status: "requires_payment_method" }), []],
   ["a payment that nobody has confirmed", intent({ status: "requires_confirmation" }), []],
   ["a payment in a state of next year", intent({ status: "paused" }), []],
@@ -118,6 +127,10 @@ for (const [name, object, expected] of INTENTS) {
 Deno.test("intentFacts() of a challenge has the address for the payer", () => {
   const [fact] = facts(redirect("https://bank.example/3ds"));
   assert.deepEqual(fact!.next_action, { type: "authenticate", url: "https://bank.example/3ds" });
+});
+
+Deno.test("intentFacts() of an abandoned payment is expired", () => {
+  assert.equal(facts(ended("abandoned", null))[0]!.failure_code, "expired");
 });
 
 Deno.test("intentFacts() of a challenge for Stripe's scripts is provider_refused", () => {
@@ -272,15 +285,6 @@ for (const [name, object, expected] of DISPUTES) {
 Deno.test("disputeFacts() has the times of the movements", () => {
   const all = disputeFacts(EVENT, Dispute.parse(dispute("won", TAKEN, BACK)));
   assert.deepEqual(all.map(({ at }) => at), [time(NOW + 60), time(NOW + 60), time(NOW + 120)]);
-});
-
-Deno.test("payoutFacts() of a payout that is paid, failed, or on its way", () => {
-  const of = (status: string) => payoutFacts(EVENT, Payout.parse(payout(status)));
-  assert.deepEqual(short(of("paid")), ["po_1:paid payout succeeded 5000"]);
-  assert.equal(of("paid")[0]!.at, time(NOW));
-  assert.deepEqual(short(of("failed")), ["po_1:failed payout failed 5000"]);
-  assert.equal(of("failed")[0]!.at, time(NOW + 60));
-  assert.deepEqual(of("in_transit"), []);
 });
 
 Deno.test("chargeFee() is in the currency of the balance", () => {

@@ -19,10 +19,19 @@ import {
 } from "../../shared/connectors/stripe/stripe_objects.ts";
 import { json, type Received, startFaultServer } from "../support/connectors/fault_server.ts";
 import { patient } from "../support/connectors/sent.ts";
-import { account, call, laterCall, NOW_MS, page } from "../support/connectors/stripe_case.ts";
+import {
+  account,
+  call,
+  intent,
+  laterCall,
+  NOW_MS,
+  page,
+} from "../support/connectors/stripe_case.ts";
 import { no_stripe_mock, startStripeMock } from "../support/stripe/stripe_mock.ts";
 
 const connector = stripeConnector(() => NOW_MS);
+const TIME = { from_ms: NOW_MS, to_ms: NOW_MS + 1000 };
+const waiting = intent({ status: "requires_action", latest_charge: null });
 const manual = call({}, { capture: "manual", return_url: null });
 
 type Ask = (account: Parameters<typeof connector.send>[0], signal: AbortSignal) => Promise<unknown>;
@@ -37,6 +46,10 @@ const METHODS: [name: string, ask: Ask, paths: string[]][] = [
     "POST payment_intents/pi_1/capture",
   ]],
   ["cancel", (to, signal) => connector.send(to, laterCall("cancel"), signal), [
+    "POST payment_intents/pi_1/cancel",
+  ]],
+  ["abandon", (to, signal) => connector.send(to, laterCall("abandon"), signal), [
+    "GET payment_intents/pi_1",
     "POST payment_intents/pi_1/cancel",
   ]],
   ["refund", (to, signal) => connector.send(to, laterCall("refund"), signal), ["POST refunds"]],
@@ -59,7 +72,7 @@ const METHODS: [name: string, ask: Ask, paths: string[]][] = [
     },
     ["GET events", "GET balance_transactions"],
   ],
-  ["totals", (to, signal) => connector.totals(to, NOW_MS, NOW_MS + 1000, signal), [
+  ["totals", (to, signal) => connector.totals(to, TIME, null, signal), [
     "GET balance_transactions",
   ]],
   ["test", (to, signal) => connector.test(to, signal).catch(() => {}), ["GET account"]],
@@ -80,7 +93,10 @@ function mockTest(name: string, test: (base_url: string) => Promise<void>): void
 
 for (const [name, ask, paths] of METHODS) {
   mockTest(`${name} has the shape of Stripe's document`, async (base_url) => {
-    await using server = await startFaultServer(json(200, page([])));
+    // The payment waits for its payer. Every other answer is an empty list.
+    await using server = await startFaultServer((response, received) =>
+      json(200, received.path.endsWith("/pi_1") ? waiting : page([]))(response, received)
+    );
     await ask(account({ settings: { base_url: server.base_url } }), patient());
     const asked = server.received.map(({ method, path }) => `${method} ${path.slice(4)}`);
     assert.deepEqual(asked, paths);

@@ -131,7 +131,10 @@ const EVENTS: [type: string, object: Record<string, unknown>, references: string
   ["refund.created", refund(), ["re_1:succeeded"]],
   ["refund.failed", refund({ status: "failed" }), ["re_1:failed"]],
   ["charge.dispute.funds_withdrawn", inDispute, ["du_1:disputed", "du_1:fee"]],
-  ["payout.paid", payout("paid"), ["po_1:paid"]],
+  ["payout.created", payout("pending"), ["po_1:created"]],
+  ["payout.paid", payout("paid"), ["po_1:created"]],
+  ["payout.failed", payout("failed"), ["po_1:created", "po_1:returned"]],
+  ["payout.canceled", payout("canceled"), ["po_1:created", "po_1:returned"]],
   ["charge.refunded", { id: "ch_1", object: "charge" }, []],
   ["invoice.paid", { id: "in_1", object: "invoice" }, []],
 ];

@@ -1,4 +1,4 @@
-/** Polls, totals of a day, and the test call, against a real HTTP server. */
+/** Polls and the test call, against a real HTTP server. */
 
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
@@ -57,7 +57,7 @@ Deno.test("poll() first reads the last hour: events, then movements with fees", 
   const first = await polled(null, EMPTY, json(200, movements));
   const [events, fees] = first.received;
   assert.equal(events!.path, "/v1/events");
-  assert.equal(events!.query.getAll("types[]").length, 16);
+  assert.equal(events!.query.getAll("types[]").length, 18);
   assert.deepEqual(window(events!.query), [String(NOW - 3600), String(NOW + 1), null]);
   assert.equal(fees!.path, "/v1/balance_transactions");
   assert.equal(fees!.query.get("type"), "charge");
@@ -113,38 +113,6 @@ for (const [name, cursor, step] of BROKEN) {
     await assert.rejects(polled(cursor, step), (error: Error) => !error.message.includes(SECRET));
   });
 }
-
-/** Reads the totals of one day. */
-async function totalled(...steps: Step[]) {
-  await using server = await startFaultServer(...steps);
-  const to_ms = NOW_MS + 86_400_000;
-  const totals = await connector.totals(accountOf(server), NOW_MS, to_ms, patient());
-  return { totals, received: server.received };
-}
-
-Deno.test("totals() sums all pages by currency", async () => {
-  const { totals, received } = await totalled(
-    json(200, page([movement(), movement({ net: -300 })], true)),
-    json(
-      200,
-      page([movement({ currency: "usd", net: 5 }), movement({ currency: "isk", net: 137 })]),
-    ),
-  );
-  assert.deepEqual(totals, [
-    { currency: "EUR", net_minor: 758 },
-    { currency: "ISK", net_minor: 1 },
-    { currency: "USD", net_minor: 5 },
-  ]);
-  assert.deepEqual(received.map(({ query }) => window(query)), [
-    [String(NOW), String(NOW + 86_400), null],
-    [String(NOW), String(NOW + 86_400), "txn_1"],
-  ]);
-});
-
-Deno.test("totals() throws for a part of the lists", async () => {
-  await assert.rejects(totalled(json(200, page([movement()], true)), json(500, {})));
-  await assert.rejects(totalled(json(200, page([movement({ net: "1" })]))));
-});
 
 const ACCOUNT = { object: "account", id: "acct_1" };
 const endpoints = (api_version: string | null) =>

@@ -225,3 +225,51 @@ for (const [name, asked, present, expected] of MOVED) {
     assert.deepEqual(received.map(({ method }) => method), ["POST", "GET"]);
   });
 }
+
+const abandon = laterCall("abandon");
+const WAITING = json(200, intent({ status: "requires_action", latest_charge: null }));
+const EXPIRED = json(
+  200,
+  intent({
+    status: "canceled",
+    cancellation_reason: "abandoned",
+    latest_charge: null,
+  }),
+);
+const HELD = intent({ status: "requires_capture", amount_capturable: 1099 });
+
+/** The end of an abandoned payment: the answers, the methods of the requests, and the reply. */
+const ABANDONED: [name: string, steps: Step[], asked: string[], reply: unknown][] = [
+  ["a waiting payment", [WAITING, EXPIRED], ["GET", "POST"], ["pi_1:expired"]],
+  ["a payment that has ended before", [EXPIRED], ["GET"], ["pi_1:expired"]],
+  ["a completed payment", [json(200, intent())], ["GET"], ["pi_1:succeeded", "ch_1:fee"]],
+  ["an authorized payment", [json(200, HELD)], ["GET"], ["pi_1:authorized"]],
+  ["a payment that completes meanwhile", [WAITING, unexpected, json(200, intent())], [
+    "GET",
+    "POST",
+    "GET",
+  ], ["pi_1:succeeded", "ch_1:fee"]],
+  ["a payment at a provider that fails", [json(500, {})], ["GET"], {
+    unknown: "server_error",
+    may_repeat: true,
+  }],
+  ["a waiting payment, with a lost answer", [WAITING, json(500, {})], ["GET", "POST"], {
+    unknown: "server_error",
+    may_repeat: true,
+  }],
+];
+for (const [name, steps, asked, expected] of ABANDONED) {
+  Deno.test(`send() abandon of ${name} is ${JSON.stringify(expected)}`, async () => {
+    const { reply, received } = await sent(abandon, ...steps);
+    assert.deepEqual(references(reply), expected);
+    assert.deepEqual(received.map(({ method }) => method), asked);
+    const posted = received.find(({ method }) => method === "POST");
+    if (posted === undefined) return;
+    assert.equal(posted.path, "/v1/payment_intents/pi_1/cancel");
+    assert.deepEqual([...posted.form], [
+      ["cancellation_reason", "abandoned"],
+      ...Object.entries(EXPAND),
+    ]);
+    assert.equal(posted.headers["idempotency-key"], CALL_ID);
+  });
+}

@@ -57,8 +57,10 @@ const KNOWN = {
   "charge.dispute.closed": true,
   "charge.dispute.funds_withdrawn": true,
   "charge.dispute.funds_reinstated": true,
+  "payout.created": true,
   "payout.paid": true,
   "payout.failed": true,
+  "payout.canceled": true,
 } satisfies Partial<Record<Stripe.Event["type"], true>>;
 
 /** The parameters of each call. The type check refuses a name that the version does not have. */
@@ -76,6 +78,10 @@ const PARAMETERS = {
   } satisfies Stripe.PaymentIntentCreateParams,
   capture: { amount_to_capture: 1, expand: [] } satisfies Stripe.PaymentIntentCaptureParams,
   cancel: { expand: [] } satisfies Stripe.PaymentIntentCancelParams,
+  abandon: {
+    cancellation_reason: "abandoned",
+    expand: [],
+  } satisfies Stripe.PaymentIntentCancelParams,
   refund: {
     payment_intent: "pi_1",
     amount: 1,
@@ -83,7 +89,8 @@ const PARAMETERS = {
     expand: [],
   } satisfies Stripe.RefundCreateParams,
 };
-const CALLS = [call(), laterCall("capture"), laterCall("cancel"), laterCall("refund")];
+const LATER = ["capture", "cancel", "abandon", "refund"] as const;
+const CALLS = [call(), ...LATER.map((op) => laterCall(op))];
 for (const asked of CALLS) {
   Deno.test(`requestOf() a call to ${asked.op} has parameters of the package`, () => {
     const request = requestOf("env_1", asked);

@@ -90,15 +90,18 @@ Deno.test("pay.health shows", async (t) => {
     await t.step("calls without a result, and the age of the oldest", async () => {
       const call = (id: string, state: string, age: string, account_id = "pac_1") =>
         `insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
-           amount_minor, currency, request, state, attempts, created_at, next_attempt_at,
-           settled_at, may_repeat, api_key_id, request_id, decline_is_error)
+           amount_minor, currency, request, state, attempts, created_at, first_sent_at,
+           next_attempt_at, settled_at, may_repeat, api_key_id, request_id, decline_is_error)
          values ('${environment_id}', '${id}', '${account_id}', 'stripe', 'authorize', '${id}', 1, 'EUR',
-           '{}', '${state}', 1, now() - interval '${age}',
+           '{}', '${state}', 1, now() - interval '1 day', now() - interval '${age}',
            ${state === "pending" ? "now()" : "null"}, ${state === "settled" ? "now()" : "null"},
            true, 'key_1', 'req_1', true);`;
       await changes(
         call("pc_1", "pending", "60 s") + call("pc_2", "operator", "90 s") +
-          call("pc_3", "settled", "900 s") + call("pc_4", "pending", "900 s", "sandbox"),
+          call("pc_3", "settled", "900 s") + call("pc_4", "pending", "900 s", "sandbox") +
+          // A call that the worker sends later is not overdue.
+          call("pc_5", "pending", "900 s") +
+          "update pay.provider_calls set first_sent_at = null where id = 'pc_5';",
         { unsettled_calls: "2", oldest_unsettled_call_seconds: 90 },
       );
     });

@@ -223,12 +223,14 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     "a day with other totals",
     `insert into pay.provider_accounts (environment_id, id, connector, settings,
        notification_secret_names, status, created_at)
-     select id, 'pac_1', 'stripe', '{}', '{}', 'enabled', '2026-01-01'
+     select id, 'pac_1', 'stripe', '{}', '{}', 'enabled', now() - interval '2 days'
      from pay.environments where livemode;
-     insert into pay.provider_cursors (environment_id, account_id, totals_day)
-     select id, 'pac_1', '2026-01-02' from pay.environments where livemode;
+     insert into pay.provider_cursors (environment_id, account_id, polled_at, totals_day)
+     select id, 'pac_1', now(), (now() at time zone 'UTC')::date - 1
+     from pay.environments where livemode;
      insert into pay.provider_totals
-     select id, 'pac_1', '2026-01-02', 'EUR', 1, now() from pay.environments where livemode`,
+     select id, 'pac_1', (now() at time zone 'UTC')::date - 1, 'EUR', 1, now()
+     from pay.environments where livemode`,
     ["oracle_provider_totals"],
   ],
 ];

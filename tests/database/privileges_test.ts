@@ -22,6 +22,7 @@ const ENTRY_FUNCTIONS = [
   "load",
   "load_webhook_endpoint",
   "note_calls",
+  "pause_reading",
   "purge",
   "read_challenge",
   "read_provider_account",
@@ -31,6 +32,7 @@ const ENTRY_FUNCTIONS = [
   "relay_turn",
   "reset_sandbox",
   "save_cursor",
+  "save_totals_cursor",
   "store_facts",
   "store_totals",
 ];

@@ -14,6 +14,10 @@ import {
   succeeded,
 } from "../support/database/provider_flow.ts";
 
+/** The last whole day, whose totals are read. */
+const DAY = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
+const onDay = (difference: string) => new RegExp(`^${DAY}: ${difference}$`);
+
 /** Statements that plant a defect, and the findings: the oracle and a part of its detail. */
 const DEFECTS: [
   defect: string,
@@ -48,7 +52,7 @@ const DEFECTS: [
     "delete from pay.provider_facts where subject_id = :completed",
     [
       ["oracle_provider_calls", /^completed without a fact that the money has come in$/],
-      ["oracle_provider_totals", /^2026-01-02: provider 1000 EUR, ledger 0$/],
+      ["oracle_provider_totals", onDay("provider 1000 EUR, ledger 0")],
     ],
   ],
   [
@@ -107,7 +111,7 @@ const DEFECTS: [
      where reference = 'extra'`,
     [
       ["oracle_provider_facts", /^facts of 2000 EUR, ledger 1000$/],
-      ["oracle_provider_totals", /^2026-01-02: provider 1000 EUR, ledger 2000$/],
+      ["oracle_provider_totals", onDay("provider 1000 EUR, ledger 2000")],
     ],
   ],
   [
@@ -115,7 +119,7 @@ const DEFECTS: [
     "update pay.provider_facts set booked_minor = 999 where subject_id = :completed and state = 'succeeded'",
     [
       ["oracle_provider_facts", /^facts of 999 EUR, ledger 1000$/],
-      ["oracle_provider_totals", /^2026-01-02: provider 1000 EUR, ledger 999$/],
+      ["oracle_provider_totals", onDay("provider 1000 EUR, ledger 999")],
     ],
   ],
   [
@@ -127,12 +131,43 @@ const DEFECTS: [
     "a movement at the provider that the ledger does not have",
     `insert into pay.provider_totals
      select environment_id, account_id, day, 'USD', -5, read_at from pay.provider_totals`,
-    [["oracle_provider_totals", /^2026-01-02: provider -5 USD, ledger 0$/]],
+    [["oracle_provider_totals", onDay("provider -5 USD, ledger 0")]],
   ],
   [
     "other totals of a day whose totals are not read yet",
     `update pay.provider_totals set day = day + 1`,
-    [["oracle_provider_totals", /^2026-01-02: provider 0 EUR, ledger 1000$/]],
+    [["oracle_provider_totals", onDay("provider 0 EUR, ledger 1000")]],
+  ],
+  [
+    "an account that nobody has polled for three hours",
+    "update pay.provider_cursors set polled_at = now() - interval '181 minutes'",
+    [["oracle_provider_facts", /^not polled since /]],
+  ],
+  [
+    "an account that nobody has ever polled",
+    "update pay.provider_cursors set polled_at = null",
+    [["oracle_provider_facts", /^not polled since /]],
+  ],
+  [
+    "a poll that is late by less",
+    "update pay.provider_cursors set polled_at = now() - interval '179 minutes'",
+    [],
+  ],
+  [
+    "totals that nobody reads",
+    "update pay.provider_cursors set totals_day = totals_day - 4",
+    [["oracle_provider_totals", /^\d{4}-\d\d-\d\d: the totals of the provider are not read$/]],
+  ],
+  [
+    "totals that are a day behind",
+    "update pay.provider_cursors set totals_day = totals_day - 1",
+    [],
+  ],
+  [
+    "a disabled account that nobody reads",
+    `update pay.provider_cursors set polled_at = null, totals_day = totals_day - 4;
+     update pay.provider_accounts set status = 'disabled', disabled_at = now()`,
+    [],
   ],
 ];
 
@@ -148,8 +183,9 @@ async function work(service: TestService): Promise<{ completed: string; pending:
   const { store, close } = openProviderStore(service);
   try {
     const account_id = await addAccount(sql, live.environment_id);
-    await sql`update pay.provider_accounts set created_at = '2026-01-01T12:00:00Z'`;
-    const at = "2026-01-02T12:00:00Z";
+    await sql`update pay.provider_accounts set created_at = created_at - interval '2 days'`;
+    await sql`update pay.provider_cursors set polled_at = now()`;
+    const at = `${DAY}T12:00:00Z`;
     const done = await claim(functions, live, {}, { idempotency_key: "done" });
     const extra = succeeded(done, {
       reference: "extra",
@@ -159,7 +195,7 @@ async function work(service: TestService): Promise<{ completed: string; pending:
       at,
     });
     await store.record([completion(done, { facts: [succeeded(done, { at }), extra] })]);
-    await store.storeTotals(account_id, "2026-01-02", [{ currency: "EUR", net_minor: 1000 }]);
+    await store.storeTotals(account_id, DAY, [{ currency: "EUR", net_minor: 1000 }]);
     const pending = await claim(functions, live, {}, { idempotency_key: "under way" });
     await claim(functions, key, {}, { idempotency_key: "simulated" });
     return { completed: done.payment.id, pending: pending.payment.id };

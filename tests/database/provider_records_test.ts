@@ -248,7 +248,7 @@ Deno.test("the results of calls to providers", async (t) => {
             call: null,
             facts: [succeeded(made, {
               op: "payout",
-              reference: `po_${name}:paid`,
+              reference: `po_${name}:created`,
               subject_id: null,
               provider_reference: null,
             })],

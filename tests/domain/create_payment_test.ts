@@ -22,6 +22,7 @@ const CAPTURE = "capture processor>available 1000";
 const DAY_MS = 86_400_000;
 const LATE = "authorize after 2000 ms";
 const EXPIRY = `expire after ${7 * DAY_MS} ms`;
+const ABANDONED = `abandon after ${DAY_MS} ms`;
 
 const card = (number: string) => ({ number, exp_month: 12, exp_year: 2034, cvc: "123" });
 const APPROVED = card("4242424242424242");
@@ -65,7 +66,9 @@ const RESULTS: [
     [],
   ],
   ["an approved card", { card: APPROVED }, 201, "completed", "created completed", [CAPTURE], []],
-  ["3-D Secure", { card: SECURE }, 201, "requires_action", "created requires_action", [], []],
+  ["3-D Secure", { card: SECURE }, 201, "requires_action", "created requires_action", [], [
+    ABANDONED,
+  ]],
   ["a declined card", { card: DECLINED }, 402, "declined", "created declined", [], []],
   [
     "a bank return",
@@ -147,7 +150,7 @@ const RESULTS: [
     "requires_action",
     "created requires_action",
     [],
-    [],
+    [ABANDONED],
   ],
   [
     "a declined card with manual capture",

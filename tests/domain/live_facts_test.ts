@@ -137,6 +137,8 @@ const TABLE: [name: string, fact: Fact, effects: string][] = [
     fact("cancel", "cancelled"),
     "cancelled cancelled cancelled cancelled - - - - - - -",
   ],
+  // A payer who has authenticated keeps the authorization.
+  ["abandoned", fact("abandon", "failed"), "failed failed failed - - - - - - - -"],
   ["returned", fact("authorize", "returned"), "? ? ? ? failed = = = ! - -"],
   ["disputed", fact("dispute", "disputed"), "? ? ? ? chargeback = = = chargeback ! ?"],
   ["dispute_won", fact("dispute", "dispute_won"), "? ? ? ? ? = = = ? ! completed"],

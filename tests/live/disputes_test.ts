@@ -65,6 +65,9 @@ liveCase("the daily totals of the provider agree with the ledger", async (given)
   // The first day that is read is the one after the account was added.
   await sql`update pay.provider_accounts set created_at = created_at - interval '2 days'`;
   await paid(given);
+  // The provider's balance has changed, although the payout is on its way.
+  await given.double.act("payouts", { owner: given.secret, currency: "eur", is_paid: false });
+  await paid(given);
   await workAfter(given, 2 * 24 * HOUR_S);
   await settle(given);
   const totals = await sql`

@@ -176,9 +176,16 @@ liveCase("notifications in any order lead to the same end", async (given, t) => 
       assert.equal(payment.status, "partially_refunded");
       assert.equal(payment.amount_refunded, 200);
       assert.equal(payment.amount_disputed, 0);
-      const types = await eventTypes(given, id);
-      assert.equal(types.filter((type) => type === "payment.completed").length, 1);
-      assert.equal(types.filter((type) => type === "refund.completed").length, 1);
+      // The dispute can end before the refund is applied, so the events depend on the order.
+      const movements = await given.service.sql`
+        select kind, amount_minor::int as amount from pay.ledger_movements
+        where subject_id = ${id} and kind <> 'fee' order by kind`;
+      assert.deepEqual(movements.map(({ kind }) => kind), [
+        "capture",
+        "chargeback",
+        "chargeback_reversal",
+        "refund",
+      ]);
     });
   }
   await resumePolls(given);

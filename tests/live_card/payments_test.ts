@@ -117,6 +117,17 @@ liveCard("a cancel ends a challenge", async () => {
   assert.equal(factOf((await change(waiting, "cancel")).reply).state, "cancelled");
 });
 
+liveCard(
+  "a challenge whose payer does nothing is expired, and an authorization is not",
+  async () => {
+    const waiting = await authorize("pm_card_authenticationRequired");
+    const { state, failure_code } = factOf((await change(waiting, "abandon")).reply);
+    assert.deepEqual([state, failure_code], ["failed", "expired"]);
+    const held = await authorize("pm_card_visa", { capture: "manual" });
+    assert.equal(factOf((await change(held, "abandon")).reply).state, "authorized");
+  },
+);
+
 liveCard("a look without Stripe's id finds the payment at once", async () => {
   const { call, reply } = await authorize("pm_card_visa");
   assert.equal(factOf(await look(call)).reference, factOf(reply).reference);

@@ -19,11 +19,12 @@ import { readNotificationBody } from "./stripe_events.ts";
 import { type FactSource, intentFacts, refundFacts } from "./stripe_facts.ts";
 import { findListed } from "./stripe_lists.ts";
 import { expandedOf, PaymentIntent, type StripeError, StripeRefund } from "./stripe_objects.ts";
-import { pollStripe, readTotals } from "./stripe_poll.ts";
+import { pollStripe } from "./stripe_poll.ts";
 import { EXPAND_CHARGE, requestOf } from "./stripe_requests.ts";
 import { readStripeSettings } from "./stripe_settings.ts";
 import { requireSignature } from "./stripe_signature.ts";
 import { testAccount } from "./stripe_test_call.ts";
+import { readTotals } from "./stripe_totals.ts";
 
 /**
  * Times after the claim in which a look expects the payment, in seconds: at first around the claim,
@@ -51,7 +52,7 @@ export function stripeConnector(clock: Clock = systemClock): Connector {
       const { connected_account } = readStripeSettings(account.settings);
       return readNotificationBody(account.id, raw, connected_account);
     },
-    totals: readTotals,
+    totals: (account, time, cursor, signal) => readTotals(account, time, cursor, clock(), signal),
     test: testAccount,
   };
 }
@@ -61,6 +62,11 @@ async function send(
   call: ProviderCall,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
+  if (call.op === "abandon") {
+    // Stripe would also cancel a payment whose payer has authenticated.
+    const present = await look(account, call, signal);
+    if (!("absent" in present)) return present;
+  }
   const request = requestOf(account.environment_id, call);
   if ("refused" in request) return request;
   const answer = await callStripe(account, request, signal);
@@ -178,7 +184,7 @@ function namesCall(call: ProviderCall) {
     (metadata as Record<string, unknown> | null | undefined)?.call === call.id;
 }
 
-/** The reply of a payment. A capture or a cancel leaves no trace until the payment has ended. */
+/** The reply of a payment. */
 function intentReply(
   account: ProviderAccount,
   call: ProviderCall,
@@ -190,8 +196,16 @@ function intentReply(
   const { id, status, metadata } = read.data;
   if (call.provider_reference !== null && id !== call.provider_reference) return GARBAGE;
   if (call.op === "authorize" && metadata?.call !== call.id) return GARBAGE;
-  if (call.op !== "authorize" && status !== "succeeded" && status !== "canceled") return ABSENT;
+  if (isUntouched(call.op, status)) return ABSENT;
   return replyOf(intentFacts(sourceOf(account), read.data, error));
+}
+
+/** Reports whether the status of a payment shows no trace of a call. */
+function isUntouched(op: ProviderCall["op"], status: string): boolean {
+  if (op === "authorize") return false;
+  // Every other status answers the question whether the payer still has to act.
+  if (op === "abandon") return status === "requires_action";
+  return status !== "succeeded" && status !== "canceled";
 }
 
 function refundReply(account: ProviderAccount, call: ProviderCall, object: unknown): ProviderReply {

@@ -89,7 +89,7 @@ export function readErrorAnswer(op: ProviderOp, answer: StripeAnswer): ErrorRead
   if (op === "authorize" && error.type === "card_error") {
     return { unknown: "garbage", may_repeat: false };
   }
-  const is_move = op === "capture" || op === "cancel";
+  const is_move = op === "capture" || op === "cancel" || op === "abandon";
   if (is_move && (error.type === "card_error" || OTHER_STATE.includes(error.code ?? ""))) {
     return { look: true };
   }
@@ -99,8 +99,8 @@ export function readErrorAnswer(op: ProviderOp, answer: StripeAnswer): ErrorRead
 function refusal(op: ProviderOp, error: StripeError): ErrorReading {
   const param = PARAMETERS.get(error.param ?? "") ?? FIELDS.get(error.code ?? "");
   const message = shortened(error.message ?? error.code ?? error.type);
-  // The caller has sent none of these fields with a refund or a cancel.
-  if (param === undefined || op === "refund" || op === "cancel") {
+  // Only a create and a capture have fields of the caller.
+  if (param === undefined || !(op === "authorize" || op === "capture")) {
     return { refused: "provider_refused", message };
   }
   return { refused: "invalid_parameter", message, param };

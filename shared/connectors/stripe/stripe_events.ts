@@ -5,13 +5,8 @@
 
 import { invalidParameter } from "../../core/errors.ts";
 import type { Fact } from "../../domain/providers/connector.ts";
-import {
-  disputeFacts,
-  type FactSource,
-  intentFacts,
-  payoutFacts,
-  refundFacts,
-} from "./stripe_facts.ts";
+import { disputeFacts, type FactSource, intentFacts, refundFacts } from "./stripe_facts.ts";
+import { payoutFacts } from "./stripe_payouts.ts";
 import { Dispute, PaymentIntent, Payout, StripeEvent, StripeRefund } from "./stripe_objects.ts";
 
 /** Returns the facts of an object, or null if it does not fit. */
@@ -54,8 +49,10 @@ const READERS: ReadonlyMap<string, ObjectReader> = new Map([
   ["charge.dispute.closed", dispute],
   ["charge.dispute.funds_withdrawn", dispute],
   ["charge.dispute.funds_reinstated", dispute],
+  ["payout.created", payout],
   ["payout.paid", payout],
   ["payout.failed", payout],
+  ["payout.canceled", payout],
 ]);
 
 /** The types of events that give facts, for a poll and for the settings of a webhook endpoint. */

@@ -13,6 +13,7 @@ import type { Fact, FactOp, FactState } from "../../domain/providers/connector.t
 import { fromStripeAmount } from "./stripe_amount.ts";
 import { declineCodeOf } from "./stripe_errors.ts";
 import {
+  ABANDONED,
   BalanceTransaction,
   Charge,
   type Dispute,
@@ -20,7 +21,6 @@ import {
   idOf,
   type PaymentIntent,
   PaymentMethod,
-  type Payout,
   type StripeError,
   type StripeRefund,
 } from "./stripe_objects.ts";
@@ -85,7 +85,7 @@ export function intentFacts(
     provider_reference: intent.id,
     currency: intent.currency,
     seconds: (state.state === "succeeded" ? moved?.created : undefined) ?? source.event_seconds ??
-      (state.state === "cancelled" ? intent.canceled_at : charge?.created) ?? intent.created,
+      (intent.status === "canceled" ? intent.canceled_at : charge?.created) ?? intent.created,
     ...state,
     more: { ...state.more, ...cardOf(intent, charge, error) },
   });
@@ -144,9 +144,20 @@ function intentState(
       return { reference_state: state, op, state, amount, more: { decline_code } };
     }
     case "canceled":
-      return { reference_state: "cancelled", op: "cancel", state: "cancelled", amount };
+      return cancelledState(intent);
   }
   return null;
+}
+
+function cancelledState(
+  { cancellation_reason, latest_charge, amount }: PaymentIntent,
+): IntentState {
+  // A payer who has authenticated has a charge: the cancel released its amount.
+  if (cancellation_reason === ABANDONED && idOf(latest_charge) === null) {
+    const more = { failure_code: "expired" as const };
+    return { reference_state: "expired", op: "abandon", state: "failed", amount, more };
+  }
+  return { reference_state: "cancelled", op: "cancel", state: "cancelled", amount };
 }
 
 function actionState({ next_action, amount }: PaymentIntent): IntentState {
@@ -239,27 +250,14 @@ export function disputeFacts(source: FactSource, dispute: Dispute): Fact[] {
   ].flatMap(present);
 }
 
-/** Returns the fact of a payout that has arrived or failed. */
-export function payoutFacts(source: FactSource, payout: Payout): Fact[] {
-  if (payout.status !== "paid" && payout.status !== "failed") return [];
-  const state = payout.status === "paid" ? "succeeded" : "failed";
-  const { amount, currency, created } = payout;
-  // The money leaves the balance when the payout is created, and comes back when it fails.
-  const seconds = state === "succeeded" ? created : source.event_seconds ?? created;
-  const unknown = { subject_id: null, provider_reference: null };
-  const values = { op: "payout", state, amount, currency, seconds } as const;
-  return present(
-    draftFact(source, { of: payout, reference_state: payout.status, ...unknown, ...values }),
-  );
-}
-
 /** Our payment that the metadata name. Another program may use the same name for its own ids. */
 function paymentOf(metadata: PaymentIntent["metadata"]): string | null {
   const named = metadata?.payment ?? "";
   return PAYMENT_ID.test(named) ? named : null;
 }
 
-function draftFact(source: FactSource, draft: Draft): Fact | null {
+/** Makes a fact. Returns null if its amount is not above zero or not one of our minor units. */
+export function draftFact(source: FactSource, draft: Draft): Fact | null {
   const currency = normalizeCurrency(draft.currency);
   const amount_minor = fromStripeAmount(draft.amount, currency);
   if (amount_minor === null || amount_minor <= 0) return null;
@@ -279,6 +277,7 @@ function draftFact(source: FactSource, draft: Draft): Fact | null {
   };
 }
 
-function present(fact: Fact | null): Fact[] {
+/** Returns a list with the fact, or an empty one. */
+export function present(fact: Fact | null): Fact[] {
   return fact === null ? [] : [fact];
 }

@@ -20,6 +20,11 @@ interface ListPage {
   after: string | null;
 }
 
+/** Returns the filter of the objects from one time to another, in Unix seconds. */
+export function createdBetween(from: number, to: number): StripeFields {
+  return [["created[gte]", String(from)], ["created[lt]", String(to)]];
+}
+
 /** Reads the page of a list that follows the object `after`. Never throws. */
 export async function readPage(
   account: ProviderAccount,

@@ -45,6 +45,9 @@ export const StripeError = z.object({
 });
 export type StripeError = z.infer<typeof StripeError>;
 
+/** The reason with which this service cancels a payment whose payer does nothing. */
+export const ABANDONED = "abandoned";
+
 /** A payment. */
 export const PaymentIntent = z.object({
   id: id(/^pi_[A-Za-z0-9_]+$/),
@@ -55,6 +58,7 @@ export const PaymentIntent = z.object({
   capture_method: z.string(),
   created: Seconds,
   canceled_at: Seconds.nullish(),
+  cancellation_reason: z.string().nullish(),
   currency: Currency,
   last_payment_error: StripeError.nullish(),
   latest_charge: Other,

@@ -1,6 +1,5 @@
 /**
- * Reads an account hour by hour: events, the movements of the balance that contain fees, and the
- * totals of a day.
+ * Polls an account: events, and the movements of the balance that contain fees.
  *
  * A poll reads a window of time, one page of a list for each call: first the events, then the
  * charges on the balance. The next window begins some minutes before the end of the last one,
@@ -9,13 +8,11 @@
  */
 
 import * as z from "zod";
-import { normalizeCurrency } from "../../core/currency.ts";
-import type { Fact, ProviderAccount, ProviderTotal } from "../../domain/providers/connector.ts";
-import { nearestAmount } from "./stripe_amount.ts";
+import type { Fact, ProviderAccount } from "../../domain/providers/connector.ts";
 import { isUnknown, type StripeFields } from "./stripe_call.ts";
 import { eventFacts, STRIPE_EVENT_TYPES } from "./stripe_events.ts";
 import { chargeFee } from "./stripe_facts.ts";
-import { readPage, readPages } from "./stripe_lists.ts";
+import { createdBetween, readPage } from "./stripe_lists.ts";
 import { BalanceTransaction, Charge, expandedOf, StripeEvent } from "./stripe_objects.ts";
 
 /** The first poll begins this long before the present. */
@@ -77,7 +74,8 @@ export async function pollStripe(
   const now = Math.floor(at_ms / 1000);
   const { list, from, to, after } = windowOf(cursor, now);
   const { path, fields, read } = LISTS[list];
-  const page = await readPage(account, path, [...fields, ...between(from, to)], after, signal);
+  const window = createdBetween(from, to);
+  const page = await readPage(account, path, [...fields, ...window], after, signal);
   if (isUnknown(page)) throw new Error(`Stripe gives no list of ${list}: ${page.unknown}`);
   const facts = page.objects.reverse().flatMap((object) => read(account.id, object));
   if (page.after !== null) {
@@ -104,40 +102,4 @@ function windowOf(cursor: unknown, now: number): Cursor & { to: number } {
   const { to } = place;
   if (to !== null && now - to <= WINDOW_SECONDS_MAX) return { ...place, to };
   return { list: "events", from: place.from, to: now + 1, after: null };
-}
-
-/**
- * Reads the movements of all balances from `from_ms` (inclusive) to `to_ms`, by currency.
- *
- * @throws {Error} if Stripe gives no page
- */
-export async function readTotals(
-  account: ProviderAccount,
-  from_ms: number,
-  to_ms: number,
-  signal: AbortSignal,
-): Promise<ProviderTotal[]> {
-  const sums = new Map<string, number>();
-  const fields = between(Math.ceil(from_ms / 1000), Math.ceil(to_ms / 1000));
-  const pages = readPages(account, "/v1/balance_transactions", fields, signal);
-  let page = await pages.next();
-  for (; !page.done; page = await pages.next()) {
-    for (const object of page.value) {
-      const moved = expandedOf(BalanceTransaction, object);
-      if (moved === null) {
-        throw new Error("Stripe lists a movement that this connector cannot read");
-      }
-      const currency = normalizeCurrency(moved.currency);
-      sums.set(currency, (sums.get(currency) ?? 0) + moved.net);
-    }
-  }
-  if (page.value !== null) {
-    throw new Error(`Stripe gives no list of movements: ${page.value.unknown}`);
-  }
-  return [...sums].sort(([a], [b]) => a < b ? -1 : 1)
-    .map(([currency, sum]) => ({ currency, net_minor: nearestAmount(sum, currency) }));
-}
-
-function between(from: number, to: number): StripeFields {
-  return [["created[gte]", String(from)], ["created[lt]", String(to)]];
 }

@@ -5,6 +5,7 @@ import type { ProviderCall, ProviderReply } from "../../domain/providers/connect
 import type { Payment } from "../../schema/payment.ts";
 import type { StripeFields, StripeRequest } from "./stripe_call.ts";
 import { toStripeAmount } from "./stripe_amount.ts";
+import { ABANDONED } from "./stripe_objects.ts";
 
 /** Answers show a payment with its charge and the movement with the fee. */
 export const EXPAND_CHARGE = ["expand[]", "latest_charge.balance_transaction"] as const;
@@ -20,7 +21,8 @@ type Refusal = Extract<ProviderReply, { refused: unknown }>;
 /** Returns the request of a call, or the reason why this connector cannot send it. */
 export function requestOf(environment_id: string, call: ProviderCall): StripeRequest | Refusal {
   const amount = toStripeAmount(call.amount_minor, call.currency);
-  if (amount === null && call.op !== "cancel") {
+  const has_amount = call.op !== "cancel" && call.op !== "abandon";
+  if (amount === null && has_amount) {
     const message = `Stripe cannot represent this amount in ${call.currency}`;
     return { refused: "invalid_parameter", message, param: "currency" };
   }
@@ -41,6 +43,11 @@ export function requestOf(environment_id: string, call: ProviderCall): StripeReq
       ]);
     case "cancel":
       return post(`/v1/payment_intents/${encodeURIComponent(payment)}/cancel`, [EXPAND_CHARGE]);
+    case "abandon":
+      return post(`/v1/payment_intents/${encodeURIComponent(payment)}/cancel`, [
+        ["cancellation_reason", ABANDONED],
+        EXPAND_CHARGE,
+      ]);
     case "refund":
       return post("/v1/refunds", [
         ["payment_intent", payment],

@@ -10,7 +10,7 @@ import type { Payment } from "../../schema/payment.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Change, MovementKind, MovementRow } from "../../store/commit_rows.ts";
-import { ChangeBuilder, movementRow, type PaymentChange } from "../changes/change_builder.ts";
+import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
 import { canBecome, isRefundable, refundable } from "../payments/lifecycle.ts";
 import { beginRefund, completeRefund, failRefund } from "../payments/refund_payment.ts";
@@ -88,6 +88,10 @@ export function applyFact(subject: FactSubject, fact: Fact, context: EventContex
     case "capture":
     case "cancel":
       return applyPaymentFact(payment, fact, context);
+    case "abandon":
+      // The payer has authenticated at the last moment.
+      if (payment.status === "authorized") return { outcome: "ignored" };
+      return applyPaymentFact(payment, fact, context);
     case "refund":
       return applyRefundFact({ ...subject, payment }, fact, context);
     case "dispute":
@@ -105,37 +109,6 @@ export function applyFact(subject: FactSubject, fact: Fact, context: EventContex
 /** Adds the card behind the token, which only the provider knows. */
 function withCard(payment: Payment, { card }: Fact): Payment {
   return payment.method === null && card ? { ...payment, method: { type: "card", card } } : payment;
-}
-
-/** Applies a payout of the provider to the merchant's bank. */
-export function applyPayout(fact: Fact, context: EventContext): Effect {
-  if (fact.livemode !== context.livemode) {
-    return finding(`the provider's payout is ${fact.livemode ? "live" : "in test mode"}`);
-  }
-  // Only the provider's list of movements tells whether the money had left before.
-  if (fact.state === "failed") return finding(`a payout of ${shown(fact)} has failed`);
-  const kind = "settlement";
-  const { account_id: subject_id, amount_minor, currency } = fact;
-  const movement = movementRow(
-    { kind, subject_id, refund_id: null, amount_minor, currency },
-    context,
-  );
-  return {
-    outcome: "applied",
-    finding: null,
-    change: {
-      subject: null,
-      refund_body: null,
-      booked_minor: bookedAtProvider([movement]),
-      expects: null,
-      payment: null,
-      transfer: null,
-      refunds: [],
-      ledger: [movement],
-      events: [],
-      calls: [],
-    },
-  };
 }
 
 function applyPaymentFact(payment: Payment, fact: Fact, context: EventContext): Effect {
@@ -165,7 +138,10 @@ function applyPaymentFact(payment: Payment, fact: Fact, context: EventContext): 
       );
     case "failed":
       // A capture or a cancel that has failed leaves the payment as it is.
-      if (fact.op !== "authorize" || isCaptured(payment) || !canBecome(payment, "failed")) {
+      if (
+        fact.op === "capture" || fact.op === "cancel" || isCaptured(payment) ||
+        !canBecome(payment, "failed")
+      ) {
         return { outcome: "ignored" };
       }
       return apply(
@@ -346,7 +322,8 @@ function shown({ amount_minor, currency }: Fact): string {
   return formatAmount(amount_minor, currency);
 }
 
-function finding(text: string): Effect {
+/** Makes the effect of a fact that contradicts our books. */
+export function finding(text: string): Effect {
   return { outcome: "finding", finding: text };
 }
 
@@ -386,7 +363,8 @@ export function changeOf<T extends Payment | Transfer>(
   };
 }
 
-function bookedAtProvider(movements: readonly MovementRow[]): number {
+/** Returns the signed change of the balance at the provider that movements book. */
+export function bookedAtProvider(movements: readonly MovementRow[]): number {
   return movements.reduce(
     (sum, { kind, amount_minor }) => sum + AT_PROVIDER[kind] * amount_minor,
     0,

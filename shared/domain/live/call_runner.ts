@@ -128,16 +128,17 @@ export class CallRunner {
 
 /**
  * Returns a refusal if nothing can have happened at the provider: the account was not usable at the
- * first attempt (ADR 0045). An earlier attempt may have worked, so a later one stays unknown.
+ * first attempt (ADR 0045). An earlier attempt may have worked, so a later one stays unknown. No
+ * request waits for an abandoned payment, so it is asked again.
  */
 function provenRefusal(
   { id }: StoredAccount,
-  { attempt }: OwnCall,
+  { attempt, op }: OwnCall,
   reply: ProviderReply,
   reason: string,
 ): ProviderReply {
   const is_proven = "unknown" in reply && reply.unknown === "unauthorized" &&
-    reply.did_nothing === true && attempt === 1;
+    reply.did_nothing === true && attempt === 1 && op !== "abandon";
   if (!is_proven) return reply;
   return {
     refused: "provider_refused",

@@ -5,7 +5,7 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { ApiError, type DeclineCode } from "../../core/errors.ts";
-import type { Payment } from "../../schema/payment.ts";
+import type { Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { Answer } from "../../store/commit_rows.ts";
@@ -16,7 +16,13 @@ import type { EventContext } from "../changes/event.ts";
 import { failRefund } from "../payments/refund_payment.ts";
 import { declineAnswer, fail } from "../payments/settlement.ts";
 import { fail as failTransfer } from "../transfers/create_transfer.ts";
-import type { Fact, ProviderCall, ProviderReply, StoredFact } from "../providers/connector.ts";
+import type {
+  Fact,
+  ProviderCall,
+  ProviderOp,
+  ProviderReply,
+  StoredFact,
+} from "../providers/connector.ts";
 import { canBecome, invalidState, nextStatuses } from "../payments/lifecycle.ts";
 import { changeOf, type Effect, type FactChange } from "./apply_fact.ts";
 import {
@@ -31,6 +37,8 @@ import {
 /** A call with the parts that only the service needs. */
 export interface OwnCall extends ProviderCall {
   environment_id: string;
+  /** The time of the first attempt. */
+  first_sent_at_ms: number;
   /** Number of the attempt whose reply it is, from 1. */
   attempt: number;
   /** False: the provider would only replay its first answer, so the service looks instead. */
@@ -49,10 +57,16 @@ interface Result {
 /** Delays before each further attempt. After the last one the service asks hourly. */
 const RETRY_DELAYS_MS = [5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000];
 const LAST_DELAY_MS = 3_600_000;
-/** Age after which a call that the provider does not know needs the operator. */
+/** Time since the first attempt. A call that the provider then does not know needs the operator. */
 const ABSENT_AFTER_MS = 3_600_000;
-/** Age after which every call without a result needs the operator. */
+/** Time since the first attempt. Every call that then has no result needs the operator. */
 const GIVE_UP_AFTER_MS = 7 * 24 * 3_600_000;
+
+/** The status of the payment that an operation ends. */
+const ENDS: ReadonlyMap<ProviderOp, PaymentStatus> = new Map([
+  ["abandon", "requires_action"],
+  ["expire", "authorized"],
+]);
 
 /** How to decide a reply that could not be recorded at once. */
 interface ReplyOptions {
@@ -78,6 +92,19 @@ export function decideResult(
   if ("refused" in reply) return decideRefusal(call, reply, context);
   if ("absent" in reply) return decideUnknown(call, "absent", call.may_repeat, context);
   return decideUnknown(call, reply.unknown, reply.may_repeat, context);
+}
+
+/**
+ * Makes the record that settles a call which has nothing to do any more, because the payment has left
+ * the status that the call ends. Returns null for other calls. No status of `ENDS` comes back.
+ */
+export function pointlessRecord(
+  { id, environment_id, op, subject }: OwnCall,
+): ProviderRecord | null {
+  const status = ENDS.get(op);
+  if (status === undefined || subject.status === status) return null;
+  const call = { state: "settled", last_reply: `not sent: it is ${subject.status}` } as const;
+  return { environment_id, call_id: id, call, facts: [], change: null, answer: null };
 }
 
 /**
@@ -173,7 +200,7 @@ function decideUnknown(
   context: EventContext,
   is_over = false,
 ): Result {
-  const age_ms = context.at_ms - call.created_at_ms;
+  const age_ms = context.at_ms - call.first_sent_at_ms;
   const is_absent = reason === "absent" && age_ms > ABSENT_AFTER_MS;
   const result: CallResult = {
     last_reply: reason.slice(0, 200),
@@ -211,6 +238,10 @@ function decideRefusal(
   context: EventContext,
 ): Result {
   const { subject, refund } = call;
+  // No request waits for the refusal, and the payment would wait for its payer forever.
+  if (call.op === "abandon") {
+    return decideUnknown(call, `refused: ${reply.reason ?? reply.message}`, false, context, true);
+  }
   const is_new = call.op === "authorize" || call.op === "transfer";
   const effect = failSubject(call, context);
   const changed = effect?.subject ?? subject;

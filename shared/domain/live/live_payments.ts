@@ -94,6 +94,7 @@ export function createLiveOperations(
       instrument: token === null ? null : { token },
       provider_reference,
       created_at_ms: Date.parse(created_at),
+      first_sent_at_ms: Date.parse(created_at),
       attempt: 1,
       may_repeat: true,
       request_id: context.request_id,

@@ -9,9 +9,10 @@ import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/pr
 import type { ProviderStore } from "../../store/provider_store.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import type { StoredFact } from "../providers/connector.ts";
-import { applyPayout } from "./apply_fact.ts";
+import { pollAccount, readTotals } from "./account_reader.ts";
+import { applyPayout } from "./apply_payout.ts";
 import type { CallRunner } from "./call_runner.ts";
-import { decideFact, type OwnCall } from "./decide_result.ts";
+import { decideFact, type OwnCall, pointlessRecord } from "./decide_result.ts";
 import { recordOf } from "./fact_record.ts";
 import { inOurMode, type ProviderAccounts, type ReadyAccount } from "./provider_accounts.ts";
 import { applyUnmatched } from "./unmatched.ts";
@@ -22,13 +23,10 @@ const WORK_LIMIT = 32;
 const TURN_MS = 250;
 /** Duration of a claim: longer than a call and its record. */
 const LEASE_MS = 30_000;
-/** Longest time of a poll or of reading totals, which take several requests. */
-const READ_DEADLINE_MS = 20_000;
+/** Longest time of a look, which can take several requests. */
+const LOOK_DEADLINE_MS = 20_000;
 /** Most decisions about one fact. The worker claims it again later. */
 const MAX_DECISIONS = 10;
-/** Most pages of one poll. The next turn reads on. */
-const MAX_PAGES = 20;
-const DAY_MS = 24 * 3_600_000;
 
 /** The dependencies of a worker. */
 interface ProviderWorkerOptions {
@@ -118,14 +116,16 @@ export class ProviderWorker {
       case "look":
         return this.#look(work);
       case "poll":
-        return this.#poll(work);
       case "totals":
-        return this.#readTotals(work);
+        return this.#read(work);
     }
   }
 
   async #call(work: ProviderWork): Promise<void> {
-    await this.#options.runner.run(work.account, ownCall(work));
+    const call = ownCall(work);
+    const pointless = pointlessRecord(call);
+    if (pointless) await this.#record(pointless);
+    else await this.#options.runner.run(work.account, call);
   }
 
   /** Applies a stored fact. Decides again if another fact has changed the payment meanwhile. */
@@ -186,7 +186,7 @@ export class ProviderWorker {
       subject.method_kind === "card" && fact.card === undefined;
     const opened = this.#options.accounts.open(work.account);
     if (!is_paid || !lacks_card || work.call === null || typeof opened === "string") return fact;
-    const signal = AbortSignal.timeout(READ_DEADLINE_MS);
+    const signal = AbortSignal.timeout(LOOK_DEADLINE_MS);
     const reply = await opened.connector.look(opened.account, ownCall(work), signal);
     const found = "facts" in reply ? reply.facts.find(({ card }) => card) : undefined;
     return found?.card ? { ...fact, card: found.card } : fact;
@@ -196,32 +196,18 @@ export class ProviderWorker {
   async #look(work: ProviderWork): Promise<void> {
     const { store } = this.#options;
     const ready = this.#open(work);
-    const signal = AbortSignal.timeout(READ_DEADLINE_MS);
+    const signal = AbortSignal.timeout(LOOK_DEADLINE_MS);
     const reply = await ready.connector.look(ready.account, ownCall(work), signal);
     if ("facts" in reply && await store.storeFacts(work.account.id, reply.facts) > 0) {
       this.#want();
     }
   }
 
-  async #poll(work: ProviderWork): Promise<void> {
+  async #read(work: ProviderWork): Promise<void> {
     const { store } = this.#options;
-    const { account, connector } = this.#open(work);
-    const signal = AbortSignal.timeout(READ_DEADLINE_MS);
-    let { cursor } = work;
-    for (let page = 0, more = true; more && page < MAX_PAGES; page++) {
-      const read = await connector.poll(account, cursor, signal);
-      if (read.facts.length > 0) await store.storeFacts(account.id, read.facts);
-      ({ cursor, more } = read);
-      await store.saveCursor(account.id, cursor, !more);
-    }
-  }
-
-  async #readTotals(work: ProviderWork): Promise<void> {
-    const { account, connector } = this.#open(work);
-    const from_ms = Date.parse(`${work.day!}T00:00:00Z`);
-    const signal = AbortSignal.timeout(READ_DEADLINE_MS);
-    const totals = await connector.totals(account, from_ms, from_ms + DAY_MS, signal);
-    await this.#options.store.storeTotals(account.id, work.day!, totals);
+    const ready = this.#open(work);
+    if (work.day === null) await pollAccount(ready, work.cursor, store);
+    else await readTotals(ready, work.day, work.cursor, store);
   }
 
   #open(work: ProviderWork): ReadyAccount {
@@ -248,7 +234,7 @@ function asStored(work: ProviderWork, fact: StoredFact, livemode: boolean): Stor
 /** Returns the call of a piece of work as the domain needs it. */
 export function ownCall(work: ProviderWork): OwnCall {
   const call = work.call!;
-  const { id, op, amount_minor, currency, request, created_at, attempts } = call;
+  const { id, op, amount_minor, currency, request, created_at, first_sent_at, attempts } = call;
   return {
     id,
     environment_id: work.environment_id,
@@ -260,6 +246,7 @@ export function ownCall(work: ProviderWork): OwnCall {
     instrument: request.token === null ? null : { token: request.token },
     provider_reference: call.provider_reference,
     created_at_ms: Date.parse(created_at),
+    first_sent_at_ms: Date.parse(first_sent_at ?? created_at),
     attempt: attempts,
     may_repeat: call.may_repeat,
     request_id: call.request_id,

@@ -30,6 +30,8 @@ export const FAILURES: Record<FailureCode, string> = {
   provider_refused: "The provider refused the payment",
 };
 
+/** Time after which a payment ends whose payer does not authenticate (contract §2). */
+const AUTHENTICATION_WINDOW_MS = 24 * 3_600_000;
 /** Time after which an uncaptured authorization ends (contract §2). */
 const CAPTURE_WINDOW_MS = 7 * 24 * 3_600_000;
 
@@ -69,9 +71,12 @@ export function complete(
   });
 }
 
-/** Makes the payment wait for the payer's authentication. */
+/** Makes the payment wait for the payer. The worker ends a payment whose payer does nothing. */
 export function requireAction(change: PaymentChange, next_action: NextAction): void {
   change.addEvent("payment.requires_action", { status: "requires_action", next_action });
+  if (next_action.type === "authenticate") {
+    change.addCall({ op: "abandon", delay_ms: AUTHENTICATION_WINDOW_MS });
+  }
 }
 
 /**

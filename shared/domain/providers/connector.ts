@@ -96,6 +96,12 @@ export type ProviderReply =
   /** A look found no trace of the call. */
   | { absent: true };
 
+/** The time whose movements are totalled, in milliseconds: `from_ms` counts, `to_ms` does not. */
+export interface TotalsTime {
+  from_ms: number;
+  to_ms: number;
+}
+
 /** A connector of one kind of provider. It keeps no state, and no method repeats a request. */
 export interface Connector {
   readonly name: string;
@@ -133,13 +139,16 @@ export interface Connector {
     headers: Headers,
     at_ms: number,
   ): Promise<Fact[] | null>;
-  /** Reads the movements from `from` (inclusive) to `to`. Throws if the provider fails. */
+  /**
+   * Reads a page of the movements of a time. A null cursor begins. Returns the totals after the last
+   * page, and before that the cursor of the next page. Throws if the provider fails.
+   */
   totals(
     account: ProviderAccount,
-    from_ms: number,
-    to_ms: number,
+    time: TotalsTime,
+    cursor: unknown,
     signal: AbortSignal,
-  ): Promise<ProviderTotal[]>;
+  ): Promise<{ totals: ProviderTotal[] } | { cursor: unknown }>;
   /** Makes a harmless call. Returns a line for the operator. Throws with a message for people. */
   test(account: ProviderAccount, signal: AbortSignal): Promise<string>;
 }

@@ -53,7 +53,10 @@ export function call(more: Partial<ProviderCall> = {}, terms: Members = {}): Pro
 }
 
 /** A call that changes the payment `pi_1`. */
-export function laterCall(op: "capture" | "cancel" | "refund", amount_minor = 1099): ProviderCall {
+export function laterCall(
+  op: "capture" | "cancel" | "refund" | "abandon",
+  amount_minor = 1099,
+): ProviderCall {
   const refund = op === "refund" ? { id: REFUND_ID } as Refund : null;
   return call({ op, amount_minor, refund, instrument: null, provider_reference: "pi_1" });
 }
@@ -163,7 +166,7 @@ export function dispute(status: string, ...moves: [amount: number, fee: number][
 }
 
 /** A payout to the merchant's bank account. */
-export function payout(status: string) {
+export function payout(status: string, more: Members = {}) {
   return {
     id: "po_1",
     object: "payout",
@@ -172,6 +175,7 @@ export function payout(status: string) {
     currency: "eur",
     livemode: false,
     status,
+    ...more,
   };
 }
 

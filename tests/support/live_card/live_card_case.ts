@@ -12,6 +12,7 @@ import type {
   ProviderAccount,
   ProviderCall,
   ProviderReply,
+  ProviderTotal,
 } from "../../../shared/domain/providers/connector.ts";
 import type { Refund } from "../../../shared/schema/refund.ts";
 import { until } from "../common/until.ts";
@@ -64,10 +65,10 @@ export async function authorize(
   }, { id: mint("pay_"), ...terms }));
 }
 
-/** Sends a capture, cancel or refund of an authorized payment. */
+/** Sends a capture, cancel or refund of an authorized payment, or ends an abandoned one. */
 export async function change(
   { call: { subject, currency }, reply }: Sent,
-  op: "capture" | "cancel" | "refund",
+  op: "capture" | "cancel" | "refund" | "abandon",
   amount_minor = 1099,
 ): Promise<Sent> {
   const mint = idMint(Date.now());
@@ -136,8 +137,14 @@ export async function testCall(): Promise<string> {
 }
 
 /** Reads the totals of the last hour. */
-export async function totals() {
-  return await connector.totals(ACCOUNT, Date.now() - 3_600_000, Date.now(), deadline());
+export async function totals(): Promise<ProviderTotal[]> {
+  const to_ms = Date.now();
+  const time = { from_ms: to_ms - 3_600_000, to_ms };
+  for (let cursor: unknown = null;;) {
+    const page = await connector.totals(ACCOUNT, time, cursor, deadline());
+    if ("totals" in page) return page.totals;
+    ({ cursor } = page);
+  }
 }
 
 function deadline(): AbortSignal {

@@ -1,7 +1,7 @@
 /** The admin port: it plants faults, plays payers and banks, and shows the books. */
 
 import type { Api, HttpCall } from "./api.ts";
-import { createPayout, settleRefund } from "./money.ts";
+import { createPayout, settlePayout, settleRefund } from "./money.ts";
 import { cancel, confirmAgain } from "./payments.ts";
 import { done, type Outcome, unexpectedState } from "./work.ts";
 
@@ -53,7 +53,13 @@ export async function administer({ url, text }: HttpCall, api: Api): Promise<Out
         return settleRefund(work, given.refund, given.status);
       });
     case "payouts":
-      return await api.change(given.owner, (work) => createPayout(work, given.currency));
+      return await api.change(given.owner, (work) => {
+        return createPayout(work, given.currency, given.is_paid);
+      });
+    case "settle_payout":
+      return await api.change(given.payout, (work) => {
+        return settlePayout(work, given.payout, given.status);
+      });
     case "expire":
       return await api.change(given.payment_intent, (work) => {
         return cancel(work, given.payment_intent, { cancellation_reason: "automatic" });

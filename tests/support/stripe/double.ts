@@ -45,8 +45,10 @@ interface StripeActions {
   close_dispute: { dispute: string; status: "won" | "lost" };
   /** Settles a refund of a payment with `pm_card_pendingRefund`. */
   settle_refund: { refund: string; status: "succeeded" | "failed" };
-  /** Pays out the whole balance of a currency. */
-  payouts: { owner: string; currency: string };
+  /** Pays out the whole balance of a currency; `is_paid: false` leaves the payout on its way. */
+  payouts: { owner: string; currency: string; is_paid?: boolean };
+  /** Ends a payout that is on its way. A paid one can fail too. */
+  settle_payout: { payout: string; status: "paid" | "failed" | "canceled" };
   /** Ends an authorization, as Stripe does after seven days. */
   expire: { payment_intent: string };
   /** Confirms a declined payment with another card, in the payer's browser. */

@@ -64,16 +64,19 @@ export function settleRefund(work: Work, id: string, status: string): Outcome {
   return done(refund);
 }
 
-/** Pays out the balance of a currency. */
-export function createPayout(work: Work, currency: string): Outcome {
+/**
+ * Pays out the balance of a currency, and debits the bank account if the balance is below zero. The
+ * payout is `paid`, or waits for `settlePayout`.
+ */
+export function createPayout(work: Work, currency: string, is_paid = true): Outcome {
   const open = work.journal.list(work.owner, "balance_transaction")
     .filter((moved) => moved.currency === currency && !moved.payout);
   const amount = open.reduce((sum, { net }) => sum + net, 0);
-  if (amount <= 0) return refuse({ code: "balance_insufficient" });
+  if (amount === 0) return refuse({ code: "balance_insufficient" });
   const payout = work.make("payout", "po", {
     amount,
     currency,
-    status: "paid",
+    status: "pending",
     automatic: true,
     type: "bank_account",
     arrival_date: nowSeconds(),
@@ -84,7 +87,21 @@ export function createPayout(work: Work, currency: string): Outcome {
   moved.payout = payout.id;
   for (const paid of open) work.put({ ...paid, payout: payout.id });
   work.event("payout.created", payout);
-  work.event("payout.paid", payout);
+  return is_paid ? settlePayout(work, payout.id, "paid") : done(payout);
+}
+
+/** Ends a payout as paid, or returns its money as failed or canceled. A paid one can fail later. */
+export function settlePayout(work: Work, id: string, status: string): Outcome {
+  const payout = work.find("payout", id);
+  if (payout?.status !== "pending" && !(payout?.status === "paid" && status === "failed")) {
+    return unexpectedState(payout);
+  }
+  work.put(payout).status = status;
+  if (status !== "paid") {
+    const type = status === "failed" ? "payout_failure" : "payout_cancel";
+    payout.failure_balance_transaction = work.move(type, payout, payout.amount).id;
+  }
+  work.event(`payout.${status}`, payout);
   return done(payout);
 }
 

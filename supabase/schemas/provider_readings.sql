@@ -1,0 +1,142 @@
+-- Purpose: the accounts that the worker reads: an hourly poll for facts, and the totals of each day.
+-- The worker reads page by page and stores its place after each page. If it dies or its turn ends,
+-- the next turn goes on at that place.
+
+-- When each account is read next, also a disabled one: poll_at for facts, totals_at for the totals
+-- of a day. The first day is the one after the account was added, because that is the first whole
+-- day. The worker reads a day two hours after its end, when polls have brought its facts.
+create or replace view pay.provider_readings with (security_invoker = true) as
+select u.environment_id, u.account_id,
+  coalesce(u.polled_at + interval '1 hour', '-infinity') as poll_at,
+  d.day,
+  (d.day + 1)::timestamp at time zone 'UTC' + interval '2 hours' as totals_at
+from pay.provider_cursors u
+join pay.provider_accounts a on a.environment_id = u.environment_id and a.id = u.account_id
+cross join lateral (
+  select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
+) d;
+comment on view pay.provider_readings is 'Internal: when each account of a provider is read next.';
+
+-- Claims accounts to read: a poll if one is due, or else the totals of a day. Internal.
+create or replace function pay.claim_readings(
+  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  due as materialized (
+    select u.environment_id, u.account_id, d.poll_at <= p_at as is_poll_due, d.day
+    from pay.provider_cursors u
+    join pay.provider_readings d
+      on d.environment_id = u.environment_id and d.account_id = u.account_id
+    where (u.leased_until is null or u.leased_until <= p_at)
+      and (d.poll_at <= p_at or d.totals_at <= p_at)
+    order by u.polled_at nulls first
+    limit p_limit
+    for update of u skip locked
+  ),
+  claimed as (
+    update pay.provider_cursors u
+    set leased_until = p_leased_until
+    from due d
+    where u.environment_id = d.environment_id and u.account_id = d.account_id
+    returning u.environment_id, u.account_id, u.cursor, u.totals_cursor, d.is_poll_due, d.day
+  )
+  select case when c.is_poll_due then 'poll' else 'totals' end, c.environment_id, true,
+    pay.provider_account_json(c.environment_id, c.account_id), null::json, null::json,
+    null::text, null::integer, null::text,
+    (case when c.is_poll_due then c.cursor else c.totals_cursor end)::json,
+    case when not c.is_poll_due then c.day end
+  from claimed c;
+end
+$$;
+
+-- Stores the place where the next poll of an account begins. p_is_done: the provider has no more
+-- facts at present. Then the next poll comes after an hour, and the lease ends.
+create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set cursor = p_cursor::jsonb,
+    polled_at = case when p_is_done then pay.server_time() else u.polled_at end,
+    leased_until = case when p_is_done then null else u.leased_until end
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
+end
+$$;
+grant execute on function pay.save_cursor(text, text, boolean) to pay_api;
+
+-- Stores the place and the sums so far of a day whose totals are being read. Changes nothing if
+-- another worker has finished the day: the sums would count for the next one.
+create or replace function pay.save_totals_cursor(p_account_id text, p_day date, p_cursor text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set totals_cursor = p_cursor::jsonb
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
+    and coalesce(u.totals_day < p_day, true);
+end
+$$;
+grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
+
+-- Ends the lease of a reading that is not done a second later, so that another turn of the worker
+-- reads on. A function has little CPU for a turn.
+create or replace function pay.pause_reading(p_account_id text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set leased_until = pay.server_time() + interval '1 second'
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
+end
+$$;
+grant execute on function pay.pause_reading(text) to pay_api;
+
+-- Stores the totals of a day of an account. The reading of the next day begins, and the lease ends,
+-- unless another worker has finished the day before. p_totals: [{currency, net_minor}].
+create or replace function pay.store_totals(p_account_id text, p_day date, p_totals text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now constant timestamptz := pay.server_time();
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set totals_day = p_day, totals_cursor = null, leased_until = null
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
+    and coalesce(u.totals_day < p_day, true);
+  insert into pay.provider_totals
+    (environment_id, account_id, day, currency, provider_minor, read_at)
+  select a.environment_id, a.id, p_day, t.currency, t.net_minor, v_now
+  from pay.provider_accounts a
+  cross join json_to_recordset(p_totals::json) as t (currency text, net_minor bigint)
+  where a.id = p_account_id
+  on conflict on constraint provider_totals_pkey
+    do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
+end
+$$;
+grant execute on function pay.store_totals(text, date, text) to pay_api;
