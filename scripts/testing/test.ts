@@ -7,7 +7,8 @@
  * processes of Deno 2.1.4, and TEST_FUNCTIONS=pooled also puts pgbouncer before the database. Tests
  * that need internals of the functions cannot run then, and are named at the end.
  *
- * `--live-card` runs the tests at Stripe itself (live_card.ts).
+ * `--times` prints the time of each file at the end. `--live-card` runs the tests at Stripe itself
+ * (live_card.ts).
  *
  * Test files get their databases from tests/support/database/database.ts as copies of a migrated
  * template.
@@ -172,13 +173,14 @@ async function runWithProcesses(
 }
 
 async function denoTest(
-  { files, flags, script_args }: TestSelection,
+  { files, flags, script_args, shows_times }: TestSelection,
   server: TestServer,
   env: Record<string, string>,
 ): Promise<number> {
   return await runWithProgress({
     args: ["-A", "--parallel", ...flags, ...files, ...script_args],
     file_count: files.length,
+    shows_times,
     cwd: ROOT,
     env: { TEST_SERVER: JSON.stringify(server), ...env },
     on_start(child) {
