@@ -7,7 +7,8 @@
  * processes of Deno 2.1.4, and TEST_FUNCTIONS=pooled also puts pgbouncer before the database. Tests
  * that need internals of the functions cannot run then, and are named at the end.
  *
- * `--live-card` runs the tests at Stripe itself (live_card.ts).
+ * `--times` prints the time of each file at the end. `--live-card` runs the tests at Stripe itself
+ * (live_card.ts).
  *
  * Test files get their databases from tests/support/database/database.ts as copies of a migrated
  * template.
@@ -36,6 +37,7 @@ const MAX_CONNECTIONS = "300";
 /** The PostgreSQL server of a run. */
 interface RunServer {
   superuser_url: string;
+  programs_home: string;
   /** Stops the server if this run has started it. */
   close(): Promise<void>;
 }
@@ -62,7 +64,7 @@ async function runTests(
 ): Promise<number> {
   await fetchPackages();
   const external_url = Deno.env.get("TEST_DATABASE_URL");
-  const server = external_url ? externalServer(external_url) : await startServer();
+  const server = await (external_url ? externalServer(external_url) : startServer());
   const run = crypto.randomUUID().slice(0, 8);
   const functions_mode = Deno.env.get("TEST_FUNCTIONS");
   let pooler: { port: number; close(): Promise<void> } | null = null;
@@ -74,7 +76,11 @@ async function runTests(
         template.functions_role,
       );
     }
-    const test_server = { ...template, pooler_port: pooler?.port ?? null };
+    const test_server = {
+      ...template,
+      programs_home: server.programs_home,
+      pooler_port: pooler?.port ?? null,
+    };
     const runSelected = functions_mode ? runWithProcesses : denoTest;
     return await runSelected(selection, test_server, env);
   } finally {
@@ -85,8 +91,7 @@ async function runTests(
 }
 
 async function startServer(): Promise<RunServer> {
-  const folder = await Deno.makeTempDir({ prefix: "payments-test-" });
-  if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
+  const folder = await makeOpenFolder();
   const server = await startPostgres({
     data_dir: join(folder, "data"),
     durable: false,
@@ -94,6 +99,7 @@ async function startServer(): Promise<RunServer> {
   });
   return {
     superuser_url: server.superuser_url,
+    programs_home: server.home,
     close: async () => {
       await server.stop();
       await Deno.remove(server.home, { recursive: true });
@@ -102,15 +108,27 @@ async function startServer(): Promise<RunServer> {
   };
 }
 
-function externalServer(superuser_url: string): RunServer {
-  return { superuser_url, close: () => Promise.resolve() };
+async function externalServer(superuser_url: string): Promise<RunServer> {
+  const programs_home = await makeOpenFolder();
+  return {
+    superuser_url,
+    programs_home,
+    close: () => Deno.remove(programs_home, { recursive: true }),
+  };
+}
+
+/** Makes a temporary folder that the account of PostgreSQL can enter. */
+async function makeOpenFolder(): Promise<string> {
+  const folder = await Deno.makeTempDir({ prefix: "payments-test-" });
+  if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
+  return folder;
 }
 
 /** Creates the database that test files copy, and the role that the functions log in as. */
 async function createTemplate(
   superuser_url: string,
   run: string,
-): Promise<Omit<TestServer, "pooler_port">> {
+): Promise<Omit<TestServer, "programs_home" | "pooler_port">> {
   const template = `pay_test_${run}_template`;
   const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
   try {
@@ -172,13 +190,14 @@ async function runWithProcesses(
 }
 
 async function denoTest(
-  { files, flags, script_args }: TestSelection,
+  { files, flags, script_args, shows_times }: TestSelection,
   server: TestServer,
   env: Record<string, string>,
 ): Promise<number> {
   return await runWithProgress({
     args: ["-A", "--parallel", ...flags, ...files, ...script_args],
     file_count: files.length,
+    shows_times,
     cwd: ROOT,
     env: { TEST_SERVER: JSON.stringify(server), ...env },
     on_start(child) {

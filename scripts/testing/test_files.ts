@@ -11,6 +11,8 @@ export interface TestSelection {
   flags: string[];
   /** The arguments after `--`, for the tests. */
   script_args: string[];
+  /** Whether to print the time of each file at the end. */
+  shows_times: boolean;
 }
 
 /** The arguments select no test. The message is for the user. */
@@ -32,27 +34,33 @@ const FLAGS_WITH_VALUE = new Set([
   "--seed",
 ]);
 const IGNORE = "--ignore=";
+const TIMES = "--times";
 const ALL_TESTS = "tests";
 const TEST_FILE = /_test\.tsx?$/;
 /**
- * The files that take more than 20 s each. A run starts them first, because a slow file that starts
- * last runs alone at the end. A shuffled run ignores this order.
+ * The slowest files, as `--times` shows them. A run starts them first, because a slow file that
+ * starts last runs alone at the end. A shuffled run ignores this order.
  */
 export const SLOWEST: readonly string[] = [
   "tests/supabase/push_test.ts",
   "tests/bench/bench_test.ts",
-  "tests/database/row_level_security_test.ts",
-  "tests/console/failures_test.ts",
-  "tests/console/views_test.ts",
   "tests/supabase/outage_test.ts",
-  "tests/console/safety_test.ts",
+  "tests/core/linear_time_test.ts",
+  "tests/console/failures_test.ts",
   "tests/console/journey_test.ts",
-  "tests/http/balance_test.ts",
+  "tests/console/views_test.ts",
   "tests/supabase/deploy_test.ts",
-  "tests/fuzz/openapi_fuzz_test.ts",
-  "tests/webhook/hostile_test.ts",
-  "tests/http/retention_test.ts",
-  "tests/webhook/kill_test.ts",
+  "tests/end_to_end/client_package_test.ts",
+  "tests/database/schema_release_test.ts",
+  "tests/database/list_rows_test.ts",
+  "tests/console/safety_test.ts",
+  "tests/webhook/suspects_test.ts",
+  "tests/http/lifecycle_test.ts",
+  "tests/documents/readme_test.ts",
+  "tests/webhook/crash_test.ts",
+  "tests/http/operations_property_test.ts",
+  "tests/http/ledger_test.ts",
+  "tests/upgrade/next_release_test.ts",
 ];
 
 /**
@@ -68,12 +76,15 @@ export async function selectTestFiles(
   const flags: string[] = [];
   const paths: string[] = [];
   const ignored = new Set<string>();
+  let shows_times = false;
   for (let i = 0; i < end; i++) {
     const arg = args[i]!;
     if (arg.startsWith(IGNORE)) {
       for (const path of arg.slice(IGNORE.length).split(",")) {
         for (const file of await filesOf(path, root)) ignored.add(file);
       }
+    } else if (arg === TIMES) {
+      shows_times = true;
     } else if (FLAGS_WITH_VALUE.has(arg)) {
       flags.push(...args.slice(i, Math.min(i + 2, end)));
       i++;
@@ -89,7 +100,7 @@ export async function selectTestFiles(
   }
   const files = [...found.difference(ignored)].sort((a, b) => rank(a) - rank(b));
   if (files.length === 0) throw new NoTestFiles("The arguments exclude every test file");
-  return { files, flags, script_args: args.slice(end) };
+  return { files, flags, script_args: args.slice(end), shows_times };
 }
 
 /** The index of a file in SLOWEST; other files come after these and keep their order. */

@@ -1,10 +1,11 @@
 /**
  * Runs `deno test` and prints how many files have ended: on a terminal it rewrites the last line,
  * elsewhere it prints a line after every ten files. It does not change the output of `deno test`.
+ * At the end it can print the time of each file.
  */
 
 import { fileURLToPath } from "node:url";
-import { FILES_DONE, filesDone } from "../../tests/support/testing/files_done.ts";
+import { type DoneFile, FILES_DONE, filesDone } from "../../tests/support/testing/files_done.ts";
 
 const PRELOADED = fileURLToPath(
   new URL("../../tests/support/testing/before_file.ts", import.meta.url),
@@ -21,6 +22,8 @@ interface TestRun {
   args: readonly string[];
   /** Number of files that the arguments name. */
   file_count: number;
+  /** Whether to print the time of each file at the end. */
+  shows_times?: boolean;
   cwd: string;
   env: Record<string, string>;
   /** Called with the process when it has started, to forward signals. */
@@ -45,10 +48,12 @@ export async function runWithProgress(run: TestRun, output: TestOutput): Promise
   }).spawn();
   try {
     run.on_start?.(child);
-    const done = () => filesDone(done_file);
-    const nextLine = progressLines(done, run.file_count, output.is_terminal);
+    const done = () => filesDone(done_file, run.cwd);
+    const nextLine = progressLines(() => done().length, run.file_count, output.is_terminal);
     await passOn(child.stdout, output, nextLine);
-    return (await child.status).code;
+    const { code } = await child.status;
+    if (run.shows_times) output.write(new TextEncoder().encode(tableOf(done())));
+    return code;
   } finally {
     await Deno.remove(done_file);
   }
@@ -69,6 +74,12 @@ function progressLines(
     steps_shown = steps;
     return `${count} of ${file_count} files\n`;
   };
+}
+
+/** The seconds of each file, the slowest first. */
+function tableOf(files: readonly DoneFile[]): string {
+  return files.toSorted((a, b) => b.seconds - a.seconds)
+    .map(({ file, seconds }) => `${seconds.toFixed(1).padStart(7)} s  ${file}\n`).join("");
 }
 
 async function passOn(

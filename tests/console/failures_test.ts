@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
-import { consoleCase } from "../support/console/console_case.ts";
+import { consoleCase, moveClock, pasteKey } from "../support/console/console_case.ts";
 
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const submit = (page: Page) => page.getByRole("button", { name: "Create payment" }).click();
@@ -173,7 +173,9 @@ consoleCase("a lost answer is shown, keeps the input, and pays once", async (ste
 });
 
 consoleCase("polling stops in a hidden tab and follows Retry-After", async (step, place) => {
-  const { page, requests } = await place.enter("#/payments");
+  const { page, requests } = await place.open("#/payments");
+  await page.clock.install();
+  await pasteKey(page, place.start.test_key);
   await page.getByText("No payments yet").waitFor();
   const hide = (hidden: boolean) =>
     page.evaluate((hidden) => {
@@ -193,7 +195,7 @@ consoleCase("polling stops in a hidden tab and follows Retry-After", async (step
     await hide(true);
     await page.waitForTimeout(300);
     const before = requests.length;
-    await page.waitForTimeout(4_000);
+    await moveClock(page, 60_000);
     assert.equal(requests.length - before, 0);
     const next = page.waitForRequest(() => true, { timeout: 1_000 });
     await hide(false);
@@ -205,7 +207,7 @@ consoleCase("polling stops in a hidden tab and follows Retry-After", async (step
       limited++;
       return route.fulfill({
         status: 429,
-        headers: { "Retry-After": "5", "Content-Type": "application/json" },
+        headers: { "Retry-After": "60", "Content-Type": "application/json" },
         body: JSON.stringify({
           error: {
             type: "rate_limit",
@@ -217,9 +219,10 @@ consoleCase("polling stops in a hidden tab and follows Retry-After", async (step
       });
     });
     await page.getByText("rate_limited").waitFor();
-    await page.waitForTimeout(4_300);
+    await moveClock(page, 50_000);
     assert.equal(limited, 1);
     await page.unroute("**/v1/payments?*");
+    await moveClock(page, 12_000);
     await page.getByText("rate_limited").waitFor({ state: "detached" });
   });
 });

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
 import { readCredentials } from "../support/local/local_start.ts";
-import { consoleCase } from "../support/console/console_case.ts";
+import { consoleCase, moveClock, pasteKey } from "../support/console/console_case.ts";
 
 /** Runs a script if it is read as markup. The quote breaks out of attributes. */
 const MARKUP =
@@ -48,7 +48,9 @@ consoleCase("the console refuses a live key before any request", async (step, { 
 });
 
 consoleCase("requests go to one origin, with the key in one header", async (step, place) => {
-  const { page, requests } = await place.enter("#/payments");
+  const { page, requests } = await place.open("#/payments");
+  await page.clock.install();
+  await pasteKey(page, place.start.test_key);
   await step("no request goes to another origin, and no URL contains the key", async () => {
     await page.getByText("No payments yet").waitFor();
     for (const request of requests) {
@@ -69,7 +71,7 @@ consoleCase("requests go to one origin, with the key in one header", async (step
     await page.getByRole("button", { name: "Forget key" }).click();
     assert.equal(await page.getByLabel("Test key").last().inputValue(), "");
     const before = requests.length;
-    await page.waitForTimeout(2_500);
+    await moveClock(page, 60_000);
     assert.deepEqual(requests.slice(before), []);
   });
 });

@@ -1,8 +1,8 @@
 /**
  * Every reader of untrusted input takes linear time.
  *
- * Each reader gets generated hostile texts (support/hostile_text.ts) of growing length. A text that
- * takes noticeable time is measured at n, 2n and 4n characters (growth.ts).
+ * Each reader gets generated hostile texts (support/hostile_text.ts) of growing length. One that takes
+ * noticeable time is compared with a shorter text of the same shape (growth.ts).
  */
 
 import assert from "node:assert/strict";

@@ -8,6 +8,7 @@ import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { buildReferenceSite } from "../../scripts/sites/reference_site.ts";
 import { launchBrowser, no_browser } from "../support/console/browser.ts";
+import { cloneDatabase } from "../support/database/database.ts";
 import { launchStart, type LocalStart } from "../support/local/local_start.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
@@ -22,7 +23,12 @@ Deno.test({
   fn: (t) =>
     withTemporaryFolder(async (folder) => {
       await using open = new AsyncDisposableStack();
-      const product = await launchStart({ DATA_DIR: join(folder, "data") });
+      const database = await cloneDatabase();
+      open.defer(() => database.drop());
+      const product = await launchStart({
+        DATA_DIR: join(folder, "data"),
+        DATABASE_URL: database.url,
+      });
       open.defer(async () => void await product.end());
       const browser = await launchBrowser();
       open.defer(() => browser.close());

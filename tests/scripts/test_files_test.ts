@@ -33,8 +33,8 @@ async function withProject(work: (root: string) => Promise<void>): Promise<void>
 const B = ["tests/b/c_test.tsx", "tests/b/d_test.ts"];
 const ALL = [...SLOWEST.slice(0, 2), "tests/a_test.ts", ...B];
 
-/** [arguments, files, flags, arguments of the tests] */
-const SELECTIONS: [string[], string[], string[], string[]][] = [
+/** [arguments, files, flags, arguments of the tests, whether the times are printed] */
+const SELECTIONS: [string[], string[], string[], string[], boolean?][] = [
   [[], ALL, [], []],
   [["tests"], ALL, [], []],
   [["tests/b"], B, [], []],
@@ -47,13 +47,18 @@ const SELECTIONS: [string[], string[], string[], string[]][] = [
   [["--filter=x", "tests/b"], B, ["--filter=x"], []],
   [["--ignore=tests/b,tests/supabase", "tests"], [SLOWEST[1]!, "tests/a_test.ts"], [], []],
   [["tests/b", "--", "--seed", "x"], B, [], ["--", "--seed", "x"]],
+  [["--times", "tests/b"], B, [], [], true],
+  [["tests/b", "--", "--times"], B, [], ["--", "--times"]],
 ];
 
 Deno.test("selectTestFiles() finds the files and leaves the flags", async (t) => {
   await withProject(async (root) => {
-    for (const [args, files, flags, script_args] of SELECTIONS) {
+    for (const [args, files, flags, script_args, shows_times = false] of SELECTIONS) {
       await t.step(args.join(" ") || "no argument", async () => {
-        assert.deepEqual(await selectTestFiles(args, root), { files, flags, script_args });
+        assert.deepEqual(
+          await selectTestFiles(args, root),
+          { files, flags, script_args, shows_times },
+        );
       });
     }
   });

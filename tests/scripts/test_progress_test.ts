@@ -1,6 +1,6 @@
 /**
- * runWithProgress(): the count of ended files in a pipe and on a terminal, and the output of the
- * tests.
+ * runWithProgress(): the count of ended files in a pipe and on a terminal, the output of the tests,
+ * and the times of the files.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +10,14 @@ import { ERASE_LINE, runWithProgress } from "../../scripts/testing/test_progress
 const COUNT = 21;
 
 /** Runs `deno test` on files with these texts, one after another. */
-async function run(texts: readonly string[], is_terminal: boolean, ...flags: string[]) {
+async function run(
+  texts: readonly string[],
+  { is_terminal = false, shows_times = false, flags = [] }: {
+    is_terminal?: boolean;
+    shows_times?: boolean;
+    flags?: string[];
+  } = {},
+) {
   const folder = await Deno.makeTempDir({ prefix: "payments-test-" });
   try {
     const files = texts.map((_, i) => `file_${String(i).padStart(2, "0")}_test.ts`);
@@ -22,6 +29,7 @@ async function run(texts: readonly string[], is_terminal: boolean, ...flags: str
       {
         args: ["-A", "--no-check", ...flags, ...files],
         file_count: files.length,
+        shows_times,
         cwd: folder,
         env: { NO_COLOR: "1" },
       },
@@ -37,7 +45,7 @@ const passing = (i: number) => `Deno.test("test ${i}", () => {});\n`;
 const PASSING = Array.from({ length: COUNT }, (_, i) => passing(i));
 
 Deno.test("runWithProgress() writes a line to a pipe after every ten files", async () => {
-  const { code, text } = await run(PASSING, false);
+  const { code, text } = await run(PASSING);
   assert.equal(code, 0);
   const counts = [...text.matchAll(/^(\d+) of 21 files$/gm)].map(([, count]) => Number(count));
   // A file that ends while the output is read can merge two lines into one.
@@ -48,7 +56,7 @@ Deno.test("runWithProgress() writes a line to a pipe after every ten files", asy
 });
 
 Deno.test("runWithProgress() rewrites one line on a terminal", async () => {
-  const { code, text } = await run(PASSING.slice(0, 3), true);
+  const { code, text } = await run(PASSING.slice(0, 3), { is_terminal: true });
   assert.equal(code, 0);
   const [before, ...others] = text.split(ERASE_LINE);
   assert.ok(others.length > 0);
@@ -63,14 +71,26 @@ Deno.test("runWithProgress() rewrites one line on a terminal", async () => {
 
 Deno.test("runWithProgress() forwards failures, flags and the exit code", async () => {
   const failing = 'Deno.test("bad", () => { console.log("told"); throw new Error("why"); });\n';
-  const { code, text } = await run([passing(1), failing], false, "--parallel");
+  const { code, text } = await run([passing(1), failing], { flags: ["--parallel"] });
   assert.equal(code, 1);
   assert.match(text, /told/);
   assert.match(text, /file_01_test\.ts => bad \.\.\. FAILED/);
   assert.match(text, /error: Error: why/);
   assert.match(text, /FAILED \| 1 passed \| 1 failed/);
   assert.doesNotMatch(text, /of 2 files/);
-  const filtered = await run([passing(1), failing], false, "--filter", "test");
+  const filtered = await run([passing(1), failing], { flags: ["--filter", "test"] });
   assert.equal(filtered.code, 0);
   assert.match(filtered.text, /ok \| 1 passed \| 0 failed \| 1 filtered out/);
+});
+
+Deno.test("runWithProgress() prints the time of each file, the slowest first", async () => {
+  const slow = 'Deno.test("slow", () => new Promise((resolve) => setTimeout(resolve, 200)));\n';
+  const { text } = await run([passing(0), slow, passing(2)], { shows_times: true });
+  const table = [...text.matchAll(/^ +([\d.]+) s {2}(\S+)$/gm)];
+  const files = table.map(([, , file]) => file);
+  assert.equal(files[0], "file_01_test.ts");
+  assert.deepEqual(files.toSorted(), ["file_00_test.ts", "file_01_test.ts", "file_02_test.ts"]);
+  const seconds = table.map(([, seconds]) => Number(seconds));
+  assert.ok(seconds[0]! >= 0.2, `${seconds}`);
+  assert.deepEqual(seconds, seconds.toSorted((a, b) => b - a));
 });

@@ -8,6 +8,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import { launchBrowser, no_browser } from "./browser.ts";
+import { cloneDatabase } from "../database/database.ts";
 import { launchStart, type LocalStart, PROJECT_DIR } from "../local/local_start.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
 
@@ -57,7 +58,10 @@ export function consoleCase(
     fn: (t) =>
       withTemporaryFolder(async (data_dir) => {
         await using open = new AsyncDisposableStack();
-        const start = await launchStart({ DATA_DIR: data_dir });
+        // A copy of the template is ready sooner than a server of the start's own.
+        const database = await cloneDatabase();
+        open.defer(() => database.drop());
+        const start = await launchStart({ DATA_DIR: data_dir, DATABASE_URL: database.url });
         open.defer(async () => void await start.end());
         const browser = await launchBrowser();
         open.defer(() => browser.close());
@@ -76,6 +80,15 @@ export async function pasteKey(page: Page, key: string): Promise<void> {
   await page.getByLabel("Test key", { exact: true }).last().fill(key);
   await page.getByRole("button", { name: "Open the sandbox" }).click();
   await page.getByRole("navigation", { name: "Sections" }).waitFor();
+}
+
+/** A request of the page is recorded within this time. */
+const RECORD_MS = 300;
+
+/** Moves the clock of a page forward, after `page.clock.install()`. Its timers fire meanwhile. */
+export async function moveClock(page: Page, by_ms: number): Promise<void> {
+  await page.clock.runFor(by_ms);
+  await page.waitForTimeout(RECORD_MS);
 }
 
 /** Saves a picture of the page in `console/` of CI_ARTIFACTS, by default of `artifacts/`. */

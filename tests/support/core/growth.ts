@@ -5,17 +5,22 @@
 import { randomOf } from "../../../torture/random.ts";
 import { type HostileShape, hostileShapes, stretch } from "./hostile_text.ts";
 
-/** A time up to this needs no further measurement. */
+/** A text that takes no longer than this, at its greatest length, needs no comparison. */
 const QUICK_MS = 4;
+/** A text that takes longer than this is compared before its length doubles again. */
+const LONG_MS = 50;
 /**
- * Twice the length takes 2 times as long if the reader is linear and 4 times if it is quadratic. A
- * quadratic reader shows this at both doublings; a garbage collection shows at one of them.
+ * The long text is this many times as long as the short one, which is read this many times. So both
+ * sides take the same time if the reader is linear, and other load slows down both. The long text
+ * takes 8 times as long as the other side if the reader is quadratic.
  */
-const GROWTH_MAX = 2.8;
-/** Rounds of measurements. The shortest time of each length counts: other load only adds time. */
-const ROUNDS = 60;
-/** After this number of rounds, a time this long has another cause than other load. */
-const HOPELESS = { rounds: 5, ms: 500 };
+const SPAN = 8;
+/** The largest ratio of a linear reader. A collection of garbage or a full cache can cause 3.4. */
+const RATIO_MAX = SPAN / 2;
+/** A comparison has at least this many rounds, and ends after this time. */
+const ENOUGH = { rounds: 10, ms: 2_000 };
+/** Measurements of the short text in each round. Other load must not hide a slow reader. */
+const BURSTS = 2;
 
 /** A reader of texts. */
 export interface Reader {
@@ -30,9 +35,12 @@ export interface Reader {
   read(input: any): unknown;
 }
 
-/** The maximum number of shapes for each reader, and the maximum time. */
-const SHAPES_MAX = 400;
-const BUDGET_MS = 3_000;
+/**
+ * The number of shapes for each reader: as many as fit into the time, within these bounds. Other
+ * load cannot reduce them below the lower one.
+ */
+const SHAPES = { least: 100, most: 400 };
+const BUDGET_MS = 1_500;
 
 /**
  * Returns the first shape for which a reader takes more than linear time, with the times. Returns
@@ -43,9 +51,10 @@ export async function findSlowText(
   seed: number,
 ): Promise<string | null> {
   const until = performance.now() + BUDGET_MS;
+  const shapes = hostileShapes(reader.samples, randomOf(seed)).take(SHAPES.most);
   let count = 0;
-  for (const shape of hostileShapes(reader.samples, randomOf(seed))) {
-    if (count++ === SHAPES_MAX || performance.now() > until) break;
+  for (const shape of shapes) {
+    if (count++ >= SHAPES.least && performance.now() > until) break;
     const finding = await findSlowness(reader, shape);
     if (finding !== null) return `${finding}: ${JSON.stringify(shape)}, seed ${seed}`;
   }
@@ -61,49 +70,59 @@ export async function findSlowness(
   shape: HostileShape,
 ): Promise<string | null> {
   for (let length = 64; length <= reader.longest; length *= 2) {
-    if (await timeOf(reader, stretch(shape, length)) <= QUICK_MS) continue;
-    const lengths = [length / 4, length / 2, length];
-    const times = await shortestTimes(reader, lengths.map((length) => stretch(shape, length)));
-    if (isLinear(times)) continue;
-    const shown = times.map((ms) => ms.toFixed(2)).join(", ");
-    return `${shown} ms at ${lengths.join(", ")} characters`;
+    const ms = await timeOf(reader, stretch(shape, length));
+    const is_longest = 2 * length > reader.longest;
+    if (ms <= (is_longest ? QUICK_MS : LONG_MS)) continue;
+    const slowness = await compare(reader, shape, length);
+    if (slowness !== null) return slowness;
   }
   return null;
 }
 
-/** The shortest time of each text; stops as soon as the times are linear. */
-async function shortestTimes(
+/**
+ * Compares one read of a text with several reads of a shorter one. Returns the times if the long
+ * text takes too long in every round. The shortest times count, because other load only adds time.
+ */
+async function compare(
   reader: Pick<Reader, "prepare" | "read">,
-  texts: readonly string[],
-): Promise<number[]> {
-  const times = texts.map(() => Infinity);
-  for (let round = 1; round <= ROUNDS; round++) {
-    for (const [i, text] of texts.entries()) {
-      times[i] = Math.min(times[i]!, await timeOf(reader, text));
+  shape: HostileShape,
+  length: number,
+): Promise<string | null> {
+  const [short, long] = [stretch(shape, length / SPAN), stretch(shape, length)];
+  const until = performance.now() + ENOUGH.ms;
+  let [short_ms, long_ms] = [Infinity, Infinity];
+  for (let round = 1; round <= ENOUGH.rounds || performance.now() < until; round++) {
+    // V8 can optimize the reader at any time. The long text is read first, so that a round never
+    // compares a slow read of the short text with a fast one of the long text.
+    long_ms = Math.min(long_ms, await timeOf(reader, long));
+    for (let burst = 0; burst < BURSTS; burst++) {
+      short_ms = Math.min(short_ms, await timeOf(reader, short, SPAN));
     }
-    if (isLinear(times) || (round >= HOPELESS.rounds && times.at(-1)! > HOPELESS.ms)) break;
+    if (long_ms <= QUICK_MS || long_ms <= RATIO_MAX * short_ms) return null;
     // Yields the processor, so that the next round begins with a whole time slice.
     await new Promise((resolve) => setTimeout(resolve));
   }
-  return times;
+  return `${long_ms.toFixed(2)} ms for ${length} characters, ` +
+    `${short_ms.toFixed(2)} ms for ${SPAN} times ${length / SPAN}`;
 }
 
-function isLinear(times: readonly number[]): boolean {
-  const [first, second, third] = times as [number, number, number];
-  return third <= QUICK_MS || third <= GROWTH_MAX * second || second <= GROWTH_MAX * first;
-}
-
+/** The time for reading a text this many times. */
 async function timeOf(
   { prepare, read }: Pick<Reader, "prepare" | "read">,
   text: string,
+  times = 1,
 ): Promise<number> {
-  let began = performance.now();
-  try {
-    const input = prepare === undefined ? text : prepare(text);
-    began = performance.now();
-    await read(input);
-  } catch {
-    // A refusal is a valid result.
+  let taken_ms = 0;
+  for (let time = 0; time < times; time++) {
+    let began = performance.now();
+    try {
+      const input = prepare === undefined ? text : prepare(text);
+      began = performance.now();
+      await read(input);
+    } catch {
+      // A refusal is a valid result.
+    }
+    taken_ms += performance.now() - began;
   }
-  return performance.now() - began;
+  return taken_ms;
 }

@@ -14,6 +14,8 @@ export interface TestServer {
   functions_role: { name: string; password: string };
   /** Prefix of the name of every copy. */
   clone_prefix: string;
+  /** A folder in which tests install the programs of PostgreSQL 17 once for the run. */
+  programs_home: string;
   /** Loopback port of the server's transaction pooler; null if the run has none. */
   pooler_port: number | null;
 }

@@ -29,8 +29,10 @@ export interface Tenants {
   environments: Record<Tenant, string>;
   /** Every table of the schema. */
   tables: string[];
-  /** Tests the tables as their owner, with these settings and after these statements. */
-  look(settings: Settings, statements?: readonly string[]): Promise<Record<string, Sight>>;
+  /** Tests every table as the owner, with these settings. */
+  look(settings: Settings): Promise<Record<string, Sight>>;
+  /** Tests one table in the same way, with each of the settings, after a statement. */
+  lookAt(table: string, each: readonly Settings[], statement?: string): Promise<Sight[]>;
 }
 
 /** Rows for tables that requests leave empty. Columns without a value are null. */
@@ -153,7 +155,7 @@ export async function startTenants(): Promise<Tenants> {
     select tablename as name from pg_tables where schemaname = 'pay' order by 1`)
     .map(({ name }) => name);
   for (const name of tables) await fill(sql, name, environments);
-  const samples: Samples = {};
+  const samples: Record<string, Sample> = {};
   for (const table of tables) {
     samples[table] = {
       own: await sampleRow(sql, table, environments.own),
@@ -164,22 +166,51 @@ export async function startTenants(): Promise<Tenants> {
     service,
     environments,
     tables,
-    async look(settings, statements = []) {
-      const session = await sql.reserve();
-      try {
-        await session`begin`;
-        for (const statement of statements) await session.unsafe(statement);
-        await session`set local role pay_owner`;
-        for (const [name, value] of Object.entries(settings)) {
-          await session`select set_config(${name}, ${value}, true)`;
+    look: (settings) =>
+      inTransaction(sql, async (session) => {
+        await become(session, settings);
+        const sights: Record<string, Sight> = {};
+        for (const [table, sample] of Object.entries(samples)) {
+          sights[table] = await sightOf(session, table, sample, environments);
         }
-        return await lookAround(session, samples, environments);
-      } finally {
-        await session`rollback`;
-        session.release();
-      }
-    },
+        return sights;
+      }),
+    lookAt: (table, each, statement) =>
+      inTransaction(sql, async (session) => {
+        if (statement !== undefined) await session.unsafe(statement);
+        const sights: Sight[] = [];
+        for (const settings of each) {
+          await session`savepoint settings`;
+          await become(session, settings);
+          sights.push(await sightOf(session, table, samples[table]!, environments));
+          await session`rollback to settings`;
+        }
+        return sights;
+      }),
   };
+}
+
+/** Runs the work in a transaction and rolls it back. */
+async function inTransaction<T>(
+  sql: postgres.Sql,
+  work: (session: postgres.ReservedSql) => Promise<T>,
+): Promise<T> {
+  const session = await sql.reserve();
+  try {
+    await session`begin`;
+    return await work(session);
+  } finally {
+    await session`rollback`;
+    session.release();
+  }
+}
+
+/** Makes the session the owner of the tables, with these settings, until the transaction ends. */
+async function become(session: postgres.ReservedSql, settings: Settings): Promise<void> {
+  await session`set local role pay_owner`;
+  for (const [name, value] of Object.entries(settings)) {
+    await session`select set_config(${name}, ${value}, true)`;
+  }
 }
 
 /** Tables of the operator. No environment of a key gives access to them. */
@@ -251,13 +282,15 @@ async function insertRows(
   );
 }
 
-type Samples = Record<string, Record<"own" | "other", Record<string, unknown>>>;
+/** Copies of an own row of a table and of another tenant's. */
+type Sample = Record<"own" | "other", Record<string, unknown>>;
 
-async function lookAround(
+async function sightOf(
   session: postgres.ReservedSql,
-  samples: Samples,
+  table: string,
+  { own, other }: Sample,
   environments: Record<Tenant, string>,
-): Promise<Record<string, Sight>> {
+): Promise<Sight> {
   const tenants = Object.fromEntries(Object.entries(environments).map(([k, id]) => [id, k]));
   const count = (text: string) =>
     attempt(session, async () => {
@@ -265,22 +298,18 @@ async function lookAround(
         select e, count(*)::int as n from t group by e order by e`);
       return Object.fromEntries(rows.map(({ e, n }) => [tenants[e] ?? "nobody's", n])) as Seen;
     });
-  const sights: Record<string, Sight> = {};
-  for (const [table, { own, other }] of Object.entries(samples)) {
-    const column = environmentColumn(table);
-    const insert = (row: Record<string, unknown>) =>
-      attempt(session, async () => {
-        await insertRow(session, table, row);
-        return "inserted";
-      });
-    sights[table] = {
-      select: await count(`select ${column} as e from pay.${table}`),
-      insert: { own: await insert(own) as string, other: await insert(other) as string },
-      update: await count(`update pay.${table} set ${column} = ${column} returning ${column} as e`),
-      delete: await count(`delete from pay.${table} returning ${column} as e`),
-    };
-  }
-  return sights;
+  const column = environmentColumn(table);
+  const insert = (row: Record<string, unknown>) =>
+    attempt(session, async () => {
+      await insertRow(session, table, row);
+      return "inserted";
+    });
+  return {
+    select: await count(`select ${column} as e from pay.${table}`),
+    insert: { own: await insert(own) as string, other: await insert(other) as string },
+    update: await count(`update pay.${table} set ${column} = ${column} returning ${column} as e`),
+    delete: await count(`delete from pay.${table} returning ${column} as e`),
+  };
 }
 
 /** Runs a statement and rolls it back; returns the SQLSTATE of a refusal. */

@@ -15,6 +15,7 @@ import {
 import { launchPostgres } from "../../../scripts/postgres/postgres_process.ts";
 import { randomPassword } from "../../../scripts/data_dir/private_file.ts";
 import { freePort } from "../common/free_port.ts";
+import { testServer } from "../database/database.ts";
 
 const ROLES = fileURLToPath(new URL("supabase_roles.sql", import.meta.url));
 /** The folder of the programs in Debian's package of version 15. */
@@ -53,7 +54,9 @@ export async function startSupabaseServer(
   const folder = await Deno.makeTempDir({ prefix: "payments-supabase-" });
   await Deno.chmod(folder, 0o755);
   const account = await postgresAccount();
-  const programs = version === 17 ? await installPostgres(folder) : programsOf(DEBIAN_15);
+  const programs = version === 17
+    ? await installPostgres(testServer().programs_home)
+    : programsOf(DEBIAN_15);
   const path = join(folder, "data");
   const password = randomPassword();
   const password_file = join(folder, "password");

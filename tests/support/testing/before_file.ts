@@ -1,5 +1,5 @@
 /** `deno task test` loads this module before each test file. */
 
-import { countAtEnd } from "./files_done.ts";
+import { noteAtEnd } from "./files_done.ts";
 
-countAtEnd();
+noteAtEnd();
