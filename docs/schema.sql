@@ -274,8 +274,8 @@ comment on column pay.health.last_retention_at is 'Time of the last run of the r
 comment on column pay.health.failed_cron_runs is 'Failed runs of the jobs of this service, among the last 1000 runs of all jobs.';
 comment on column pay.health.last_relay_status is 'HTTP status of the answer to the last wake of the relay. Null if there is no answer.';
 comment on column pay.health.failed_relay_wakes_last_hour is 'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
-comment on column pay.health.unsettled_calls is 'Calls to providers whose result is not recorded, up to 100 000.';
-comment on column pay.health.oldest_unsettled_call_seconds is 'Age of the oldest of them in seconds; 0 if there is none.';
+comment on column pay.health.unsettled_calls is 'Sent calls to providers whose result is not recorded, up to 100 000.';
+comment on column pay.health.oldest_unsettled_call_seconds is 'Seconds since the first attempt of the oldest of them; 0 if there is none.';
 comment on column pay.health.unmatched_facts is 'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
 grant select on pay.health to pay_operator;
 
@@ -534,7 +534,7 @@ create view pay.oracle_provider_facts with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_provider_facts owner to pay_owner;
-comment on view pay.oracle_provider_facts is 'R14: every fact of a provider is applied once, and the ledger moved by what the facts report';
+comment on view pay.oracle_provider_facts is 'R14: every fact of a provider is read and applied once, and the ledger moved by its amount';
 
 -- view pay.oracle_provider_totals
 create view pay.oracle_provider_totals with (security_invoker=true) (
@@ -709,7 +709,7 @@ create table pay.provider_calls (
   decline_is_error boolean not null,
   constraint provider_calls_pkey PRIMARY KEY (environment_id, id),
   constraint provider_calls_amount_minor_positive CHECK ((amount_minor > 0)),
-  constraint provider_calls_op_known CHECK ((op = ANY (ARRAY['authorize'::text, 'capture'::text, 'cancel'::text, 'refund'::text, 'transfer'::text, 'expire'::text]))),
+  constraint provider_calls_op_known CHECK ((op = ANY (ARRAY['authorize'::text, 'capture'::text, 'cancel'::text, 'refund'::text, 'transfer'::text, 'expire'::text, 'abandon'::text]))),
   constraint provider_calls_pending_has_next CHECK ((((state = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((state = 'pending'::text) OR (leased_until IS NULL)))),
   constraint provider_calls_refund_has_id CHECK (((op = 'refund'::text) = (refund_id IS NOT NULL))),
   constraint provider_calls_settled_has_time CHECK (((state = 'settled'::text) = (settled_at IS NOT NULL))),
@@ -739,14 +739,14 @@ comment on column pay.provider_calls.may_repeat is 'False: the worker only looks
 comment on column pay.provider_calls.provider_reference is 'The provider''s id of the payment or transfer; null until the provider has answered.';
 comment on column pay.provider_calls.last_reply is 'The last reply without a result, for the operator.';
 comment on column pay.provider_calls.api_key_id is 'The API key of the request.';
-comment on column pay.provider_calls.idempotency_key is 'The idempotency key of the request, whose answer the record stores.';
+comment on column pay.provider_calls.idempotency_key is 'The idempotency key of the request, whose answer the record stores; null: the call follows from the result of another one.';
 comment on column pay.provider_calls.request_id is 'The request.';
 comment on column pay.provider_calls.decline_is_error is 'True: a decline is answered with 402.';
 CREATE INDEX provider_calls_due ON pay.provider_calls USING btree (next_attempt_at) WHERE (state = 'pending'::text);
 CREATE INDEX provider_calls_look ON pay.provider_calls USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
 CREATE INDEX provider_calls_reference ON pay.provider_calls USING btree (provider_reference, account_id) WHERE (provider_reference IS NOT NULL);
 CREATE INDEX provider_calls_subject ON pay.provider_calls USING btree (subject_id, environment_id, id);
-CREATE INDEX provider_calls_unsettled ON pay.provider_calls USING btree (created_at) WHERE (state <> 'settled'::text);
+CREATE INDEX provider_calls_unsettled ON pay.provider_calls USING btree (first_sent_at) WHERE (state <> 'settled'::text);
 CREATE UNIQUE INDEX provider_calls_exclusive ON pay.provider_calls USING btree (environment_id, subject_id) WHERE ((state = 'pending'::text) AND (op = ANY (ARRAY['authorize'::text, 'capture'::text, 'cancel'::text])));
 alter table pay.provider_calls enable row level security;
 alter table pay.provider_calls force row level security;
@@ -759,6 +759,7 @@ create table pay.provider_cursors (
   account_id text collate "C" not null,
   cursor jsonb,
   polled_at timestamp with time zone,
+  totals_cursor jsonb,
   totals_day date,
   leased_until timestamp with time zone,
   constraint provider_cursors_pkey PRIMARY KEY (environment_id, account_id)
@@ -769,6 +770,7 @@ comment on column pay.provider_cursors.environment_id is 'The environment of the
 comment on column pay.provider_cursors.account_id is 'The account.';
 comment on column pay.provider_cursors.cursor is 'Where the next poll begins, in the form of the connector; null: at the present.';
 comment on column pay.provider_cursors.polled_at is 'Time of the last complete poll; null: none.';
+comment on column pay.provider_cursors.totals_cursor is 'The place and the sums so far in the day after totals_day, in the form of the connector; null: at its beginning.';
 comment on column pay.provider_cursors.totals_day is 'The last day (UTC) whose totals are read; null: none.';
 comment on column pay.provider_cursors.leased_until is 'End of the lease of the worker that reads the account; null: none does.';
 alter table pay.provider_cursors enable row level security;
@@ -932,7 +934,7 @@ comment on column pay.provider_work.fact is 'The fact to handle.';
 comment on column pay.provider_work.subject_body is 'The payment or transfer as JSON text; null: there is none.';
 comment on column pay.provider_work.subject_sequence is 'The sequence of the payment or transfer.';
 comment on column pay.provider_work.refund_body is 'The refund as JSON text; null: there is none.';
-comment on column pay.provider_work.cursor is 'Where a poll begins.';
+comment on column pay.provider_work.cursor is 'Where a poll, or the reading of totals, goes on; null: at its beginning.';
 comment on column pay.provider_work.day is 'The day whose totals to read.';
 
 -- table pay.rate_counters
@@ -1953,6 +1955,17 @@ CREATE OR REPLACE FUNCTION pay.patterns_of(p_type text)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.patterns_of(text) owner to pay_owner;
 
+-- function pay.pause_reading(text)
+CREATE OR REPLACE FUNCTION pay.pause_reading(p_account_id text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.pause_reading(text) owner to pay_owner;
+grant execute on function pay.pause_reading(text) to pay_api;
+
 -- function pay.provider_account_json(text,text)
 CREATE OR REPLACE FUNCTION pay.provider_account_json(p_environment_id text, p_account_id text)
  RETURNS json
@@ -2041,6 +2054,17 @@ CREATE OR REPLACE FUNCTION pay.read_books()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.read_books() owner to pay_owner;
 grant execute on function pay.read_books() to pay_operator;
+
+-- function pay.read_challenge(text)
+CREATE OR REPLACE FUNCTION pay.read_challenge(p_token text)
+ RETURNS TABLE(environment_id text, account text, body text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.read_challenge(text) owner to pay_owner;
+grant execute on function pay.read_challenge(text) to pay_api;
 
 -- function pay.read_cron()
 CREATE OR REPLACE FUNCTION pay.read_cron()
@@ -2171,8 +2195,8 @@ CREATE OR REPLACE FUNCTION pay.reconcile()
 alter function pay.reconcile() owner to pay_owner;
 grant execute on function pay.reconcile() to pay_operator;
 
--- function pay.record(text,text,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text)
+-- function pay.record(text,text,text,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text)
  RETURNS TABLE(n integer, outcome text, is_settled boolean, deliveries bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2184,9 +2208,9 @@ CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfe
  SET enable_material TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
  SET lock_timeout TO '3s';
-alter function pay.record(text,text,text,text,text,text) owner to pay_owner;
-grant execute on function pay.record(text,text,text,text,text,text) to pay_api;
-grant execute on function pay.record(text,text,text,text,text,text) to pay_operator;
+alter function pay.record(text,text,text,text,text,text,text) owner to pay_owner;
+grant execute on function pay.record(text,text,text,text,text,text,text) to pay_api;
+grant execute on function pay.record(text,text,text,text,text,text,text) to pay_operator;
 
 -- function pay.record_attempts(text,timestamp with time zone,interval)
 CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone, p_ahead interval)
@@ -2315,6 +2339,17 @@ CREATE OR REPLACE FUNCTION pay.save_cursor(p_account_id text, p_cursor text, p_i
 alter function pay.save_cursor(text,text,boolean) owner to pay_owner;
 grant execute on function pay.save_cursor(text,text,boolean) to pay_api;
 
+-- function pay.save_totals_cursor(text,date,text)
+CREATE OR REPLACE FUNCTION pay.save_totals_cursor(p_account_id text, p_day date, p_cursor text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.save_totals_cursor(text,date,text) owner to pay_owner;
+grant execute on function pay.save_totals_cursor(text,date,text) to pay_api;
+
 -- function pay.server_time()
 CREATE OR REPLACE FUNCTION pay.server_time()
  RETURNS timestamp with time zone
@@ -2436,6 +2471,13 @@ CREATE OR REPLACE FUNCTION pay.write_key_change(p_caller pay.api_keys, p_key pay
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_key_change(pay.api_keys,pay.api_keys,text,timestamp with time zone,json,timestamp with time zone) owner to pay_owner;
+
+-- function pay.write_later_calls(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.write_later_calls(p_calls json, p_found pay.admission[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.write_later_calls(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.write_payments(json,integer[],text[],integer[])
 CREATE OR REPLACE FUNCTION pay.write_payments(p_payments json, p_won integer[], p_environments text[], p_moved integer[])

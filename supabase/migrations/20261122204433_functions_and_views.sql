@@ -161,6 +161,25 @@ end
 $$;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 
+create or replace function pay.read_challenge(p_token text)
+returns table (environment_id text, account text, body text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select c.environment_id, e.account, p.body
+    from pay.provider_calls c
+    join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
+    join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
+    where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
+end
+$$;
+grant execute on function pay.read_challenge(text) to pay_api;
+
 create or replace function pay.lock_funds(
   p_changes json, p_transfers json, p_found pay.admission[]
 )
@@ -374,16 +393,17 @@ begin
       select count(*) from (
         select from pay.provider_calls c
         join pay.environments e on e.id = c.environment_id and e.retired_at is null
-        where c.state <> 'settled' and c.account_id <> 'sandbox' limit v_most
+        where c.state <> 'settled' and c.first_sent_at is not null and c.account_id <> 'sandbox'
+        limit v_most
       ) unsettled
     ),
     (
-      select coalesce(extract(epoch from now() - min(o.created_at)), 0)::double precision
+      select coalesce(extract(epoch from now() - min(o.first_sent_at)), 0)::double precision
       from (
-        select c.created_at from pay.provider_calls c
+        select c.first_sent_at from pay.provider_calls c
         join pay.environments e on e.id = c.environment_id and e.retired_at is null
-        where c.state <> 'settled' and c.account_id <> 'sandbox'
-        order by c.created_at limit 1
+        where c.state <> 'settled' and c.first_sent_at is not null and c.account_id <> 'sandbox'
+        order by c.first_sent_at limit 1
       ) o
     ),
     (
@@ -661,6 +681,7 @@ begin
       (
         select count(*) from pay.provider_calls c
         where c.environment_id = a.environment_id and c.account_id = a.id and c.state <> 'settled'
+          and c.first_sent_at is not null
       )
     from pay.provider_accounts a
     join pay.environments e on e.id = a.environment_id
@@ -719,9 +740,10 @@ as $$
       p_call.currency, p_call.request, p_call.state, p_call.attempts,
       pay.wire_time(p_call.created_at) as created_at,
       pay.wire_time(p_call.first_sent_at) as first_sent_at,
-      -- By the database's clock. Stripe forgets an id after 24 hours.
-      p_call.may_repeat and p_call.created_at > pay.server_time() - interval '23 hours'
-        as may_repeat,
+      -- By the database's clock. Stripe forgets an id 24 hours after the first attempt.
+      p_call.may_repeat
+        and coalesce(p_call.first_sent_at, p_call.created_at)
+          > pay.server_time() - interval '23 hours' as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
       p_call.decline_is_error
   ) t
@@ -795,11 +817,12 @@ begin
   with
   call as materialized (
     select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
-      v.provider_reference, c.*
+      v.provider_reference as known_reference, c.provider_reference is not null as is_settled, c.*
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
-      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer
+      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer,
+      provider_reference text
     ) on c.n = f.n
     join json_to_recordset(p_changes) as r (n integer, idempotency_key text, request_id text)
       on r.n = f.n
@@ -810,22 +833,27 @@ begin
   made as (
     insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
-      next_attempt_at, leased_until, next_look_at, may_repeat, provider_reference, api_key_id,
-      idempotency_key, request_id, decline_is_error)
+      next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
+      api_key_id, idempotency_key, request_id, decline_is_error)
     select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
-      c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request, 'pending',
+      c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
+      case when c.is_settled then 'settled' else 'pending' end,
       case when c.delay_ms is null then 1 else 0 end, v_now,
       case when c.delay_ms is null then v_now end,
-      v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms',
-      case when c.delay_ms is null then v_now + c.lease_ms * interval '1 ms' end,
+      case when not c.is_settled
+        then v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' end,
+      case when not c.is_settled and c.delay_ms is null
+        then v_now + c.lease_ms * interval '1 ms' end,
+      case when c.is_settled then v_now end,
       case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
         then v_now + v_look_after end,
-      true, c.provider_reference, c.api_key_id, c.idempotency_key, c.request_id, c.decline_is_error
+      true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
+      c.request_id, c.decline_is_error
     from call c
   )
   select array_agg(
     case when c.n is not null then json_build_object(
-      'call_id', c.id, 'account', c.account, 'provider_reference', c.provider_reference,
+      'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
       'created_at', pay.wire_time(v_now))::text end
     order by f.n)
   into v_details
@@ -981,50 +1009,36 @@ end
 $$;
 grant execute on function pay.store_facts(text, text) to pay_api;
 
-create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
+create or replace function pay.write_later_calls(p_calls json, p_found pay.admission[])
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  update pay.provider_cursors u
-  set cursor = p_cursor::jsonb,
-    polled_at = case when p_is_done then pay.server_time() else u.polled_at end,
-    leased_until = case when p_is_done then null else u.leased_until end
-  from pay.provider_accounts a
-  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
-end
-$$;
-grant execute on function pay.save_cursor(text, text, boolean) to pay_api;
-
-create or replace function pay.store_totals(p_account_id text, p_day date, p_totals text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
   v_now constant timestamptz := pay.server_time();
-  v_environment_id text;
 begin
-  perform set_config('pay.worker', 'on', true);
-  update pay.provider_cursors u
-  set totals_day = greatest(u.totals_day, p_day), leased_until = null
-  from pay.provider_accounts a
-  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
-  returning u.environment_id into v_environment_id;
-  insert into pay.provider_totals
-    (environment_id, account_id, day, currency, provider_minor, read_at)
-  select v_environment_id, p_account_id, p_day, t.currency, t.net_minor, v_now
-  from json_to_recordset(p_totals::json) as t (currency text, net_minor bigint)
-  where v_environment_id is not null
-  on conflict on constraint provider_totals_pkey
-    do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
+  insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+    amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
+    provider_reference, api_key_id, request_id, decline_is_error)
+  select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
+    c.currency, c.request, 'pending', 0, v_now, v_now + c.delay_ms * interval '1 ms', true,
+    o.provider_reference, o.api_key_id, o.request_id, false
+  from unnest(p_found) f
+  join json_to_recordset(p_calls) as c (
+    n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
+    request jsonb, delay_ms integer
+  ) on c.n = f.n
+  cross join lateral (
+    select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
+      a.request_id
+    from pay.provider_calls a
+    where a.environment_id = f.environment_id and a.subject_id = c.subject_id
+      and a.op = 'authorize'
+    order by a.id desc limit 1
+  ) o
+  where f.outcome = 'ok';
 end
 $$;
-grant execute on function pay.store_totals(text, date, text) to pay_api;
 
 create or replace function pay.list_unsettled_calls()
 returns table (
@@ -1161,6 +1175,121 @@ begin
 end
 $$;
 grant execute on function pay.dismiss_fact(text, text, text) to pay_operator;
+
+create or replace function pay.claim_readings(
+  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  due as materialized (
+    select u.environment_id, u.account_id, d.poll_at <= p_at as is_poll_due, d.day
+    from pay.provider_cursors u
+    join pay.provider_readings d
+      on d.environment_id = u.environment_id and d.account_id = u.account_id
+    where (u.leased_until is null or u.leased_until <= p_at)
+      and (d.poll_at <= p_at or d.totals_at <= p_at)
+    order by u.polled_at nulls first
+    limit p_limit
+    for update of u skip locked
+  ),
+  claimed as (
+    update pay.provider_cursors u
+    set leased_until = p_leased_until
+    from due d
+    where u.environment_id = d.environment_id and u.account_id = d.account_id
+    returning u.environment_id, u.account_id, u.cursor, u.totals_cursor, d.is_poll_due, d.day
+  )
+  select case when c.is_poll_due then 'poll' else 'totals' end, c.environment_id, true,
+    pay.provider_account_json(c.environment_id, c.account_id), null::json, null::json,
+    null::text, null::integer, null::text,
+    (case when c.is_poll_due then c.cursor else c.totals_cursor end)::json,
+    case when not c.is_poll_due then c.day end
+  from claimed c;
+end
+$$;
+
+create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set cursor = p_cursor::jsonb,
+    polled_at = case when p_is_done then pay.server_time() else u.polled_at end,
+    leased_until = case when p_is_done then null else u.leased_until end
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
+end
+$$;
+grant execute on function pay.save_cursor(text, text, boolean) to pay_api;
+
+create or replace function pay.save_totals_cursor(p_account_id text, p_day date, p_cursor text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set totals_cursor = p_cursor::jsonb
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
+    and coalesce(u.totals_day < p_day, true);
+end
+$$;
+grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
+
+create or replace function pay.pause_reading(p_account_id text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set leased_until = pay.server_time() + interval '1 second'
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
+end
+$$;
+grant execute on function pay.pause_reading(text) to pay_api;
+
+create or replace function pay.store_totals(p_account_id text, p_day date, p_totals text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_now constant timestamptz := pay.server_time();
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set totals_day = p_day, totals_cursor = null, leased_until = null
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
+    and coalesce(u.totals_day < p_day, true);
+  insert into pay.provider_totals
+    (environment_id, account_id, day, currency, provider_minor, read_at)
+  select a.environment_id, a.id, p_day, t.currency, t.net_minor, v_now
+  from pay.provider_accounts a
+  cross join json_to_recordset(p_totals::json) as t (currency text, net_minor bigint)
+  where a.id = p_account_id
+  on conflict on constraint provider_totals_pkey
+    do update set provider_minor = excluded.provider_minor, read_at = excluded.read_at;
+end
+$$;
+grant execute on function pay.store_totals(text, date, text) to pay_api;
 
 create or replace function pay.open_records(p_records json)
 returns pay.admission[]
@@ -1366,7 +1495,8 @@ create or replace function pay.record(
   p_transfers text,
   p_refunds text,
   p_ledger text,
-  p_events text
+  p_events text,
+  p_calls text
 )
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer
@@ -1401,7 +1531,13 @@ begin
     perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
     perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     perform pay.settle_calls(v_records, v_found);
+    if p_calls <> '[]' then
+      perform pay.write_later_calls(p_calls::json, v_found);
+    end if;
     perform pay.record_movements(p_ledger::json, v_won, v_environments);
+    if p_calls <> '[]' then
+      perform pay.write_later_calls(p_calls::json, v_found);
+    end if;
     v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
   end if;
   return query
@@ -1412,7 +1548,7 @@ begin
     left join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id;
 end
 $$;
-grant execute on function pay.record(text, text, text, text, text, text)
+grant execute on function pay.record(text, text, text, text, text, text, text)
   to pay_api, pay_operator;
 
 create or replace function pay.read_provider_subject(
@@ -1476,20 +1612,35 @@ as $$
 declare
   v_at constant timestamptz := least(p_at, pay.server_time());
   v_leased_until constant timestamptz := pay.server_time() + p_lease_ms * interval '1 ms';
+  v_share constant integer := greatest(p_limit / 4, 1);
   v_left integer := p_limit;
   v_claimed integer;
+  v_kind text;
+  v_limit integer;
 begin
   perform set_config('pay.worker', 'on', true);
-  return query select * from pay.claim_calls(v_left, v_at, v_leased_until);
-  get diagnostics v_claimed = row_count;
-  v_left := v_left - v_claimed;
-  return query select * from pay.claim_facts(v_left, v_at, v_leased_until);
-  get diagnostics v_claimed = row_count;
-  v_left := v_left - v_claimed;
-  return query select * from pay.claim_looks(v_left, v_at);
-  get diagnostics v_claimed = row_count;
-  v_left := v_left - v_claimed;
-  return query select * from pay.claim_readings(v_left, v_at, v_leased_until);
+  for v_kind, v_limit in
+    select k.kind, k.share from (values
+      (1, 'call', v_share), (2, 'look', v_share), (3, 'reading', v_share), (4, 'fact', p_limit),
+      (5, 'call', p_limit), (6, 'look', p_limit)
+    ) as k (place, kind, share)
+    order by k.place
+  loop
+    v_limit := least(v_limit, v_left);
+    exit when v_limit <= 0;
+    case v_kind
+      when 'call' then
+        return query select * from pay.claim_calls(v_limit, v_at, v_leased_until);
+      when 'fact' then
+        return query select * from pay.claim_facts(v_limit, v_at, v_leased_until);
+      when 'look' then
+        return query select * from pay.claim_looks(v_limit, v_at);
+      else
+        return query select * from pay.claim_readings(v_limit, v_at, v_leased_until);
+    end case;
+    get diagnostics v_claimed = row_count;
+    v_left := v_left - v_claimed;
+  end loop;
 end
 $$;
 grant execute on function pay.claim_provider_work(integer, integer, timestamptz) to pay_api;
@@ -1645,42 +1796,6 @@ begin
     c.body, c.sequence, c.refund_body, null::json, null::date
   from looked c
   where c.next_look_at is not null and c.state <> 'pending';
-end
-$$;
-
-create or replace function pay.claim_readings(
-  p_limit integer, p_at timestamptz, p_leased_until timestamptz
-)
-returns setof pay.provider_work
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return query
-  with
-  due as materialized (
-    select u.environment_id, u.account_id, d.poll_at <= p_at as is_poll_due, d.day
-    from pay.provider_cursors u
-    join pay.provider_readings d
-      on d.environment_id = u.environment_id and d.account_id = u.account_id
-    where (u.leased_until is null or u.leased_until <= p_at)
-      and (d.poll_at <= p_at or d.totals_at <= p_at)
-    order by u.polled_at nulls first
-    limit p_limit
-    for update of u skip locked
-  ),
-  claimed as (
-    update pay.provider_cursors u
-    set leased_until = p_leased_until
-    from due d
-    where u.environment_id = d.environment_id and u.account_id = d.account_id
-    returning u.environment_id, u.account_id, u.cursor, d.is_poll_due, d.day
-  )
-  select case when c.is_poll_due then 'poll' else 'totals' end, c.environment_id, true,
-    pay.provider_account_json(c.environment_id, c.account_id), null::json, null::json,
-    null::text, null::integer, null::text, c.cursor::json,
-    case when not c.is_poll_due then c.day end
-  from claimed c;
 end
 $$;
 
@@ -2199,9 +2314,9 @@ comment on column pay.health.last_relay_status is
 comment on column pay.health.failed_relay_wakes_last_hour is
   'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
 comment on column pay.health.unsettled_calls is
-  'Calls to providers whose result is not recorded, up to 100 000.';
+  'Sent calls to providers whose result is not recorded, up to 100 000.';
 comment on column pay.health.oldest_unsettled_call_seconds is
-  'Age of the oldest of them in seconds; 0 if there is none.';
+  'Seconds since the first attempt of the oldest of them; 0 if there is none.';
 comment on column pay.health.unmatched_facts is
   'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
 grant select on pay.health to pay_operator;
@@ -2450,30 +2565,16 @@ from (
 left join pay.subject_accounts a
   on a.environment_id = b.environment_id and a.subject_id = b.subject_id
   and a.currency = b.currency
-where b.booked <> coalesce(-(a.processor + a.chargebacks + a.external), 0);
+where b.booked <> coalesce(-(a.processor + a.chargebacks + a.external), 0)
+union all
+-- A poll is due every hour. Without polls nobody knows which facts are missing.
+select a.environment_id, a.id, 'not polled since ' || coalesce(u.polled_at, a.created_at)
+from pay.provider_accounts a
+left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
+where a.status = 'enabled'
+  and coalesce(u.polled_at, a.created_at) < now() - interval '3 hours';
 comment on view pay.oracle_provider_facts is
-  'R14: every fact of a provider is applied once, and the ledger moved by what the facts report';
-
-create or replace view pay.oracle_provider_totals with (security_invoker = true) as
-select x.environment_id, x.account_id as subject_id,
-  x.day || ': provider ' || sum(x.provider_minor) || ' ' || x.currency || ', ledger '
-    || sum(x.booked_minor) as detail
-from (
-  select t.environment_id, t.account_id, t.day, t.currency, t.provider_minor, 0 as booked_minor
-  from pay.provider_totals t
-  union all
-  select f.environment_id, f.account_id, (f.happened_at at time zone 'UTC')::date, f.currency, 0,
-    f.booked_minor
-  from pay.provider_facts f
-  where f.booked_minor <> 0
-) x
-join pay.provider_cursors u on u.environment_id = x.environment_id and u.account_id = x.account_id
-join pay.provider_accounts a on a.environment_id = x.environment_id and a.id = x.account_id
-where x.day > (a.created_at at time zone 'UTC')::date and x.day <= u.totals_day
-group by x.environment_id, x.account_id, x.day, x.currency
-having sum(x.provider_minor) <> sum(x.booked_minor);
-comment on view pay.oracle_provider_totals is
-  'R14: the movements of each day at a provider add up to those that the ledger booked';
+  'R14: every fact of a provider is read and applied once, and the ledger moved by its amount';
 
 create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
@@ -2705,12 +2806,6 @@ end;
 comment on view pay.oracle_kept_answers is
   'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';
 
-create or replace view pay.provider_subjects with (security_invoker = true) as
-select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p
-union all
-select t.environment_id, t.id, t.status, t.sequence, t.body from pay.transfers t;
-comment on view pay.provider_subjects is 'Internal: payments and transfers.';
-
 create or replace view pay.provider_readings with (security_invoker = true) as
 select u.environment_id, u.account_id,
   coalesce(u.polled_at + interval '1 hour', '-infinity') as poll_at,
@@ -2722,6 +2817,38 @@ cross join lateral (
   select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
 ) d;
 comment on view pay.provider_readings is 'Internal: when each account of a provider is read next.';
+
+create or replace view pay.provider_subjects with (security_invoker = true) as
+select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p
+union all
+select t.environment_id, t.id, t.status, t.sequence, t.body from pay.transfers t;
+comment on view pay.provider_subjects is 'Internal: payments and transfers.';
+
+create or replace view pay.oracle_provider_totals with (security_invoker = true) as
+select x.environment_id, x.account_id as subject_id,
+  x.day || ': provider ' || sum(x.provider_minor) || ' ' || x.currency || ', ledger '
+    || sum(x.booked_minor) as detail
+from (
+  select t.environment_id, t.account_id, t.day, t.currency, t.provider_minor, 0 as booked_minor
+  from pay.provider_totals t
+  union all
+  select f.environment_id, f.account_id, (f.happened_at at time zone 'UTC')::date, f.currency, 0,
+    f.booked_minor
+  from pay.provider_facts f
+  where f.booked_minor <> 0
+) x
+join pay.provider_cursors u on u.environment_id = x.environment_id and u.account_id = x.account_id
+join pay.provider_accounts a on a.environment_id = x.environment_id and a.id = x.account_id
+where x.day > (a.created_at at time zone 'UTC')::date and x.day <= u.totals_day
+group by x.environment_id, x.account_id, x.day, x.currency
+having sum(x.provider_minor) <> sum(x.booked_minor)
+union all
+select r.environment_id, r.account_id, r.day || ': the totals of the provider are not read'
+from pay.provider_readings r
+join pay.provider_accounts a on a.environment_id = r.environment_id and a.id = r.account_id
+where a.status = 'enabled' and r.totals_at < now() - interval '2 days';
+comment on view pay.oracle_provider_totals is
+  'R14: the movements of each day at a provider add up to those that the ledger booked';
 
 reset check_function_bodies;
 

@@ -171,36 +171,6 @@ begin
 end
 $$;
 
--- Writes the calls that recorded results lead to, such as the end of an authorization in a
--- sandbox. They belong to the request of the subject's first call. p_calls: as pay.commit takes it.
--- Internal.
-create or replace function pay.write_later_calls(p_calls json, p_found pay.admission[])
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_origins json;
-  v_found pay.admission[];
-  v_providers jsonb;
-begin
-  select json_agg(json_build_object('n', f.n, 'request_id', o.request_id)),
-    array_agg(row(f.n, f.outcome, o.api_key_id, f.environment_id, null, null, null,
-      null)::pay.admission order by f.n)
-  into v_origins, v_found
-  from unnest(p_found) f
-  left join json_to_recordset(p_calls) as c (n integer, subject_id text) on c.n = f.n
-  left join lateral (
-    select k.api_key_id, k.request_id from pay.provider_calls k
-    where k.environment_id = f.environment_id and k.subject_id = c.subject_id
-    order by k.id limit 1
-  ) o on true;
-  select f.p_found, f.providers into v_found, v_providers
-  from pay.find_providers(p_calls, v_found) f;
-  perform pay.write_calls(p_calls, v_providers, v_origins, v_found);
-end
-$$;
-
 -- Hands out again the facts that nobody could match before a call knew the provider's id of its
 -- payment. p_calls: as pay.update_calls takes it.
 -- Concurrency: leaves out facts that another transaction has locked, so it never waits. Internal.
