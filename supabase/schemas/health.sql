@@ -189,8 +189,9 @@ end
 $$;
 grant execute on function pay.read_wakes() to pay_operator;
 
--- Sent calls to providers without a result, and facts that match no payment or transfer. A call that
--- the worker sends later, such as the end of a payment whose payer does nothing, does not count.
+-- Sent calls to providers without a result, and facts that match no payment or transfer. A call
+-- that the worker sends later, such as the end of a payment whose payer does nothing, does not
+-- count.
 create or replace function pay.read_providers()
 returns table (
   unsettled_calls bigint,

@@ -1,6 +1,6 @@
--- Purpose: the accounts that the worker reads: an hourly poll for facts, and the totals of each day.
--- The worker reads page by page and stores its place after each page. If it dies or its turn ends,
--- the next turn goes on at that place.
+-- Purpose: the accounts that the worker reads: an hourly poll for facts, and the totals of each
+-- day. The worker reads page by page and stores its place after each page. If it dies or its turn
+-- ends, the next turn goes on at that place.
 
 -- When each account is read next, also a disabled one: poll_at for facts, totals_at for the totals
 -- of a day. The first day is the one after the account was added, because that is the first whole

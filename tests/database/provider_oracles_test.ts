@@ -81,7 +81,7 @@ const DEFECTS: [
        dismissed_at = now(), dismissed_reason = 'seen' where reference = 'extra'`,
     [
       ["oracle_provider_facts", /^facts of 5 EUR, ledger 0$/],
-      ["oracle_provider_totals", /^2026-01-02: provider 1000 EUR, ledger 1005$/],
+      ["oracle_provider_totals", onDay("provider 1000 EUR, ledger 1005")],
     ],
   ],
   [

@@ -49,7 +49,7 @@ export async function readPage(
 }
 
 /** Yields the pages of a list. Ends with the reason if a page cannot be read. */
-export async function* readPages(
+async function* readPages(
   account: ProviderAccount,
   path: string,
   fields: StripeFields,
