@@ -1348,8 +1348,8 @@ CREATE OR REPLACE FUNCTION pay.claim_one(p_request text, p_access pay.admission)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.claim_one(text,pay.admission) owner to pay_owner;
 
--- function pay.claim_provider_work(integer,integer,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.claim_provider_work(p_limit integer, p_lease_ms integer, p_at timestamp with time zone)
+-- function pay.claim_provider_work(integer,integer,integer,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.claim_provider_work(p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamp with time zone)
  RETURNS SETOF pay.provider_work
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1359,8 +1359,8 @@ CREATE OR REPLACE FUNCTION pay.claim_provider_work(p_limit integer, p_lease_ms i
  SET enable_bitmapscan TO 'off'
  SET enable_seqscan TO 'off'
  SET plan_cache_mode TO 'force_generic_plan';
-alter function pay.claim_provider_work(integer,integer,timestamp with time zone) owner to pay_owner;
-grant execute on function pay.claim_provider_work(integer,integer,timestamp with time zone) to pay_api;
+alter function pay.claim_provider_work(integer,integer,integer,timestamp with time zone) owner to pay_owner;
+grant execute on function pay.claim_provider_work(integer,integer,integer,timestamp with time zone) to pay_api;
 
 -- function pay.claim_readings(integer,timestamp with time zone,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.claim_readings(p_limit integer, p_at timestamp with time zone, p_leased_until timestamp with time zone)

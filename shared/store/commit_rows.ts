@@ -148,7 +148,10 @@ export interface Change {
   refunds: RefundRow[];
   ledger: MovementRow[];
   events: EventRow[];
-  /** At most one. If the request sends it, its idempotency key is claimed with the status 102. */
+  /**
+   * At most one that the request sends: then its idempotency key is claimed with the status 102. The
+   * others have a delay.
+   */
   calls: CallRow[];
 }
 

@@ -38,8 +38,16 @@ export interface ProviderStore {
   pauseReading(account_id: string): Promise<void>;
   /** Stores the totals of a day. */
   storeTotals(account_id: string, day: string, totals: readonly ProviderTotal[]): Promise<void>;
-  /** Claims due work. Another worker can claim it after `lease_ms`. */
-  claimWork(limit: number, lease_ms: number, at_ms: number): Promise<ProviderWork[]>;
+  /**
+   * Claims due work, `asking_limit` pieces that ask a provider at most. Another worker can claim it
+   * after `lease_ms`.
+   */
+  claimWork(
+    limit: number,
+    asking_limit: number,
+    lease_ms: number,
+    at_ms: number,
+  ): Promise<ProviderWork[]>;
   /** Counts a signed notification about another account of the provider. */
   countIgnored(account_id: string): Promise<void>;
   /** Reads a payment or transfer as it is now, with a refund and the booking of a fact, or null. */
@@ -85,7 +93,8 @@ export const WORK_COLUMNS = `w.kind, w.environment_id, w.livemode, w.account::te
   w.fact::text, w.subject_body, w.subject_sequence, w.refund_body, w.cursor::text, w.day::text`;
 const CLAIM = `select ${WORK_COLUMNS}
   from pay.claim_provider_work(
-    p_limit => $1::int, p_lease_ms => $2::int, p_at => $3::text::timestamptz) w`;
+    p_limit => $1::int, p_asking_limit => $2::int, p_lease_ms => $3::int,
+    p_at => $4::text::timestamptz) w`;
 const COUNT_IGNORED = `select pay.count_ignored_notification(p_account_id => $1::text)`;
 const READ_SUBJECT = `select subject_body, refund_body, booked_minor::text
   from pay.read_provider_subject(p_environment_id => $1::text, p_subject_id => $2::text,
@@ -152,8 +161,9 @@ export function createProviderStore(
       await database.query(STORE_TOTALS, [account_id, day, JSON.stringify(totals)]);
     },
 
-    async claimWork(limit, lease_ms, at_ms) {
-      const rows = await database.query<WorkRow>(CLAIM, [limit, lease_ms, formatTime(at_ms)]);
+    async claimWork(limit, asking_limit, lease_ms, at_ms) {
+      const parameters = [limit, asking_limit, lease_ms, formatTime(at_ms)];
+      const rows = await database.query<WorkRow>(CLAIM, parameters);
       return rows.map(readWork);
     },
 

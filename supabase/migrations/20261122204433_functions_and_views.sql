@@ -740,10 +740,11 @@ as $$
       p_call.currency, p_call.request, p_call.state, p_call.attempts,
       pay.wire_time(p_call.created_at) as created_at,
       pay.wire_time(p_call.first_sent_at) as first_sent_at,
-      -- By the database's clock. Stripe forgets an id 24 hours after the first attempt.
-      p_call.may_repeat
-        and coalesce(p_call.first_sent_at, p_call.created_at)
-          > pay.server_time() - interval '23 hours' as may_repeat,
+      -- By the database's clock. Stripe forgets an id 24 hours after the first attempt. The cancel
+      -- of an abandoned payment has the same effect without the id.
+      p_call.may_repeat and (p_call.op = 'abandon'
+        or coalesce(p_call.first_sent_at, p_call.created_at)
+          > pay.server_time() - interval '23 hours') as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
       p_call.decline_is_error
   ) t
@@ -858,7 +859,9 @@ begin
     order by f.n)
   into v_details
   from unnest(p_found) f
-  left join call c on c.n = f.n;
+  -- A change can have a call that the worker sends later beside the one of its request.
+  left join (select distinct on (d.n) d.* from call d order by d.n, d.delay_ms nulls first) c
+    on c.n = f.n;
   return v_details;
 end
 $$;
@@ -1395,6 +1398,7 @@ begin
             where b.n < a.n and b.environment_id = a.environment_id
               and b.account_id = a.account_id and b.reference = a.reference
               and b.outcome is not null and a.outcome is not null
+              and (a.outcome <> 'finding' or b.outcome <> 'finding')
           ) as is_stale
       from asked a
       cross join lateral (
@@ -1535,9 +1539,6 @@ begin
       perform pay.write_later_calls(p_calls::json, v_found);
     end if;
     perform pay.record_movements(p_ledger::json, v_won, v_environments);
-    if p_calls <> '[]' then
-      perform pay.write_later_calls(p_calls::json, v_found);
-    end if;
     v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
   end if;
   return query
@@ -1600,7 +1601,7 @@ as $$
 $$;
 
 create or replace function pay.claim_provider_work(
-  p_limit integer, p_lease_ms integer, p_at timestamptz
+  p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
 )
 returns setof pay.provider_work
 language plpgsql volatile security definer
@@ -1614,6 +1615,7 @@ declare
   v_leased_until constant timestamptz := pay.server_time() + p_lease_ms * interval '1 ms';
   v_share constant integer := greatest(p_limit / 4, 1);
   v_left integer := p_limit;
+  v_asking_left integer := p_asking_limit;
   v_claimed integer;
   v_kind text;
   v_limit integer;
@@ -1626,8 +1628,8 @@ begin
     ) as k (place, kind, share)
     order by k.place
   loop
-    v_limit := least(v_limit, v_left);
-    exit when v_limit <= 0;
+    v_limit := least(v_limit, v_left, case when v_kind <> 'fact' then v_asking_left end);
+    continue when v_limit <= 0;
     case v_kind
       when 'call' then
         return query select * from pay.claim_calls(v_limit, v_at, v_leased_until);
@@ -1640,10 +1642,12 @@ begin
     end case;
     get diagnostics v_claimed = row_count;
     v_left := v_left - v_claimed;
+    if v_kind <> 'fact' then v_asking_left := v_asking_left - v_claimed; end if;
   end loop;
 end
 $$;
-grant execute on function pay.claim_provider_work(integer, integer, timestamptz) to pay_api;
+grant execute on function pay.claim_provider_work(integer, integer, integer, timestamptz)
+  to pay_api;
 
 create or replace function pay.claim_calls(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz

@@ -33,10 +33,11 @@ as $$
       p_call.currency, p_call.request, p_call.state, p_call.attempts,
       pay.wire_time(p_call.created_at) as created_at,
       pay.wire_time(p_call.first_sent_at) as first_sent_at,
-      -- By the database's clock. Stripe forgets an id 24 hours after the first attempt.
-      p_call.may_repeat
-        and coalesce(p_call.first_sent_at, p_call.created_at)
-          > pay.server_time() - interval '23 hours' as may_repeat,
+      -- By the database's clock. Stripe forgets an id 24 hours after the first attempt. The cancel
+      -- of an abandoned payment has the same effect without the id.
+      p_call.may_repeat and (p_call.op = 'abandon'
+        or coalesce(p_call.first_sent_at, p_call.created_at)
+          > pay.server_time() - interval '23 hours') as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
       p_call.decline_is_error
   ) t
@@ -166,7 +167,9 @@ begin
     order by f.n)
   into v_details
   from unnest(p_found) f
-  left join call c on c.n = f.n;
+  -- A change can have a call that the worker sends later beside the one of its request.
+  left join (select distinct on (d.n) d.* from call d order by d.n, d.delay_ms nulls first) c
+    on c.n = f.n;
   return v_details;
 end
 $$;

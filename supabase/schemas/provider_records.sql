@@ -128,6 +128,7 @@ begin
             where b.n < a.n and b.environment_id = a.environment_id
               and b.account_id = a.account_id and b.reference = a.reference
               and b.outcome is not null and a.outcome is not null
+              and (a.outcome <> 'finding' or b.outcome <> 'finding')
           ) as is_stale
       from asked a
       cross join lateral (
@@ -285,9 +286,6 @@ begin
       perform pay.write_later_calls(p_calls::json, v_found);
     end if;
     perform pay.record_movements(p_ledger::json, v_won, v_environments);
-    if p_calls <> '[]' then
-      perform pay.write_later_calls(p_calls::json, v_found);
-    end if;
     v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
   end if;
   return query

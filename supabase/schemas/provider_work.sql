@@ -39,12 +39,13 @@ as $$
     )
 $$;
 
--- Claims work: up to p_limit pieces. Calls, looks and accounts to read get a quarter each, so that
--- many due calls to a slow provider hold up no facts. Facts get the rest, in one query, so that all
--- of them are as of one moment. Then calls and looks get what is left. Accounts to read do not,
--- because each takes many requests. p_at: the caller's time.
+-- Claims work: up to p_limit pieces, of which up to p_asking_limit are not facts. Calls, looks and
+-- accounts to read get a quarter each, so that many due calls to a slow provider hold up no facts.
+-- Facts get the rest, in one query, so that all of them are as of one moment. Then calls and looks
+-- get what is left. Accounts to read do not, because each takes many requests. p_at: the caller's
+-- time.
 create or replace function pay.claim_provider_work(
-  p_limit integer, p_lease_ms integer, p_at timestamptz
+  p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
 )
 returns setof pay.provider_work
 language plpgsql volatile security definer
@@ -58,6 +59,7 @@ declare
   v_leased_until constant timestamptz := pay.server_time() + p_lease_ms * interval '1 ms';
   v_share constant integer := greatest(p_limit / 4, 1);
   v_left integer := p_limit;
+  v_asking_left integer := p_asking_limit;
   v_claimed integer;
   v_kind text;
   v_limit integer;
@@ -70,8 +72,8 @@ begin
     ) as k (place, kind, share)
     order by k.place
   loop
-    v_limit := least(v_limit, v_left);
-    exit when v_limit <= 0;
+    v_limit := least(v_limit, v_left, case when v_kind <> 'fact' then v_asking_left end);
+    continue when v_limit <= 0;
     case v_kind
       when 'call' then
         return query select * from pay.claim_calls(v_limit, v_at, v_leased_until);
@@ -84,10 +86,12 @@ begin
     end case;
     get diagnostics v_claimed = row_count;
     v_left := v_left - v_claimed;
+    if v_kind <> 'fact' then v_asking_left := v_asking_left - v_claimed; end if;
   end loop;
 end
 $$;
-grant execute on function pay.claim_provider_work(integer, integer, timestamptz) to pay_api;
+grant execute on function pay.claim_provider_work(integer, integer, integer, timestamptz)
+  to pay_api;
 
 -- Claims pending calls whose next attempt is due. Internal.
 create or replace function pay.claim_calls(

@@ -73,6 +73,17 @@ Deno.test("pay.commit() with calls", async (t) => {
       const [row] = await commit(functions, [await claimed(live.text, { method_kind: "sepa" })]);
       assert.equal(row!.outcome, "unconfigured");
     });
+    await t.step("each change of a list gets its own call, also after one with two", async () => {
+      const simulated = await claimed(key.text);
+      const later = callOf(simulated.change.payment!, { op: "abandon", delay_ms: 1000 });
+      simulated.change.calls.push(later);
+      const list = [simulated, await claimed(live.text), await claimed(live.text)];
+      const rows = await commit(functions, list);
+      assert.deepEqual(
+        rows.map(({ detail }) => JSON.parse(detail!).call_id),
+        list.map(({ change }) => change.calls[0]!.id),
+      );
+    });
     await t.step("claims the key at 102 and writes the call in one transaction", async () => {
       const asked = await claimed(live.text, {}, { idempotency_key: "claims" });
       const [row] = await commit(functions, [asked]);

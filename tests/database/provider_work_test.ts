@@ -40,7 +40,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
   const { store, close } = openProviderStore(service);
   let now = NOON;
   const advance = (ms: number) => service.setClock(now += ms);
-  const work = (limit = 100) => store.claimWork(limit, LEASE_MS, now);
+  const work = (limit = 100) => store.claimWork(limit, limit, LEASE_MS, now);
   const names = async (limit?: number) => (await work(limit)).map(nameOf);
   const is_due = async () => {
     const text = new Date(now).toISOString();
@@ -114,7 +114,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       await holder`select from pay.provider_calls where id = ${calls[0]!} for update`;
       const others = [openProviderStore(service), openProviderStore(service)];
       const claims = await Promise.all(
-        others.flatMap(({ store }) => [1, 2, 3].map(() => store.claimWork(4, LEASE_MS, now))),
+        others.flatMap(({ store }) => [1, 2, 3].map(() => store.claimWork(4, 4, LEASE_MS, now))),
       );
       const got = claims.flat().map(({ call }) => call!.id);
       await holder`commit`;

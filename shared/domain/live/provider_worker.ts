@@ -19,6 +19,8 @@ import { applyUnmatched } from "./unmatched.ts";
 
 /** Most pieces of work at once. */
 const WORK_LIMIT = 32;
+/** Most of them that ask a provider, so that slow ones leave places for facts. */
+const ASKING_LIMIT = 24;
 /** Longest wait for the pieces of a claim before the next one. */
 const TURN_MS = 250;
 /** Duration of a claim: longer than a call and its record. */
@@ -43,6 +45,8 @@ export class ProviderWorker {
   readonly #options: ProviderWorkerOptions;
   /** The pieces under way. */
   readonly #working = new Set<Promise<void>>();
+  /** How many of them ask a provider. */
+  #asking = 0;
   #wanted = false;
   /** Resolves when `#wanted` becomes true. */
   #woken = Promise.withResolvers<void>();
@@ -91,13 +95,16 @@ export class ProviderWorker {
     this.#woken = Promise.withResolvers();
     let work: ProviderWork[];
     try {
-      work = await store.claimWork(limit, LEASE_MS, clock());
+      work = await store.claimWork(limit, ASKING_LIMIT - this.#asking, LEASE_MS, clock());
     } catch (error) {
       return on_error(error);
     }
     const begun = work.map((piece) => {
+      const asks = piece.kind === "fact" ? 0 : 1;
+      this.#asking += asks;
       const done: Promise<void> = this.#do(piece).then(() => {}, on_error).finally(() => {
         this.#working.delete(done);
+        this.#asking -= asks;
         // Work can make more of it, and more can be due than was claimed.
         this.#want();
       });
