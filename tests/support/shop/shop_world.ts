@@ -207,6 +207,8 @@ function atStripe(double: StripeDouble): Others {
     },
     slow_refund: { token: "pm_card_pendingRefund" },
     async lateToken() {
+      // Only the repeat of the call brings the result.
+      await double.notify({ lose: 1_000 });
       await double.plant({
         method: "POST",
         path: "^/v1/payment_intents$",
