@@ -18,11 +18,15 @@ const STUCK_MS = 5_000;
  */
 export function passTime({ postgres: { superuser_url } }: Stage): { end(): Promise<void> } {
   let is_over = false;
+  let refused: unknown;
   const passing = (async () => {
     for (let second = 1; !is_over; second++) {
       // A new connection each time, because PostgreSQL is killed now and then.
       const sql = postgres(superuser_url, { max: 1, onnotice: () => {} });
-      const passed = passSecond(sql, second % POLL_EVERY_S === 0).catch(() => {});
+      const passed = passSecond(sql, second % POLL_EVERY_S === 0).catch((error) => {
+        // A constraint that refuses the statement would stop the time.
+        if (isRefusal(error)) refused ??= error;
+      });
       await Promise.race([passed, new Promise((resolve) => setTimeout(resolve, STUCK_MS))]);
       await sql.end({ timeout: 1 });
       await new Promise((resolve) => setTimeout(resolve, 1_000));
@@ -32,8 +36,14 @@ export function passTime({ postgres: { superuser_url } }: Stage): { end(): Promi
     async end() {
       is_over = true;
       await passing;
+      if (refused) throw refused;
     },
   };
+}
+
+/** Reports whether PostgreSQL has refused a statement, and no kill has ended it. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof postgres.PostgresError && /^(22|23|42)/.test(error.code);
 }
 
 async function passSecond(sql: postgres.Sql, is_poll_due: boolean): Promise<void> {
@@ -45,9 +55,12 @@ async function passSecond(sql: postgres.Sql, is_poll_due: boolean): Promise<void
           select from pay.payments p where p.id = subject_id and p.status = 'requires_action'
         ) then next_attempt_at
         when leased_until is null then now()
-        else least(next_attempt_at, now() + interval '3 seconds') end,
-      next_look_at = least(next_look_at, greatest(now(), created_at + interval '5 seconds'))
-    where state = 'pending' or next_look_at > now()`;
+        else least(next_attempt_at, now() + interval '3 seconds') end
+    where state = 'pending'`;
+  await sql`
+    update pay.provider_calls
+    set next_look_at = greatest(now(), created_at + interval '5 seconds')
+    where next_look_at > greatest(now(), created_at + interval '5 seconds')`;
   await sql`
     update pay.provider_facts set leased_until = least(leased_until, now() + interval '3 seconds')
     where outcome is null`;
@@ -71,11 +84,23 @@ export async function settle({ sql }: Stage, environment_id: string): Promise<vo
       limit 1`;
     return open === undefined;
   };
-  await until("every call and fact has a result", isSettled, SETTLE_MS);
+  await until("every call and fact has a result", isSettled, SETTLE_MS).catch(async (error) => {
+    throw new Error(`${error.message}: ${await explainOpen(sql, environment_id)}`);
+  });
   await makePollDue(sql);
   await until("the accounts are polled", async () => {
     const [open] = await sql`select from pay.provider_cursors where polled_at is null`;
     return open === undefined;
   }, SETTLE_MS);
   await until("every polled fact has a result", isSettled, SETTLE_MS);
+}
+
+/** Describes some of the calls and facts that have no result. */
+async function explainOpen(sql: postgres.Sql, environment_id: string): Promise<string> {
+  const rows = await sql<{ row: unknown }[]>`
+    (select to_jsonb(c) || jsonb_build_object('now', now()) as row from pay.provider_calls c
+      where c.environment_id = ${environment_id} and c.state = 'pending' limit 3)
+    union all (select to_jsonb(f) - 'body' from pay.provider_facts f
+      where f.environment_id = ${environment_id} and f.outcome is null limit 3)`;
+  return JSON.stringify(rows.map(({ row }) => row));
 }
