@@ -127,8 +127,7 @@ function atProvider(at: Fault["at"]): KillPoint["kill"] {
 }
 
 /**
- * Starts the double again if it is dead. Returns whether it was. A call that was at a kill point
- * when the faults were cleared can still kill it.
+ * Starts the double again if it is dead. Returns whether it was.
  */
 export async function revive(double: StripeDouble): Promise<boolean> {
   const is_dead = !await answers(double);
@@ -164,7 +163,7 @@ function atStatement(table: string, text: string, kill: Kill): KillPoint["kill"]
       await killed?.recovered;
       return killed !== null;
     } finally {
-      await sql.end({ timeout: 1 });
+      await sql.end({ timeout: 1 }).catch(() => {});
     }
   };
 }

@@ -28,7 +28,7 @@ export function passTime({ postgres: { superuser_url } }: Stage): { end(): Promi
         if (isRefusal(error)) refused ??= error;
       });
       await Promise.race([passed, new Promise((resolve) => setTimeout(resolve, STUCK_MS))]);
-      await sql.end({ timeout: 1 });
+      await sql.end({ timeout: 1 }).catch(() => {});
       await new Promise((resolve) => setTimeout(resolve, 1_000));
     }
   })();
