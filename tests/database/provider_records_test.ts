@@ -221,6 +221,22 @@ Deno.test("the results of calls to providers", async (t) => {
       assert.deepEqual(outcomes.map(({ outcome }) => outcome), ["recorded", "stale", "stale"]);
       assert.deepEqual([await stateOf(first), await stateOf(second)], [RECORDED, UNTOUCHED]);
     });
+    await t.step("record() of a list: records with the same finding are all recorded", async () => {
+      const refused = [await begin(), await begin(), await begin()];
+      const finding = succeeded(refused[0]!, {
+        reference: "unusable today",
+        outcome: "finding",
+        finding: "the secret is refused",
+        booked_minor: 0,
+      });
+      const outcomes = await store.record(
+        refused.map((made) => completion(made, { facts: [finding] })),
+      );
+      assert.deepEqual(
+        outcomes,
+        refused.map(() => ({ outcome: "recorded", is_settled: true })),
+      );
+    });
     await t.step("record(): two transactions apply a fact once", async () => {
       const made = await begin();
       const others = [openProviderStore(service), openProviderStore(service)];
