@@ -7,7 +7,8 @@
 import { movementRow } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
 import type { Fact } from "../providers/connector.ts";
-import { bookedAtProvider, type Effect, finding } from "./apply_fact.ts";
+import { accountChange } from "./account_change.ts";
+import { type Effect, finding } from "./apply_fact.ts";
 
 /** Applies a payout. The order of its facts does not matter, because each books one movement. */
 export function applyPayout(fact: Fact, context: EventContext): Effect {
@@ -23,20 +24,5 @@ export function applyPayout(fact: Fact, context: EventContext): Effect {
     { kind, subject_id, refund_id: null, amount_minor, currency },
     context,
   );
-  return {
-    outcome: "applied",
-    finding: null,
-    change: {
-      subject: null,
-      refund_body: null,
-      booked_minor: bookedAtProvider([movement]),
-      expects: null,
-      payment: null,
-      transfer: null,
-      refunds: [],
-      ledger: [movement],
-      events: [],
-      calls: [],
-    },
-  };
+  return { outcome: "applied", finding: null, change: accountChange(movement) };
 }

@@ -8,6 +8,7 @@
 import type { EventContext } from "../changes/event.ts";
 import { movementRow } from "../changes/change_builder.ts";
 import type { Fact, StoredFact } from "../providers/connector.ts";
+import { accountChange } from "./account_change.ts";
 import type { Effect, FactChange } from "./apply_fact.ts";
 import { movedAtProvider } from "./moved_at_provider.ts";
 
@@ -17,18 +18,7 @@ export function applyUnmatched(fact: StoredFact, context: EventContext): Effect 
   const is_ours = fact.livemode === context.livemode && !fact.is_elsewhere;
   const moved = is_ours ? movedAtProvider(fact) : 0;
   const amount_minor = moved - fact.booked_minor;
-  const change = amount_minor === 0 ? null : {
-    subject: null,
-    refund_body: null,
-    booked_minor: amount_minor,
-    expects: null,
-    payment: null,
-    transfer: null,
-    refunds: [],
-    ledger: [unapplied(fact, amount_minor, context)],
-    events: [],
-    calls: [],
-  };
+  const change = amount_minor === 0 ? null : accountChange(unapplied(fact, amount_minor, context));
   return { outcome: "unmatched", finding: null, change };
 }
 
