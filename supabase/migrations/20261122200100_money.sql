@@ -4,8 +4,8 @@
 -- The captured amount of a payment is amount_minor - amount_released once its money has moved.
 --
 -- The locks of this migration stop all reads and writes, so it reads no table: the constraints are
--- "not valid", which means that only new and changed rows are checked. 20261122210000_chargebacks.sql
--- changes the payments that were charged back, and 20261122210100_money_checks.sql checks the old
+-- "not valid", which means that only new and changed rows are checked. 20261123110100_chargebacks.sql
+-- changes the payments that were charged back, and 20261123110200_money_checks.sql checks the old
 -- rows. A migration is one transaction, so each of these steps is a file. Both come after the new
 -- functions, because those of release 1.0.0 cannot write a chargeback under the new constraints.
 
