@@ -2353,7 +2353,7 @@ grant execute on function pay.save_totals_cursor(text,date,text) to pay_api;
 -- function pay.server_time()
 CREATE OR REPLACE FUNCTION pay.server_time()
  RETURNS timestamp with time zone
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.server_time() owner to pay_owner;
@@ -2438,7 +2438,7 @@ alter function pay.webhook_delivery_body(pay.webhook_deliveries) owner to pay_ow
 -- function pay.wire_time(timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.wire_time(p_at timestamp with time zone)
  RETURNS text
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.wire_time(timestamp with time zone) owner to pay_owner;
