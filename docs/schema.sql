@@ -48,6 +48,7 @@ create table pay.api_key_secrets (
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  ends_at timestamp with time zone,
   constraint api_key_secrets_pkey PRIMARY KEY (hash),
   constraint api_key_secrets_api_key_fkey FOREIGN KEY (api_key_id) REFERENCES pay.api_keys(id),
   constraint api_key_secrets_environment_fkey FOREIGN KEY (environment_id, livemode) REFERENCES pay.environments(id, livemode),
@@ -71,7 +72,9 @@ comment on column pay.api_key_secrets.created_at is 'Time of creation.';
 comment on column pay.api_key_secrets.expires_at is 'Time at which the secret ends: the end of its overlap or of the key, whichever is earlier.';
 comment on column pay.api_key_secrets.revoked_at is 'Time of revocation; null: not revoked.';
 comment on column pay.api_key_secrets.last_used_at is 'Last use; written at most once an hour.';
+comment on column pay.api_key_secrets.ends_at is 'Time at which the disposable sandbox of the key ends; null: another environment.';
 CREATE INDEX api_key_secrets_api_key ON pay.api_key_secrets USING btree (api_key_id);
+CREATE INDEX api_key_secrets_environment ON pay.api_key_secrets USING btree (environment_id);
 alter table pay.api_key_secrets enable row level security;
 alter table pay.api_key_secrets force row level security;
 create policy api_key_secrets_presented on pay.api_key_secrets as permissive for all to pay_owner
@@ -178,10 +181,12 @@ create table pay.environments (
   name text not null,
   created_at timestamp with time zone default now() not null,
   retired_at timestamp with time zone,
+  ends_at timestamp with time zone,
   constraint environments_pkey PRIMARY KEY (id),
   constraint environments_id_livemode_key UNIQUE (id, livemode),
   constraint environments_account_length CHECK (((length(account) >= 1) AND (length(account) <= 100))),
   constraint environments_id_form CHECK ((id ~ '^env_[0-9a-z]{26}$'::text)),
+  constraint environments_live_has_no_end CHECK (((NOT livemode) OR (ends_at IS NULL))),
   constraint environments_live_stays CHECK (((NOT livemode) OR ((retired_at IS NULL) AND (id = public_id)))),
   constraint environments_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 );
@@ -194,6 +199,8 @@ comment on column pay.environments.livemode is 'Whether real money moves. Never 
 comment on column pay.environments.name is 'Name for people.';
 comment on column pay.environments.created_at is 'Time of creation.';
 comment on column pay.environments.retired_at is 'Time of the reset that replaced it. No key opens it, and retention empties it.';
+comment on column pay.environments.ends_at is 'Time at which a disposable sandbox ends; null: another environment. Resets keep it.';
+CREATE INDEX environments_ending ON pay.environments USING btree (ends_at) WHERE ((ends_at IS NOT NULL) AND (retired_at IS NULL));
 CREATE UNIQUE INDEX environments_one_live_per_account ON pay.environments USING btree (account) WHERE livemode;
 CREATE UNIQUE INDEX environments_public_id ON pay.environments USING btree (public_id) WHERE (retired_at IS NULL);
 alter table pay.environments enable row level security;
@@ -1007,6 +1014,33 @@ alter table pay.relay_wakes force row level security;
 create policy relay_wakes_of_worker on pay.relay_wakes as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
+-- table pay.sandboxes
+create table pay.sandboxes (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  account text not null,
+  name text,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  constraint sandboxes_pkey PRIMARY KEY (environment_id, id),
+  constraint sandboxes_id_form CHECK ((id ~ '^env_[0-9a-z]{26}$'::text)),
+  constraint sandboxes_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+);
+alter table pay.sandboxes owner to pay_owner;
+comment on table pay.sandboxes is 'A disposable sandbox, for the sandbox that made it. The row outlives its data by a day.';
+comment on column pay.sandboxes.environment_id is 'The sandbox whose key made it; resets of that one move the row.';
+comment on column pay.sandboxes.id is 'The public id of the disposable sandbox.';
+comment on column pay.sandboxes.account is 'The account of both sandboxes.';
+comment on column pay.sandboxes.name is 'Name for people; null: none.';
+comment on column pay.sandboxes.created_at is 'Time of creation.';
+comment on column pay.sandboxes.expires_at is 'Time at which it ends or has ended.';
+CREATE INDEX sandboxes_alive ON pay.sandboxes USING btree (account, expires_at);
+CREATE INDEX sandboxes_ended ON pay.sandboxes USING btree (expires_at);
+alter table pay.sandboxes enable row level security;
+alter table pay.sandboxes force row level security;
+create policy sandboxes_of_environment on pay.sandboxes as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
 -- table pay.settings
 create table pay.settings (
   name text collate "C" not null,
@@ -1495,6 +1529,18 @@ CREATE OR REPLACE FUNCTION pay.end_api_key(p_id text, p_at timestamp with time z
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.end_api_key(text,timestamp with time zone) owner to pay_owner;
 
+-- function pay.end_sandbox(text,text)
+CREATE OR REPLACE FUNCTION pay.end_sandbox(p_request text, p_id text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.end_sandbox(text,text) owner to pay_owner;
+grant execute on function pay.end_sandbox(text,text) to pay_api;
+
 -- function pay.end_trigger(text,text,boolean,text)
 CREATE OR REPLACE FUNCTION pay.end_trigger(p_request text, p_delivery_id text, p_delivered boolean, p_attempt text)
  RETURNS pay.admission
@@ -1598,13 +1644,13 @@ CREATE OR REPLACE FUNCTION pay.has_ledger_entry(p_environment_id text, p_id text
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.has_ledger_entry(text,text) owner to pay_owner;
 
--- function pay.hold_environment(text)
-CREATE OR REPLACE FUNCTION pay.hold_environment(p_public_id text)
+-- function pay.hold_environment(text,boolean)
+CREATE OR REPLACE FUNCTION pay.hold_environment(p_public_id text, p_is_alone boolean DEFAULT false)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.hold_environment(text) owner to pay_owner;
+alter function pay.hold_environment(text,boolean) owner to pay_owner;
 
 -- function pay.id_floor(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.id_floor(p_prefix text, p_at timestamp with time zone)
@@ -1841,6 +1887,18 @@ CREATE OR REPLACE FUNCTION pay.lock_suspects(p_ahead jsonb, p_at timestamp with 
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.lock_suspects(jsonb,timestamp with time zone) owner to pay_owner;
 
+-- function pay.make_sandbox(text,text,text)
+CREATE OR REPLACE FUNCTION pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.make_sandbox(text,text,text) owner to pay_owner;
+grant execute on function pay.make_sandbox(text,text,text) to pay_api;
+
 -- function pay.max_active_keys()
 CREATE OR REPLACE FUNCTION pay.max_active_keys()
  RETURNS integer
@@ -1856,6 +1914,14 @@ CREATE OR REPLACE FUNCTION pay.max_live_secrets()
  IMMUTABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.max_live_secrets() owner to pay_owner;
+
+-- function pay.max_sandboxes()
+CREATE OR REPLACE FUNCTION pay.max_sandboxes()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.max_sandboxes() owner to pay_owner;
 
 -- function pay.max_windows_ahead()
 CREATE OR REPLACE FUNCTION pay.max_windows_ahead()
@@ -2038,6 +2104,13 @@ CREATE OR REPLACE FUNCTION pay.purge_retired(p_environment_id text, p_batch inte
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off';
 alter function pay.purge_retired(text,integer) owner to pay_owner;
+
+-- function pay.purge_sandboxes(timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.purge_sandboxes(p_at timestamp with time zone, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.purge_sandboxes(timestamp with time zone,integer) owner to pay_owner;
 
 -- function pay.put_off_deliveries(pay.due_delivery[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamp with time zone)
@@ -2301,6 +2374,13 @@ CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_request text, p_environment_id te
 alter function pay.reset_sandbox(text,text) owner to pay_owner;
 grant execute on function pay.reset_sandbox(text,text) to pay_api;
 
+-- function pay.retire_sandbox(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.retire_sandbox(p_public_id text, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.retire_sandbox(text,timestamp with time zone) owner to pay_owner;
+
 -- function pay.revoke_api_key(text)
 CREATE OR REPLACE FUNCTION pay.revoke_api_key(p_id text)
  RETURNS boolean
@@ -2318,6 +2398,14 @@ CREATE OR REPLACE FUNCTION pay.rotate_api_key(p_id text, p_secret_hash text, p_p
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.rotate_api_key(text,text,text,text,timestamp with time zone) owner to pay_owner;
 grant execute on function pay.rotate_api_key(text,text,text,text,timestamp with time zone) to pay_operator;
+
+-- function pay.sandbox_body(pay.sandboxes)
+CREATE OR REPLACE FUNCTION pay.sandbox_body(p_sandbox pay.sandboxes)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.sandbox_body(pay.sandboxes) owner to pay_owner;
 
 -- function pay.sandbox_reset_body(text,boolean)
 CREATE OR REPLACE FUNCTION pay.sandbox_reset_body(p_environment_id text, p_has_claim boolean)
@@ -2412,6 +2500,13 @@ CREATE OR REPLACE FUNCTION pay.take_places(p_due pay.due_delivery[], p_rooms jso
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.take_places(pay.due_delivery[],jsonb,integer,integer,integer) owner to pay_owner;
 
+-- function pay.take_sandbox_place(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.take_sandbox_place(p_account text, p_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.take_sandbox_place(text,timestamp with time zone) owner to pay_owner;
+
 -- function pay.update_calls(json)
 CREATE OR REPLACE FUNCTION pay.update_calls(p_calls json)
  RETURNS void
@@ -2492,6 +2587,13 @@ CREATE OR REPLACE FUNCTION pay.write_refunds(p_refunds json, p_won integer[], p_
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_refunds(json,integer[],text[]) owner to pay_owner;
+
+-- function pay.write_sandbox(pay.sandboxes,json)
+CREATE OR REPLACE FUNCTION pay.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.write_sandbox(pay.sandboxes,json) owner to pay_owner;
 
 -- function pay.write_transfers(json,integer[],text[],integer[])
 CREATE OR REPLACE FUNCTION pay.write_transfers(p_transfers json, p_won integer[], p_environments text[], p_moved integer[])

@@ -8,6 +8,7 @@ set check_function_bodies = off;
 
 drop function pay.claim(json,pay.admission[]);
 drop function pay.commit(text,text,text,text,text,text,integer);
+drop function pay.hold_environment(text);
 drop function pay.max_live_keys();
 
 create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
@@ -54,6 +55,7 @@ begin
     where s.hash = a.hash
       and s.revoked_at is null
       and (s.expires_at is null or s.expires_at > a.at)
+      and (s.ends_at is null or s.ends_at > pay.server_time())
     limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
@@ -89,6 +91,80 @@ begin
 end
 $$;
 
+create or replace function pay.api_key_body(p_key pay.api_keys, p_at timestamptz)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_key.id,
+      'api_key' as object,
+      p_key.name,
+      p_key.scopes,
+      p_key.livemode,
+      (
+        select coalesce(json_agg(json_build_object(
+          'prefix', s.prefix,
+          'last4', s.last_four,
+          'created_at', pay.wire_time(s.created_at),
+          'expires_at', pay.wire_time(least(s.expires_at, s.ends_at))
+        ) order by s.created_at desc, s.hash desc), '[]'::json)
+        from pay.api_key_secrets s
+        where s.api_key_id = p_key.id and s.revoked_at is null
+          and (s.expires_at is null or s.expires_at > p_at)
+          and (s.ends_at is null or s.ends_at > pay.server_time())
+      ) as secrets,
+      (
+        select pay.wire_time(greatest(p_key.last_used_at, max(s.last_used_at)))
+        from pay.api_key_secrets s where s.api_key_id = p_key.id
+      ) as last_used_at,
+      pay.wire_time(p_key.created_at) as created_at,
+      pay.wire_time(least(p_key.expires_at, (
+        select e.ends_at from pay.environments e where e.id = p_key.environment_id
+      ))) as expires_at,
+      pay.wire_time(p_key.revoked_at) as revoked_at
+  ) t
+$$;
+
+create or replace function pay.add_api_key_secret(
+  p_id text,
+  p_at timestamptz,
+  p_secret_hash text,
+  p_prefix text,
+  p_last_four text,
+  p_older_expire_at timestamptz
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.api_key_secrets s
+  set expires_at = case
+    when live.rank >= pay.max_live_secrets() then p_at
+    else p_older_expire_at
+  end
+  from (
+    select o.hash, row_number() over (order by o.created_at desc, o.hash desc) as rank
+    from pay.api_key_secrets o
+    where o.api_key_id = p_id and o.revoked_at is null
+      and (o.expires_at is null or o.expires_at > p_at)
+  ) live
+  where s.hash = live.hash
+    and (live.rank >= pay.max_live_secrets()
+      or s.expires_at is null or s.expires_at > p_older_expire_at);
+  insert into pay.api_key_secrets
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at, ends_at)
+  select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
+    p_at, k.expires_at,
+    -- The end of a disposable sandbox, which is the end of all its keys.
+    (select e.ends_at from pay.environments e where e.id = k.environment_id)
+  from pay.api_keys k where k.id = p_id;
+  perform pay.drop_ended_secrets(array[p_id], least(p_at, pay.server_time()));
+end
+$$;
+
 create or replace function pay.create_api_key(
   p_id text,
   p_environment_id text,
@@ -105,9 +181,11 @@ as $$
 declare
   v_environment text := pay.hold_environment(p_environment_id);
   v_livemode boolean;
+  v_ends_at timestamptz;
 begin
   perform set_config('pay.environment_ids', array[v_environment]::text, true);
-  select livemode into v_livemode from pay.environments where id = v_environment;
+  select e.livemode, e.ends_at into v_livemode, v_ends_at
+  from pay.environments e where e.id = v_environment;
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
@@ -119,14 +197,45 @@ begin
   insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
   values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
   insert into pay.api_key_secrets
-    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at, ends_at)
   values
     (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four,
-      p_expires_at);
+      p_expires_at, v_ends_at);
 end
 $$;
 grant execute on function
   pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
+
+create or replace function pay.list_api_keys()
+returns table (
+  id text, environment_id text, account text, environment_name text, livemode boolean, name text,
+  scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamptz,
+  created_at timestamptz, expires_at timestamptz, revoked_at timestamptz
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
+      n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at,
+      least(k.expires_at, e.ends_at), k.revoked_at
+    from pay.api_keys k
+    join pay.environments e on e.id = k.environment_id
+    left join lateral (
+      select (array_agg(s.prefix order by s.created_at desc))[1] as prefix,
+        (array_agg(s.last_four order by s.created_at desc))[1] as last_four,
+        (count(*) filter (where s.revoked_at is null
+          and (s.expires_at is null or s.expires_at > now())
+          and (s.ends_at is null or s.ends_at > now())))::integer as secrets,
+        max(s.last_used_at) as last_used_at
+      from pay.api_key_secrets s where s.api_key_id = k.id
+    ) n on true
+    order by e.account, e.public_id, k.id;
+end
+$$;
+grant execute on function pay.list_api_keys() to pay_operator;
 
 create or replace function pay.rotate_api_key(
   p_id text,
@@ -423,6 +532,47 @@ end
 $$;
 grant execute on function pay.commit(text, text, text, text, text, text, text, integer) to pay_api;
 
+create or replace function pay.hold_environment(p_public_id text, p_is_alone boolean default false)
+returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_held text := '';
+  v_environment record;
+begin
+  perform set_config('pay.worker', 'on', true);
+  loop
+    select e.id, e.livemode into v_environment from pay.environments e
+    where e.public_id = p_public_id and e.retired_at is null;
+    exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
+    v_held := v_environment.id;
+    if p_is_alone then
+      perform pg_advisory_xact_lock(hashtextextended('environment ' || v_held, 0));
+    else
+      perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+    end if;
+  end loop;
+  return v_environment.id;
+end
+$$;
+
+create or replace function pay.find_environment(p_account text, p_livemode boolean)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return (
+    select e.public_id from pay.environments e
+    where e.account = p_account and e.livemode = p_livemode and e.retired_at is null
+      and e.ends_at is null
+    order by e.public_id limit 1
+  );
+end
+$$;
+grant execute on function pay.find_environment(text, boolean) to pay_operator;
+
 create or replace function pay.read_providers()
 returns table (
   unsettled_calls bigint,
@@ -621,6 +771,106 @@ begin
     for update skip locked
   ));
   return true;
+end
+$$;
+
+create or replace function pay.list_page(
+  p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
+  p_filters jsonb,
+  out data text, out has_more boolean, out next_cursor text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_filters jsonb := p_filters;
+  v_subject text;
+  v_few text;
+  v_column text;
+  v_match text;
+  v_is_left boolean;
+  v_last_shown text;
+  v_last_read text;
+begin
+  -- The subject of an event's deliveries has an index.
+  if p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
+    select coalesce(min(x.subject_id), '') into v_subject from pay.events x
+    where x.environment_id = p_environment_id and x.id = p_filters ->> 'event_id';
+  end if;
+  if v_subject <> coalesce(p_filters ->> 'subject_id', v_subject) then
+    data := '';
+    has_more := false;
+    return;
+  end if;
+  if v_subject is not null then
+    v_filters := p_filters || jsonb_build_object('subject_id', v_subject);
+  end if;
+
+  v_few := pay.list_subject(p_environment_id, p_kind, v_filters);
+  v_column := case when v_few is null then pay.list_column(p_kind, v_filters) end;
+  select coalesce(string_agg(format('t.%I = $2 ->> %L', c, c), ' and '), 'true') into v_match
+  from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
+  execute pay.list_query(
+    coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
+    pay.list_range(p_kind, v_column),
+    array_remove(array[v_column, 'id'], null),
+    v_match,
+    case p_kind
+      when 'api_keys' then 'pay.api_key_body(t, $6)'
+      when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
+      -- A row without a body is not shown.
+      when 'sandboxes' then
+        'case when t.expires_at > pay.server_time() then pay.sandbox_body(t) end'
+      else 't.body'
+    end
+  )
+  into data, v_is_left, v_last_shown, v_last_read
+  using p_environment_id, v_filters,
+    -- Every id sorts before '~'.
+    least(coalesce(p_starting_after, '~') collate "C", coalesce(v_filters ->> 'id_before', '~')),
+    coalesce(v_filters ->> 'id_from', ''),
+    p_limit, p_at;
+  data := coalesce(data, '');
+  has_more := coalesce(v_is_left, false) or v_last_read is not null;
+  next_cursor := case when v_is_left then v_last_shown else v_last_read end;
+end
+$$;
+
+create or replace function pay.read_resource(
+  p_environment_id text, p_kind text, p_id text, p_at timestamptz, out body text, out detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  case p_kind
+    when 'refunds' then
+      select t.body into body from pay.refunds t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'transfers' then
+      select t.body into body from pay.transfers t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'api_keys' then
+      select pay.api_key_body(t, p_at) into body from pay.api_keys t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'sandboxes' then
+      select pay.sandbox_body(t) into body from pay.sandboxes t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'events' then
+      select t.body into body from pay.events t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'webhook_endpoints' then
+      select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets,
+        'public_id', e.public_id, 'account', e.account)
+      into body, detail
+      from pay.webhook_endpoints t
+      join pay.environments e on e.id = t.environment_id
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'webhook_deliveries' then
+      select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
+      where t.environment_id = p_environment_id and t.id = p_id;
+  end case;
 end
 $$;
 
@@ -2143,6 +2393,33 @@ begin
 end
 $$;
 
+create or replace function pay.move_environment(
+  p_old text, p_new text, p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment pay.environments;
+begin
+  perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
+  update pay.environments e set retired_at = p_at where e.id = p_old
+  returning * into v_environment;
+  insert into pay.environments (id, public_id, account, livemode, name, ends_at)
+  values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
+    v_environment.ends_at);
+  update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
+  update pay.api_key_secrets t set environment_id = p_new where t.environment_id = p_old;
+  update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
+  update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
+  update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
+  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
+  where t.environment_id = p_new and d.endpoint_id = t.id
+    and d.environment_id = p_old and d.status = 'pending';
+end
+$$;
+
 create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -2216,7 +2493,8 @@ begin
   end if;
   foreach v_table in array array[
     'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
-    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters',
+    'webhook_endpoints'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -2231,6 +2509,13 @@ begin
     v_is_empty := v_is_empty and v_rows < p_batch;
   end loop;
   if v_is_empty then
+    v_rows := pay.delete_keys(array(
+      select k.id from pay.api_keys k where k.environment_id = p_environment_id limit p_batch
+    ));
+    v_total := v_total + v_rows;
+    v_is_empty := v_rows < p_batch;
+  end if;
+  if v_is_empty then
     perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
     delete from pay.environments e where e.id = p_environment_id;
     v_total := v_total + 1;
@@ -2238,6 +2523,43 @@ begin
   return v_total;
 end
 $$;
+
+create or replace function pay.purge(
+  p_at timestamptz default now(),
+  p_batch integer default 1000
+)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at constant timestamptz := least(p_at, pay.server_time());
+  v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
+  v_environment record;
+  v_rows bigint := 0;
+  v_total bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch);
+  for v_environment in
+    select e.id, e.livemode from pay.environments e
+    where e.retired_at is null and e.ends_at is null order by random()
+  loop
+    exit when clock_timestamp() > v_until;
+    v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch)
+      + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch);
+  end loop;
+  for v_environment in
+    select e.id from pay.environments e
+    where e.retired_at is not null order by e.retired_at limit 50
+  loop
+    v_rows := v_rows + pay.purge_retired(v_environment.id, p_batch);
+    exit when v_rows >= p_batch;
+  end loop;
+  return v_total + v_rows;
+end
+$$;
+grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
 
 create or replace function pay.purge_old(
   p_environment_id text,
@@ -2295,6 +2617,222 @@ begin
     v_total := v_total + v_rows;
   end if;
   return v_total;
+end
+$$;
+
+create or replace function pay.max_sandboxes()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+create or replace function pay.sandbox_body(p_sandbox pay.sandboxes)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_sandbox.id,
+      'sandbox' as object,
+      p_sandbox.name,
+      null::text as seed,
+      pay.wire_time(p_sandbox.created_at) as created_at,
+      pay.wire_time(p_sandbox.expires_at) as expires_at
+  ) t
+$$;
+
+create or replace function pay.take_sandbox_place(p_account text, p_at timestamptz)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_worker text := coalesce(current_setting('pay.worker', true), '');
+  v_count bigint;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('sandboxes ' || p_account, 0));
+  -- The account's other sandboxes can have made some as well.
+  perform set_config('pay.worker', 'on', true);
+  select count(*) into v_count from pay.sandboxes s
+  where s.account = p_account and s.expires_at > p_at;
+  perform set_config('pay.worker', v_worker, true);
+  return v_count < pay.max_sandboxes();
+end
+$$;
+
+create or replace function pay.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.environment_ids',
+    array[p_sandbox.environment_id, p_sandbox.id]::text, true);
+  with made_environment as (
+    insert into pay.environments (id, public_id, account, livemode, name, created_at, ends_at)
+    values (p_sandbox.id, p_sandbox.id, p_sandbox.account, false,
+      coalesce(p_sandbox.name, 'Disposable sandbox'), p_sandbox.created_at, p_sandbox.expires_at)
+  ),
+  made_key as (
+    insert into pay.api_keys (id, environment_id, livemode, name, created_at)
+    values (p_secret ->> 'key_id', p_sandbox.id, false, 'Made with the sandbox',
+      p_sandbox.created_at)
+  ),
+  made_secret as (
+    insert into pay.api_key_secrets
+      (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, ends_at)
+    values (decode(p_secret ->> 'hash', 'hex'), p_secret ->> 'key_id', p_sandbox.id, false,
+      p_secret ->> 'prefix', p_secret ->> 'last_four', p_sandbox.created_at,
+      p_sandbox.expires_at)
+  )
+  insert into pay.sandboxes (environment_id, id, account, name, created_at, expires_at)
+  values (p_sandbox.environment_id, p_sandbox.id, p_sandbox.account, p_sandbox.name,
+    p_sandbox.created_at, p_sandbox.expires_at);
+end
+$$;
+
+create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_asked json := p_sandbox::json;
+  v_secret json := p_secret::json;
+  v_caller record;
+  v_sandbox pay.sandboxes;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select e.account, e.livemode, e.ends_at, k.expires_at - v_access.at as remaining into v_caller
+  from pay.environments e
+  join pay.api_keys k on k.id = v_access.api_key_id
+  where e.id = v_access.environment_id;
+  -- In the precision of answers, so that the sandbox ends at the time that they show.
+  v_sandbox.created_at := date_trunc('milliseconds', pay.server_time());
+  v_access.outcome := case
+    when v_caller.livemode then 'live'
+    when v_caller.ends_at is not null then 'disposable'
+    when not pay.take_sandbox_place(v_caller.account, v_sandbox.created_at) then 'full'
+    else 'committed'
+  end;
+  if v_access.outcome <> 'committed' then
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  v_sandbox.environment_id := v_access.environment_id;
+  v_sandbox.id := v_asked ->> 'id';
+  v_sandbox.account := v_caller.account;
+  v_sandbox.name := v_asked ->> 'name';
+  v_sandbox.expires_at := v_sandbox.created_at
+    + least(make_interval(secs => (v_asked ->> 'expires_in')::integer),
+      date_trunc('milliseconds', v_caller.remaining));
+  perform pay.write_sandbox(v_sandbox, v_secret);
+  v_access.body := left(pay.sandbox_body(v_sandbox), -1) || ',"test_key":'
+    || to_json(v_secret ->> 'reference')::text || '}';
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.make_sandbox(text, text, text) to pay_api;
+
+create or replace function pay.retire_sandbox(p_public_id text, p_at timestamptz)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment text := pay.hold_environment(p_public_id, true);
+begin
+  if v_environment is null then
+    return;
+  end if;
+  perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  update pay.environments e set retired_at = p_at, ends_at = least(e.ends_at, p_at)
+  where e.id = v_environment and e.ends_at is not null;
+  if not found then
+    raise exception '% is no disposable sandbox', p_public_id;
+  end if;
+  update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
+  where s.environment_id = v_environment;
+  delete from pay.webhook_deliveries d
+  where d.environment_id = v_environment and d.id = any (array(
+    select o.id from pay.webhook_deliveries o
+    join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
+    where o.environment_id = v_environment and o.status = 'pending'
+    for update of o skip locked
+  ));
+end
+$$;
+
+create or replace function pay.end_sandbox(p_request text, p_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_sandbox pay.sandboxes;
+  v_now timestamptz := date_trunc('milliseconds', pay.server_time());
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_sandbox from pay.sandboxes s
+  where s.environment_id = v_access.environment_id and s.id = p_id for update;
+  if v_sandbox.id is null then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if v_sandbox.expires_at > v_now then
+    v_sandbox.expires_at := v_now;
+    update pay.sandboxes s set expires_at = v_now
+    where s.environment_id = v_access.environment_id and s.id = p_id;
+  end if;
+  v_access.outcome := 'committed';
+  v_access.body := pay.sandbox_body(v_sandbox);
+  perform pay.keep_answer(p_request, v_access);
+  perform pay.retire_sandbox(p_id, v_now);
+  return v_access;
+end
+$$;
+grant execute on function pay.end_sandbox(text, text) to pay_api;
+
+create or replace function pay.purge_sandboxes(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_id text;
+  v_public_id text;
+  v_rows bigint;
+  v_total bigint := 0;
+begin
+  for v_id, v_public_id in
+    select e.id, e.public_id from pay.environments e
+    where e.ends_at <= p_at and e.retired_at is null
+    order by e.ends_at limit 50
+  loop
+    if pg_try_advisory_xact_lock(hashtextextended('environment ' || v_id, 0)) then
+      perform pay.retire_sandbox(v_public_id, p_at);
+      v_total := v_total + 1;
+    end if;
+  end loop;
+  delete from pay.sandboxes s
+  where s.ctid = any (array(
+    select o.ctid from pay.sandboxes o
+    where o.expires_at <= p_at - pay.idempotency_retention()
+    order by o.expires_at limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
 end
 $$;
 

@@ -13,7 +13,7 @@
 -- and the fields of its operation. A function that writes one request takes a list of one.
 --
 -- Order of precedence of the outcomes, for every entry function:
---   unauthorized         the key is unknown, revoked or expired
+--   unauthorized         the key is unknown, revoked or expired, or its sandbox has ended
 --   resetting            the sandbox is being reset: send the request again
 --   rate_limited         except for a replay
 --   forbidden            the key lacks the scope
@@ -99,6 +99,7 @@ begin
     where s.hash = a.hash
       and s.revoked_at is null
       and (s.expires_at is null or s.expires_at > a.at)
+      and (s.ends_at is null or s.ends_at > pay.server_time())
     limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
