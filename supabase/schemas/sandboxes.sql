@@ -2,8 +2,8 @@
 -- database's clock or when they are deleted, and retention empties them (ADR 0047).
 --
 -- The end of a sandbox is pay.environments.ends_at. Admission reads the same time from
--- pay.api_key_secrets.ends_at. Both stay when the sandbox is reset. pay.sandboxes lists the sandboxes for the one
--- that made them.
+-- pay.api_key_secrets.ends_at. Both stay when the sandbox is reset. pay.sandboxes lists the
+-- sandboxes for the one that made them.
 
 -- The maximum number of disposable sandboxes of an account that have not ended (contract §5).
 create or replace function pay.max_sandboxes()

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { idMint } from "../../shared/core/ids.ts";
 import { createApiKey } from "../support/database/api_keys.ts";
+import { assertSilent } from "../support/database/oracle_findings.ts";
 import type { TestService } from "../support/service/service.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -13,7 +14,7 @@ const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-function make(service: TestService, body: unknown = {}, options = {}) {
+function make(service: Pick<TestService, "call">, body: unknown = {}, options = {}) {
   return service.call("POST", SANDBOXES, { body, ...options });
 }
 
@@ -33,6 +34,15 @@ async function countRows({ sql }: TestService): Promise<Record<string, number>> 
     counts[name] = row!.n;
   }
   return counts;
+}
+
+/** The bytes of all tables and indexes, without the rows that are deleted. */
+async function countBytes({ sql }: TestService): Promise<number> {
+  await sql.unsafe("vacuum");
+  const [row] = await sql`
+    select sum(pg_total_relation_size(format('pay.%I', tablename)::regclass))::int as bytes
+    from pg_tables where schemaname = 'pay'`;
+  return row!.bytes;
 }
 
 serviceCase("POST /sandboxes", async (t, service) => {
@@ -238,13 +248,17 @@ serviceCase("the end of a disposable sandbox", async (t, service) => {
     assert.equal((await countRows(service))["sandboxes"], 0);
     await service.setClock(null);
   });
-  await t.step("the operator's key of an account is never one of a disposable sandbox", async () => {
-    await service.sql`insert into pay.environments (id, public_id, account, livemode, name, ends_at)
+  await t.step(
+    "the operator's key of an account is never one of a disposable sandbox",
+    async () => {
+      await service
+        .sql`insert into pay.environments (id, public_id, account, livemode, name, ends_at)
       values (${`env_${"0".repeat(26)}`}, ${`env_${"0".repeat(26)}`}, 'one', false, 'first',
         now() + interval '1 day')`;
-    const [row] = await service.sql`select pay.find_environment('one', false) as id`;
-    assert.equal(row!.id, service.key.environment_id);
-  });
+      const [row] = await service.sql`select pay.find_environment('one', false) as id`;
+      assert.equal(row!.id, service.key.environment_id);
+    },
+  );
 });
 
 serviceCase("the limit of an account", async (t, service) => {
@@ -260,8 +274,10 @@ serviceCase("the limit of an account", async (t, service) => {
   try {
     await t.step("32 creates at once make exactly the 10 that are left", async () => {
       const answers = await Promise.all(
-        Array.from({ length: 32 }, (_, i) =>
-          make([service, second][i % 2]!, {}, { idempotency_key: `k${i}` })),
+        Array.from(
+          { length: 32 },
+          (_, i) => make([service, second][i % 2]!, {}, { idempotency_key: `k${i}` }),
+        ),
       );
       const made = answers.filter(({ status }) => status === 201);
       assert.equal(made.length, 10);
@@ -284,42 +300,80 @@ serviceCase("the limit of an account", async (t, service) => {
   }
 });
 
-serviceCase("60 disposable sandboxes that 32 clients use at once", async (t, service) => {
-  await purgeAll(service);
-  const before = await countRows(service);
-  const made = await Promise.all(
-    Array.from({ length: 60 }, (_, i) => make(service, { name: `${i}` })),
-  );
-  const left = made.map(({ body }, i) => ({ ...body, i }));
-  await t.step("each sees its own payments and no others", async () => {
-    const seen = new Set<string>();
-    const use = async ({ test_key: key, i }: { test_key: string; i: number }) => {
-      const paid = await service.pay({ amount: 1000 + i, reference: "same" }, {
-        key,
-        idempotency_key: "same",
-      });
-      assert.equal(paid.status, 201, paid.text);
-      const { body: { data } } = await service.call("GET", `${PAYMENTS}?limit=100`, { key });
-      assert.deepEqual(data.map(({ amount }: { amount: number }) => amount), [1000 + i]);
-      const [foreign] = seen;
-      if (foreign !== undefined) {
-        assert.equal((await service.call("GET", `${PAYMENTS}/${foreign}`, { key })).status, 404);
-      }
-      seen.add(paid.body.id);
-    };
-    const queue = [...left];
-    await Promise.all(Array.from({ length: 32 }, async () => {
-      for (let next = queue.pop(); next; next = queue.pop()) await use(next);
-    }));
-    assert.equal(seen.size, 60);
-  });
-  await t.step("deleted, they leave nothing but their names for a day", async () => {
-    await Promise.all(left.map(({ id }) => service.call("DELETE", `${SANDBOXES}/${id}`)));
+/** The number of sandboxes of the next test. SANDBOXES=1000 makes the run of ADR 0047. */
+const MANY = Number(Deno.env.get("SANDBOXES") ?? 60);
+const CLIENTS = 32;
+
+serviceCase(
+  `${MANY} disposable sandboxes that ${CLIENTS} clients use at once`,
+  async (t, service) => {
     await purgeAll(service);
-    const after = await countRows(service);
-    assert.deepEqual({ ...after, sandboxes: 0 }, { ...before, sandboxes: 0, rate_counters: 0 });
-  });
-});
+    const before = await countRows(service);
+    const bytes_before = await countBytes(service);
+    const made: { id: string; test_key: string }[] = [];
+    const timed = async (name: string, work: () => Promise<unknown>) => {
+      const started = performance.now();
+      await work();
+      const rows = Object.values(await countRows(service)).reduce((sum, n) => sum + n, 0);
+      console.log(
+        `${name}: ${Math.round(performance.now() - started)} ms, then ${rows} rows, ` +
+          `${Math.round(await countBytes(service) / 1024)} KiB`,
+      );
+    };
+    /** Runs the work for each index, by all clients at once. */
+    const byAll = async (work: (i: number) => Promise<void>) => {
+      let next = 0;
+      await Promise.all(Array.from({ length: CLIENTS }, async () => {
+        while (next < MANY) await work(next++);
+      }));
+    };
+    console.log(`before: ${Math.round(bytes_before / 1024)} KiB`);
+
+    await t.step("all are made", () =>
+      timed("made", () =>
+        byAll(async (i) => {
+          const { status, text, body } = await make(service, { name: `${i}` });
+          assert.equal(status, 201, text);
+          made[i] = body;
+        })));
+    await t.step("each sees its own rows and no others", async () => {
+      const payments: string[] = [];
+      await timed("used", () =>
+        byAll(async (i) => {
+          const key = made[i]!.test_key;
+          const body = { amount: 1000 + i, reference: "same" };
+          const paid = await service.pay(body, { key, idempotency_key: "same" });
+          assert.equal(paid.status, 201, paid.text);
+          payments[i] = paid.body.id;
+          for (const list of [PAYMENTS, `${PAYMENTS}?reference=same`]) {
+            const { body: { data } } = await service.call("GET", list, { key });
+            assert.deepEqual(data.map(({ amount }: { amount: number }) => amount), [1000 + i]);
+          }
+          const foreign = payments.findLast((id) => id !== undefined && id !== payments[i]);
+          if (foreign === undefined) return;
+          assert.equal((await service.call("GET", `${PAYMENTS}/${foreign}`, { key })).status, 404);
+        }));
+      assert.equal(new Set(payments).size, MANY);
+    await assertSilent(service.sql);
+    });
+    await t.step("deleted, they leave nothing but their names for a day", async () => {
+      await timed("deleted", () =>
+        byAll(async (i) => {
+          const { status } = await service.call("DELETE", `${SANDBOXES}/${made[i]!.id}`);
+          assert.equal(status, 200);
+        }));
+      await timed("emptied", () => purgeAll(service));
+      const { sandboxes, ...after } = await countRows(service);
+      const { sandboxes: _, ...rest } = before;
+      assert.deepEqual(after, rest);
+      assert.equal(sandboxes, MANY);
+      await service.setClock(Date.now() + DAY_MS + 1_000);
+      await timed("after a day", () => purgeAll(service));
+      assert.equal((await countRows(service))["sandboxes"], 0);
+      assert.ok(await countBytes(service) < bytes_before + 512 * 1024);
+    });
+  },
+);
 
 serviceCase("rate limits of disposable sandboxes", async (t, service) => {
   await t.step("one at its limit does not slow down another", async () => {
