@@ -2699,21 +2699,34 @@ set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_access pay.admission := pay.admit_one(p_request);
   v_asked json := p_sandbox::json;
   v_secret json := p_secret::json;
   v_caller record;
   v_sandbox pay.sandboxes;
+  v_body text;
 begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
   select e.account, e.livemode, e.ends_at, k.expires_at - v_access.at as remaining into v_caller
   from pay.environments e
   join pay.api_keys k on k.id = v_access.api_key_id
   where e.id = v_access.environment_id;
   -- In the precision of answers, so that the sandbox ends at the time that they show.
   v_sandbox.created_at := date_trunc('milliseconds', pay.server_time());
+  v_sandbox.environment_id := v_access.environment_id;
+  v_sandbox.id := v_asked ->> 'id';
+  v_sandbox.account := v_caller.account;
+  v_sandbox.name := v_asked ->> 'name';
+  v_sandbox.expires_at := v_sandbox.created_at
+    + least(make_interval(secs => (v_asked ->> 'expires_in')::integer),
+      date_trunc('milliseconds', v_caller.remaining));
+  v_body := left(pay.sandbox_body(v_sandbox), -1) || ',"test_key":'
+    || to_json(v_secret ->> 'reference')::text || '}';
+  -- The claim stores the answer, which a later update would write a second time.
+  v_access := pay.claim_one(
+    jsonb_set(p_request::jsonb, '{0,body}', to_jsonb(v_body))::text, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
   v_access.outcome := case
     when v_caller.livemode then 'live'
     when v_caller.ends_at is not null then 'disposable'
@@ -2724,17 +2737,8 @@ begin
     perform pay.release_key(p_request, v_access);
     return v_access;
   end if;
-  v_sandbox.environment_id := v_access.environment_id;
-  v_sandbox.id := v_asked ->> 'id';
-  v_sandbox.account := v_caller.account;
-  v_sandbox.name := v_asked ->> 'name';
-  v_sandbox.expires_at := v_sandbox.created_at
-    + least(make_interval(secs => (v_asked ->> 'expires_in')::integer),
-      date_trunc('milliseconds', v_caller.remaining));
   perform pay.write_sandbox(v_sandbox, v_secret);
-  v_access.body := left(pay.sandbox_body(v_sandbox), -1) || ',"test_key":'
-    || to_json(v_secret ->> 'reference')::text || '}';
-  perform pay.keep_answer(p_request, v_access);
+  v_access.body := v_body;
   return v_access;
 end
 $$;

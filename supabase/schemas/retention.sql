@@ -83,8 +83,8 @@ $$;
 -- one batch in all of the retired environments. It retires disposable sandboxes that have ended,
 -- and reads no others, because they end before any of their rows is old. Returns the number of
 -- deleted rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the
--- next call. After 2 seconds it also leaves the remaining environments; they come in random order, so
--- the next call takes others. Balances keep the amounts of deleted movements, because the totals
+-- next call. After 2 seconds it also leaves the remaining environments; they come in random order,
+-- so the next call takes others. Balances keep the amounts of deleted movements, because the totals
 -- stay. p_at can be earlier than the server's time; a later time counts as the server's.
 create or replace function pay.purge(
   p_at timestamptz default now(),

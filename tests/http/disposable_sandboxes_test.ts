@@ -36,11 +36,11 @@ async function countRows({ sql }: TestService): Promise<Record<string, number>> 
   return counts;
 }
 
-/** The bytes of all tables and indexes, without the rows that are deleted. */
+/** The bytes of all tables after a vacuum. Indexes keep empty pages and use them again. */
 async function countBytes({ sql }: TestService): Promise<number> {
   await sql.unsafe("vacuum");
   const [row] = await sql`
-    select sum(pg_total_relation_size(format('pay.%I', tablename)::regclass))::int as bytes
+    select sum(pg_relation_size(format('pay.%I', tablename)::regclass))::int as bytes
     from pg_tables where schemaname = 'pay'`;
   return row!.bytes;
 }
@@ -96,7 +96,8 @@ serviceCase("POST /sandboxes", async (t, service) => {
     const expires_at = new Date(Date.now() + 600_000).toISOString();
     const { text: key } = await service.issueKey(service.key.environment_id, { expires_at });
     const { body } = await make(service, {}, { key });
-    assert.ok(Date.parse(body.expires_at) <= Date.parse(expires_at) + 5);
+    // The rest of the key's time begins at the time of the request, which takes a moment.
+    assert.ok(Date.parse(body.expires_at) <= Date.parse(expires_at) + 5_000);
     assert.ok(Date.parse(body.expires_at) > Date.now() + 500_000);
   });
   const bad: [body: unknown, param: string][] = [
@@ -118,10 +119,19 @@ serviceCase("POST /sandboxes", async (t, service) => {
     });
   }
   await t.step("a live key is 403", async () => {
-    for (const method of ["POST", "GET"]) {
-      const answer = await service.call(method, SANDBOXES, { key: service.live.text });
+    const { body: { id } } = await make(service);
+    for (
+      const [method, path] of [
+        ["POST", SANDBOXES],
+        ["GET", SANDBOXES],
+        ["GET", `${SANDBOXES}/${id}`],
+        ["DELETE", `${SANDBOXES}/${id}`],
+      ] as const
+    ) {
+      const answer = await service.call(method, path, { key: service.live.text });
       assertRefused(answer, 403, "test_key_required");
     }
+    assert.equal((await service.call("GET", `${SANDBOXES}/${id}`)).status, 200);
   });
   await t.step("a key made so makes no further ones, and the list stays empty", async () => {
     const { body: { id, test_key: key } } = await make(service);
@@ -341,7 +351,7 @@ serviceCase(
       await timed("used", () =>
         byAll(async (i) => {
           const key = made[i]!.test_key;
-          const body = { amount: 1000 + i, reference: "same" };
+          const body = { amount: 1000 + i, reference: "same", outcome: "success" };
           const paid = await service.pay(body, { key, idempotency_key: "same" });
           assert.equal(paid.status, 201, paid.text);
           payments[i] = paid.body.id;
@@ -354,7 +364,7 @@ serviceCase(
           assert.equal((await service.call("GET", `${PAYMENTS}/${foreign}`, { key })).status, 404);
         }));
       assert.equal(new Set(payments).size, MANY);
-    await assertSilent(service.sql);
+      await assertSilent(service.sql);
     });
     await t.step("deleted, they leave nothing but their names for a day", async () => {
       await timed("deleted", () =>
@@ -370,7 +380,7 @@ serviceCase(
       await service.setClock(Date.now() + DAY_MS + 1_000);
       await timed("after a day", () => purgeAll(service));
       assert.equal((await countRows(service))["sandboxes"], 0);
-      assert.ok(await countBytes(service) < bytes_before + 512 * 1024);
+      assert.ok(await countBytes(service) <= bytes_before);
     });
   },
 );
