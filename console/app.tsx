@@ -117,7 +117,7 @@ function Frame({ api_key }: { api_key: string }) {
             )
             : (
               <button type="button" class="plain" onClick={() => setDialog("sandboxes")}>
-                Sandboxes<span class="wide-only">…</span>
+                Sandboxes…
               </button>
             )}
           <button type="button" class="plain" onClick={() => setDialog("reset")}>

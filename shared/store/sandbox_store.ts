@@ -10,7 +10,7 @@ import type { EntryCalls } from "./entry_calls.ts";
 import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";
 
 /** Most disposable sandboxes of an account that have not ended, as in `pay.max_sandboxes`. */
-export const MAX_SANDBOXES = 1_000;
+const MAX_SANDBOXES = 1_000;
 
 /** A new sandbox, with its first key. */
 interface NewSandbox {
