@@ -91,10 +91,12 @@ export type {
   AdvanceRefundInput,
   AdvanceTransferInput,
   AuthenticateInput,
+  ListRequestsParams,
   Sandbox,
   SandboxReset,
   TriggerInput,
 } from "./sandbox.ts";
+export type { IdempotencyKey, IdempotencyKeys, LoggedRequest } from "./requests.ts";
 export {
   type Capability,
   type CaptureMethod,

@@ -15,6 +15,7 @@ import { SandboxReset } from "../schema/service.ts";
 import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
 import { type Operation, operation, SANDBOX_FUNCTION } from "./operation.ts";
+import { listRequests } from "./request_operations.ts";
 import { webhooksOf } from "./webhook_operations.ts";
 
 const sandbox = {
@@ -119,4 +120,5 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     answer: SandboxReset,
     run: ({ deps, request }) => deps.payments.reset(request),
   }),
+  listRequests,
 ];

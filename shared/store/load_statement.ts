@@ -10,7 +10,8 @@ export type ResourceKind =
   | "events"
   | "api_keys"
   | "webhook_endpoints"
-  | "webhook_deliveries";
+  | "webhook_deliveries"
+  | "idempotency_keys";
 
 /** The statement. */
 export const LOAD = `select * from pay.load(p_requests => $1::text)`;

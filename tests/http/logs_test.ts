@@ -98,7 +98,9 @@ const FIELDS = ["time", "request_id", "key_id", "route", "status", "ms", "code"]
 const ATTEMPT = "webhook attempt";
 const ATTEMPT_FIELDS = ["event_id", "delivery_id", "endpoint_id", "attempt"];
 const TEMPLATES = new Set([
-  ...ROUTES.map(([, path]) => path.replace(/:[a-z]+/, ":id")),
+  ...ROUTES.map(([, path]) =>
+    path.replace(/:[a-z]+/, path.includes("/idempotency_keys/") ? ":key" : ":id")
+  ),
   "/api-v1-payments/health",
   "/api-v1-sandbox/health",
   "unknown",
