@@ -1954,16 +1954,16 @@ CREATE OR REPLACE FUNCTION pay.note_findings()
 alter function pay.note_findings() owner to pay_owner;
 grant execute on function pay.note_findings() to pay_operator;
 
--- function pay.note_requests(text,text)
-CREATE OR REPLACE FUNCTION pay.note_requests(p_requests text, p_replays text)
+-- function pay.note_requests(text,text,text)
+CREATE OR REPLACE FUNCTION pay.note_requests(p_keys text, p_requests text, p_replays text)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_seqscan TO 'off'
  SET plan_cache_mode TO 'force_generic_plan';
-alter function pay.note_requests(text,text) owner to pay_owner;
-grant execute on function pay.note_requests(text,text) to pay_api;
+alter function pay.note_requests(text,text,text) owner to pay_owner;
+grant execute on function pay.note_requests(text,text,text) to pay_api;
 
 -- function pay.note_use(bytea[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.note_use(p_hashes bytea[], p_at timestamp with time zone)

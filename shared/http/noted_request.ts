@@ -32,6 +32,8 @@ export interface Seen {
   path: string;
   status: number;
   is_replay: boolean;
+  /** True if a web page sent the request. */
+  has_origin: boolean;
   duration_ms: number;
 }
 
@@ -40,6 +42,8 @@ export function notedRequest(state: RequestState, seen: Seen): NotedRequest | nu
   const { key, key_id, environment_id, operation, code, idempotency_key } = state;
   if (key_id === null || environment_id === null || key!.livemode) return null;
   if (operation?.unlogged) return null;
+  // A page such as the console repeats its reads, which would soon fill the log.
+  if (seen.has_origin && seen.method === "GET") return null;
   const query = seen.url.includes("?") ? shownQuery(state, seen.url) : "";
   return {
     environment_id,

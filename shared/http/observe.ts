@@ -64,6 +64,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       path: c.req.path,
       status,
       is_replay,
+      has_origin: c.req.header("Origin") !== undefined,
       duration_ms,
     });
     if (state.is_tick && status < 400) return;

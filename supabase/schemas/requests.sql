@@ -58,14 +58,15 @@ as $$
 $$;
 
 -- Writes what the functions have noted behind their answers. The service calls it.
--- p_requests  [{environment_id, api_key_id, id, method, path, query, status, error_code,
---             idempotency_key, is_replay, duration_us, at}]: requests for the logs of sandboxes. A
---             request whose key has left the environment, because the sandbox was reset or deleted
---             meanwhile, is left out, and so is one of a live key
+-- p_keys      [{k, environment_id, api_key_id}]: the API keys of the requests, by numbers. A key that
+--             has left the environment, because the sandbox was reset meanwhile, is left out with
+--             its requests, and so is a live key
+-- p_requests  [{k, id, method, path, query, status, error_code, idempotency_key, is_replay,
+--             duration_us, at}]: requests for the logs of sandboxes
 -- p_replays   [{environment_id, api_key_id, key, count}]: replays of stored answers
 -- The commit does not wait for the disk: a crash of the server can lose the last notes.
 -- Concurrency: locks idempotency keys in the order in which pay.find_answers deletes them.
-create or replace function pay.note_requests(p_requests text, p_replays text)
+create or replace function pay.note_requests(p_keys text, p_requests text, p_replays text)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -75,17 +76,22 @@ begin
   perform set_config('pay.worker', 'on', true);
   perform set_config('synchronous_commit', 'off', true);
   if p_requests <> '[]' then
+    -- Materialized, so that each key is looked up once.
+    with known as materialized (
+      select a.k, k.environment_id, k.id
+      from json_to_recordset(p_keys::json) as a (k integer, environment_id text, api_key_id text)
+      join pay.api_keys k
+        on k.id = a.api_key_id and k.environment_id = a.environment_id and not k.livemode
+    )
     insert into pay.requests (environment_id, id, api_key_id, method, path, query, status,
       error_code, idempotency_key, is_replay, duration_us, created_at)
     select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
       r.idempotency_key, coalesce(r.is_replay, false), r.duration_us, r.at
     from json_to_recordset(p_requests::json) as r (
-      environment_id text, api_key_id text, id text, method text, path text, query text,
-      status smallint, error_code text, idempotency_key text, is_replay boolean,
-      duration_us integer, at timestamptz
+      k integer, id text, method text, path text, query text, status smallint, error_code text,
+      idempotency_key text, is_replay boolean, duration_us integer, at timestamptz
     )
-    join pay.api_keys k
-      on k.id = r.api_key_id and k.environment_id = r.environment_id and not k.livemode
+    join known k on k.k = r.k
     on conflict on constraint requests_pkey do nothing;
   end if;
   if p_replays <> '[]' then
@@ -105,7 +111,7 @@ begin
   end if;
 end
 $$;
-grant execute on function pay.note_requests(text, text) to pay_api;
+grant execute on function pay.note_requests(text, text, text) to pay_api;
 
 -- Deletes one batch of the requests that are no longer among the last of a sandbox. Returns the
 -- number of deleted rows. Internal.

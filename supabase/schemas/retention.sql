@@ -4,7 +4,7 @@
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). In a
 --           live environment calls and facts of providers stay as long as its payments.
--- At once:  environments that resets have retired, and all but the last requests of a sandbox's log.
+-- At once:  environments that resets have retired, and all but the last requests of each sandbox.
 -- pay.purge_keys deletes API keys, their secrets and their rate counters.
 
 -- The least id that shared/core/ids.ts can make at or after an instant. An id begins with its

@@ -22,6 +22,7 @@ const ENTRY_FUNCTIONS = [
   "load",
   "load_webhook_endpoint",
   "note_calls",
+  "note_requests",
   "pause_reading",
   "purge",
   "read_challenge",

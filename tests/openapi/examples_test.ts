@@ -12,7 +12,12 @@ import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
 import type { Exchange, Recorded } from "../../scripts/documents/openapi/examples.ts";
 import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
-import { setServerTime, startService, type TestAnswer, type TestService } from "../support/service/service.ts";
+import {
+  setServerTime,
+  startService,
+  type TestAnswer,
+  type TestService,
+} from "../support/service/service.ts";
 import { EXAMPLE_REQUESTS } from "../support/openapi/example_requests.ts";
 import postgres from "postgres";
 
