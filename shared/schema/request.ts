@@ -53,6 +53,7 @@ export const LoggedRequest = z.object({
 export type LoggedRequest = z.infer<typeof LoggedRequest>;
 
 const METHOD_WORDS = 'an HTTP method such as "POST"';
+const PATH_FORM_WORDS = 'a path that begins with the function: "/api-v1-payments/v1/payments"';
 const STATUS_WORDS = "an HTTP status from 100 to 599";
 
 /** The query of `GET /requests`. */
@@ -63,8 +64,11 @@ export const ListRequestsQuery = z.object({
     z.string().regex(/^[A-Z]{3,7}$/).optional().describe("Only requests with this method"),
     METHOD_WORDS,
   ),
-  path: z.string().min(1).max(300).optional()
-    .describe("Only requests with exactly this path, as the log shows it"),
+  path: mustBe(
+    z.string().max(300).regex(/^\/api-v1-(?:payments|sandbox)\//).optional()
+      .describe("Only requests with exactly this path, as the log shows it"),
+    PATH_FORM_WORDS,
+  ),
   status: mustBe(
     z.string().regex(/^[1-5][0-9]{2}$/).optional().describe("Only answers with this HTTP status"),
     STATUS_WORDS,

@@ -136,10 +136,10 @@ export class RequestNotes {
   /** Writes the notes that wait now. Does not throw: notes that cannot be written stay. */
   async flush(): Promise<void> {
     this.#cancelTimer();
-    if (this.#under_way !== null) await this.#under_way;
-    // Bounded, because new notes may arrive as fast as the old ones are written.
-    const most = Math.ceil(this.#limits.waiting / this.#limits.batch) + 1;
-    for (let sent = 0; sent < most && this.#isWaiting(); sent++) {
+    // Bounded, because new notes may arrive as fast as the old ones are written. The batch under
+    // way may be another caller's, and may hold notes from before this call.
+    const most = Math.ceil(this.#limits.waiting / this.#limits.batch) + 2;
+    for (let sent = 0; sent < most && (this.#under_way !== null || this.#isWaiting()); sent++) {
       if (!await this.#sendNext()) break;
     }
     this.#reportLoss();

@@ -58,9 +58,9 @@ as $$
 $$;
 
 -- Writes what the functions have noted behind their answers. The service calls it.
--- p_keys      [{k, environment_id, api_key_id}]: the API keys of the requests, by numbers. A key that
---             has left the environment, because the sandbox was reset meanwhile, is left out with
---             its requests, and so is a live key
+-- p_keys      [{k, environment_id, api_key_id}]: the API keys of the requests, by numbers. A key
+--             that has left the environment, because the sandbox was reset meanwhile, is left out
+--             with its requests, and so is a live key
 -- p_requests  [{k, id, method, path, query, status, error_code, idempotency_key, is_replay,
 --             duration_us, at}]: requests for the logs of sandboxes
 -- p_replays   [{environment_id, api_key_id, key, count}]: replays of stored answers

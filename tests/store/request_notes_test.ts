@@ -81,6 +81,23 @@ Deno.test("RequestNotes.flush() waits for the notes before it, also those under 
   await notes.close();
 });
 
+Deno.test("RequestNotes.flush() waits for a batch that another flush has begun", async () => {
+  const batches = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const { notes, sent } = openNotes((n) => batches[n - 1]!.promise);
+  notes.logRequest(noted(1));
+  const one = notes.flush();
+  notes.logRequest(noted(2));
+  let has_ended = false;
+  const two = notes.flush().then(() => has_ended = true);
+  batches[0]!.resolve();
+  while (sent.length < 2) await new Promise((resolve) => setTimeout(resolve, 1));
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.equal(has_ended, false);
+  batches[1]!.resolve();
+  await Promise.all([one, two]);
+  await notes.close();
+});
+
 Deno.test("RequestNotes drops and counts what a full queue cannot hold", async () => {
   const { notes, sent, lost } = openNotes();
   for (let i = 0; i < 13; i++) notes.logRequest(noted(i));
