@@ -41,7 +41,7 @@ type Send = (
 ) => Promise<unknown>;
 
 /** Limits of the queue. */
-export interface NoteLimits {
+interface NoteLimits {
   /** Milliseconds for which notes collect. */
   collect_ms: number;
   /** Most requests of one statement. */
