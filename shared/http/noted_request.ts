@@ -33,7 +33,7 @@ export interface Seen {
   status: number;
   is_replay: boolean;
   /** True if a web page sent the request. */
-  has_origin: boolean;
+  is_from_page: boolean;
   duration_ms: number;
 }
 
@@ -43,7 +43,7 @@ export function notedRequest(state: RequestState, seen: Seen): NotedRequest | nu
   if (key_id === null || environment_id === null || key!.livemode) return null;
   if (operation?.unlogged) return null;
   // A page such as the console repeats its reads, which would soon fill the log.
-  if (seen.has_origin && seen.method === "GET") return null;
+  if (seen.is_from_page && seen.method === "GET") return null;
   const query = seen.url.includes("?") ? shownQuery(state, seen.url) : "";
   return {
     environment_id,

@@ -64,7 +64,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       path: c.req.path,
       status,
       is_replay,
-      has_origin: c.req.header("Origin") !== undefined,
+      is_from_page: isFromPage(c.req.raw.headers),
       duration_ms,
     });
     if (state.is_tick && status < 400) return;
@@ -79,6 +79,11 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       ...(state.fault && { fault: state.fault }),
     });
   };
+}
+
+/** Reports whether a browser sent the request for a web page. It sends no Origin to its own host. */
+function isFromPage(headers: Headers): boolean {
+  return headers.has("Origin") || headers.has("Sec-Fetch-Site");
 }
 
 /** Notes the request for the log of its sandbox, and a replay for its idempotency key. */

@@ -233,6 +233,14 @@ serviceCase("GET /requests shows one sandbox, and no live one", async (t, servic
     const [after] = await service.sql`select count(*)::int as n from pay.requests`;
     assert.equal(after!.n, before!.n);
   });
+  await t.step("reads of web pages are left out, changes are not", async () => {
+    const page = { Origin: "http://localhost:3000" };
+    await service.call("GET", PAYMENTS, { headers: page });
+    await service.call("GET", PAYMENTS, { headers: { "Sec-Fetch-Site": "same-origin" } });
+    await service.pay(CREATE, { headers: page, idempotency_key: "page" });
+    const lines = await read(service);
+    assert.deepEqual(lines.map(({ idempotency_key }) => idempotency_key), ["page", "mine"]);
+  });
   await t.step("needs sandbox:write", async () => {
     const scopes = ["payments:read"];
     const { text } = await service.issueKey(service.key.environment_id, { scopes });
