@@ -225,6 +225,24 @@ serviceCase("GET /requests shows one sandbox, and no live one", async (t, servic
       where environment_id = ${service.live.environment_id}`;
     assert.equal(rows.length, 0);
   });
+  await t.step("the database refuses notes of live keys, and of keys elsewhere", async () => {
+    const { key, other, live } = service;
+    for (const [at, of] of [[live, live], [key, other], [live, key], [key, live]] as const) {
+      service.deps.notes.logRequest({
+        environment_id: at.environment_id,
+        api_key_id: of.id,
+        id: `req_${"1".repeat(26)}`,
+        method: "GET",
+        path: PAYMENTS,
+        status: 200,
+        duration_us: 1,
+        at: new Date().toISOString(),
+      });
+    }
+    await service.deps.notes.flush();
+    const rows = await service.sql`select from pay.requests where id like 'req_111%'`;
+    assert.equal(rows.length, 0);
+  });
   await t.step("a request without a valid key is nobody's", async () => {
     const [before] = await service.sql`select count(*)::int as n from pay.requests`;
     await service.call("GET", PAYMENTS, { key: null });
