@@ -6,6 +6,7 @@ import { ApiKeys } from "./api_keys.ts";
 import type { Exchange, Fetch } from "./exchange.ts";
 import { Balances, LedgerEntries } from "./ledger.ts";
 import { Payments, Refunds } from "./payments.ts";
+import { IdempotencyKeys } from "./requests.ts";
 import { Sandbox } from "./sandbox.ts";
 import { Sandboxes } from "./sandboxes.ts";
 import { Transfers } from "./transfers.ts";
@@ -61,6 +62,7 @@ export class PaymentsClient {
   readonly webhookDeliveries: WebhookDeliveries;
   readonly events: Events;
   readonly apiKeys: ApiKeys;
+  readonly idempotencyKeys: IdempotencyKeys;
   readonly sandbox: Sandbox;
   readonly sandboxes: Sandboxes;
 
@@ -88,6 +90,7 @@ export class PaymentsClient {
     this.webhookDeliveries = new WebhookDeliveries(transport);
     this.events = new Events(transport);
     this.apiKeys = new ApiKeys(transport);
+    this.idempotencyKeys = new IdempotencyKeys(transport);
     this.sandbox = new Sandbox(transport);
     this.sandboxes = new Sandboxes(transport);
   }

@@ -91,6 +91,7 @@ export type {
   AdvanceRefundInput,
   AdvanceTransferInput,
   AuthenticateInput,
+  ListRequestsParams,
   Sandbox,
   SandboxReset,
   TriggerInput,
@@ -101,6 +102,7 @@ export type {
   Sandboxes,
   SandboxWithKey,
 } from "./sandboxes.ts";
+export type { IdempotencyKey, IdempotencyKeys, LoggedRequest } from "./requests.ts";
 export {
   type Capability,
   type CaptureMethod,

@@ -2,9 +2,11 @@
  * The sandbox function, which puts payments into any state (interface §4). It takes test keys only.
  */
 
+import { type List, listOf, type ListParams } from "./list.ts";
 import type { Payment } from "./payment.ts";
 import type { CreatePaymentInput, Refund } from "./payments.ts";
-import type { RequestOptions } from "./request_options.ts";
+import type { LoggedRequest } from "./requests.ts";
+import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type { Transfer } from "./transfers.ts";
 import type { PaymentStatus, RefundStatus, TransferStatus } from "./vocabulary.ts";
@@ -54,6 +56,18 @@ export interface SandboxReset {
     webhook_deliveries: number;
     idempotency_keys: number;
   };
+}
+
+/** `GET /requests` */
+export interface ListRequestsParams extends ListParams {
+  method?: string | undefined;
+  /** The whole path from the name of the function on. */
+  path?: string | undefined;
+  /** HTTP status, such as `402`. */
+  status?: string | undefined;
+  request_id?: string | undefined;
+  idempotency_key?: string | undefined;
+  api_key_id?: string | undefined;
 }
 
 const SANDBOX = "/api-v1-sandbox";
@@ -117,6 +131,11 @@ export class Sandbox {
   trigger(input: TriggerInput, options?: RequestOptions): Promise<WebhookDelivery> {
     const path = [`${SANDBOX}/webhooks/trigger`];
     return this.#transport.send({ method: "POST", path, body: input }, options);
+  }
+
+  /** Lists the requests that the sandbox has answered, newest first: the last 1 000. */
+  listRequests(params?: ListRequestsParams, options?: ReadOptions): List<LoggedRequest> {
+    return listOf(this.#transport, [`${SANDBOX}/requests`], params, options);
   }
 
   /** Deletes all payments and transfers with their data. API keys and endpoints stay. */

@@ -15,6 +15,7 @@ import { Logo } from "./logo.tsx";
 import { Empty } from "./notice.tsx";
 import { PaymentPage } from "./payment_page.tsx";
 import { PaymentsPage } from "./payments_page.tsx";
+import { RequestsPage } from "./requests_page.tsx";
 import { ResetDialog } from "./reset_dialog.tsx";
 import { go, href, place, type Route, route } from "./route.ts";
 import { Time } from "./text.tsx";
@@ -30,6 +31,7 @@ const SECTIONS = [
   ["balance", "Balance"],
   ["events", "Events"],
   ["webhooks", "Webhooks"],
+  ["requests", "Requests"],
 ] as const;
 
 /**
@@ -152,6 +154,8 @@ function Page({ route: { steps, query } }: { route: Route }) {
     case "webhooks":
       if (id === undefined) return <EndpointsPage />;
       return id === "new" ? <NewEndpointPage /> : <EndpointPage key={id} id={id} query={query} />;
+    case "requests":
+      return <RequestsPage query={query} />;
     default:
       return (
         <>

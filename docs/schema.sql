@@ -296,6 +296,8 @@ create table pay.idempotency_keys (
   status smallint not null,
   body text not null,
   created_at timestamp with time zone not null,
+  request_line text collate "C",
+  replays integer default 0 not null,
   constraint idempotency_keys_pkey PRIMARY KEY (environment_id, api_key_id, key),
   constraint idempotency_keys_fingerprint_length CHECK ((length(fingerprint) = 32)),
   constraint idempotency_keys_key_length CHECK (((length(key) >= 1) AND (length(key) <= 255)))
@@ -310,6 +312,8 @@ comment on column pay.idempotency_keys.request_id is 'The first request; identif
 comment on column pay.idempotency_keys.status is 'HTTP status of the answer; 102 while a triggered attempt is under way.';
 comment on column pay.idempotency_keys.body is 'The body of the answer, byte for byte.';
 comment on column pay.idempotency_keys.created_at is 'Time of the first request.';
+comment on column pay.idempotency_keys.request_line is 'Method and path of the first request; null: functions of release 1.0.0 claimed the key.';
+comment on column pay.idempotency_keys.replays is 'How often the answer was replayed, counted behind the answers.';
 CREATE INDEX idempotency_keys_created_at ON pay.idempotency_keys USING btree (created_at);
 alter table pay.idempotency_keys enable row level security;
 alter table pay.idempotency_keys force row level security;
@@ -1014,6 +1018,41 @@ alter table pay.relay_wakes force row level security;
 create policy relay_wakes_of_worker on pay.relay_wakes as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
+-- table pay.requests
+create table pay.requests (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  api_key_id text collate "C" not null,
+  method text collate "C" not null,
+  path text collate "C" not null,
+  query text collate "C",
+  status smallint not null,
+  error_code text collate "C",
+  idempotency_key text collate "C",
+  is_replay boolean not null,
+  duration_us integer not null,
+  created_at timestamp with time zone not null,
+  constraint requests_pkey PRIMARY KEY (environment_id, id)
+);
+alter table pay.requests owner to pay_owner;
+comment on table pay.requests is 'The log of the requests of sandboxes: 30 days, and the last 1 000 of each sandbox.';
+comment on column pay.requests.environment_id is 'The sandbox.';
+comment on column pay.requests.id is 'The id of the request (req_…), which begins with its time.';
+comment on column pay.requests.api_key_id is 'The API key of the request.';
+comment on column pay.requests.method is 'The HTTP method.';
+comment on column pay.requests.path is 'The path from the name of the function on, without the client''s own text.';
+comment on column pay.requests.query is 'The query with the values of known parameters that are no free text; null: none.';
+comment on column pay.requests.status is 'HTTP status of the answer.';
+comment on column pay.requests.error_code is 'The code of the error; null: the answer is no error.';
+comment on column pay.requests.idempotency_key is 'The Idempotency-Key header; null: none, or not valid.';
+comment on column pay.requests.is_replay is 'True: the answer is that of an earlier request.';
+comment on column pay.requests.duration_us is 'Microseconds from the arrival of the request to its answer.';
+comment on column pay.requests.created_at is 'Time at which the request arrived.';
+alter table pay.requests enable row level security;
+alter table pay.requests force row level security;
+create policy requests_of_environment on pay.requests as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
 -- table pay.sandboxes
 create table pay.sandboxes (
   environment_id text collate "C" not null,
@@ -1660,6 +1699,14 @@ CREATE OR REPLACE FUNCTION pay.id_floor(p_prefix text, p_at timestamp with time 
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.id_floor(text,timestamp with time zone) owner to pay_owner;
 
+-- function pay.idempotency_key_body(text,text,text)
+CREATE OR REPLACE FUNCTION pay.idempotency_key_body(p_environment_id text, p_api_key_id text, p_key text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.idempotency_key_body(text,text,text) owner to pay_owner;
+
 -- function pay.idempotency_retention()
 CREATE OR REPLACE FUNCTION pay.idempotency_retention()
  RETURNS interval
@@ -1695,6 +1742,14 @@ CREATE OR REPLACE FUNCTION pay.keep_facts(p_facts json)
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.keep_facts(json) owner to pay_owner;
+
+-- function pay.kept_requests()
+CREATE OR REPLACE FUNCTION pay.kept_requests()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.kept_requests() owner to pay_owner;
 
 -- function pay.ledger_entry_id(text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.ledger_entry_id(p_transaction_id text, p_leg smallint, p_direction text)
@@ -1965,6 +2020,17 @@ CREATE OR REPLACE FUNCTION pay.note_findings()
 alter function pay.note_findings() owner to pay_owner;
 grant execute on function pay.note_findings() to pay_operator;
 
+-- function pay.note_requests(text,text,text)
+CREATE OR REPLACE FUNCTION pay.note_requests(p_keys text, p_requests text, p_replays text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.note_requests(text,text,text) owner to pay_owner;
+grant execute on function pay.note_requests(text,text,text) to pay_api;
+
 -- function pay.note_use(bytea[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.note_use(p_hashes bytea[], p_at timestamp with time zone)
  RETURNS void
@@ -2096,6 +2162,13 @@ CREATE OR REPLACE FUNCTION pay.purge_old(p_environment_id text, p_livemode boole
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.purge_old(text,boolean,timestamp with time zone,integer) owner to pay_owner;
 
+-- function pay.purge_requests(text,integer)
+CREATE OR REPLACE FUNCTION pay.purge_requests(p_environment_id text, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.purge_requests(text,integer) owner to pay_owner;
+
 -- function pay.purge_retired(text,integer)
 CREATE OR REPLACE FUNCTION pay.purge_retired(p_environment_id text, p_batch integer)
  RETURNS bigint
@@ -2206,13 +2279,13 @@ CREATE OR REPLACE FUNCTION pay.read_reported_facts(p_account_id text, p_referenc
 alter function pay.read_reported_facts(text,text,text,text) owner to pay_owner;
 grant execute on function pay.read_reported_facts(text,text,text,text) to pay_operator;
 
--- function pay.read_resource(text,text,text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.read_resource(p_environment_id text, p_kind text, p_id text, p_at timestamp with time zone, OUT body text, OUT detail text)
+-- function pay.read_resource(text,text,text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.read_resource(p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamp with time zone, OUT body text, OUT detail text)
  RETURNS record
  LANGUAGE plpgsql
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.read_resource(text,text,text,timestamp with time zone) owner to pay_owner;
+alter function pay.read_resource(text,text,text,text,timestamp with time zone) owner to pay_owner;
 
 -- function pay.read_service()
 CREATE OR REPLACE FUNCTION pay.read_service()
@@ -2353,6 +2426,14 @@ CREATE OR REPLACE FUNCTION pay.reopen_facts(p_calls json)
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.reopen_facts(json) owner to pay_owner;
+
+-- function pay.request_body(pay.requests)
+CREATE OR REPLACE FUNCTION pay.request_body(p_request pay.requests)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.request_body(pay.requests) owner to pay_owner;
 
 -- function pay.requests_used(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.requests_used(p_environment_id text, p_at timestamp with time zone)

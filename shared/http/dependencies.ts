@@ -24,11 +24,12 @@ import { EntryCalls } from "../store/entry_calls.ts";
 import { createProviderStore, type ProviderStore } from "../store/provider_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import { createSandboxStore } from "../store/sandbox_store.ts";
+import { noteIn, RequestNotes } from "../store/request_notes.ts";
 import { createStore, type Store } from "../store/store.ts";
 import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts";
 import { inBackground } from "./background.ts";
 import { readSettings } from "./read_settings.ts";
-import { attemptLine, failedTurn, type LogLine, writeLogLine } from "./request_log.ts";
+import { attemptLine, failedTurn, type LogLine, lostNotes, writeLogLine } from "./request_log.ts";
 import type { Settings } from "./settings.ts";
 
 /** The dependencies of both functions. */
@@ -57,6 +58,10 @@ export interface Dependencies {
   /** Origins that may call from a browser: exact, or `http://localhost:*` for any port. */
   allowed_origins: readonly string[];
   log: (line: LogLine) => void;
+  /** Notes that are written behind the answers. */
+  notes: RequestNotes;
+  /** Whether the requests of sandboxes are logged for their merchants. */
+  logs_requests: boolean;
 }
 
 /** Seconds without a read after which the connection of the read lane closes. */
@@ -130,6 +135,11 @@ export function createDependencies(settings: Settings): OpenDependencies {
     on_error: (error) => log(failedTurn(clock(), error)),
   });
   const live = createLiveOperations(changes, runner);
+  const notes = new RequestNotes(
+    noteIn(database),
+    (count) => log(lostNotes(clock(), count)),
+    inBackground,
+  );
   const { base_url, console_url = null } = settings;
   return {
     store,
@@ -150,8 +160,10 @@ export function createDependencies(settings: Settings): OpenDependencies {
     random,
     allowed_origins: settings.allowed_origins ?? [],
     log,
+    notes,
+    logs_requests: settings.request_log ?? false,
     async close() {
-      await Promise.all([webhooks?.close(), provider_worker.stop()]);
+      await Promise.all([webhooks?.close(), provider_worker.stop(), notes.close()]);
       await Promise.all([database.close(), reads.close()]);
     },
   };

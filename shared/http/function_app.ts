@@ -18,7 +18,7 @@ import type { Access, Idempotency } from "../store/outcome.ts";
 import { apiKeyHeader, invalidKey } from "./api_key_header.ts";
 import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { readIdempotencyKey } from "./idempotency_header.ts";
+import { isIdempotencyKey, readIdempotencyKey } from "./idempotency_header.ts";
 import { observe } from "./observe.ts";
 import type { Operation } from "./operation.ts";
 import { asSent, parseBody, parseQuery, unknownParameters } from "./parse_input.ts";
@@ -109,6 +109,7 @@ function pathBehindMount(request: Request): string {
 function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   const state = c.get("state");
   state.route = path;
+  state.operation = operation;
   return keyFirst(c, operation.scope, async (access) => {
     if (operation.test_only && state.key!.livemode) {
       throw new ApiError(
@@ -122,11 +123,13 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
     const unknown = unknownParameters(operation, sent, searchParams);
     if (unknown) c.header("Unknown-Parameters", unknown);
     const idempotency_key = mutating ? readIdempotencyKey(c.req.raw.headers) : null;
+    state.idempotency_key = idempotency_key;
     const query = parseQuery(operation.query, searchParams);
     const body = sent ? parseBody(operation.body, sent) : undefined;
 
     const sent_id = c.req.param("id") ?? "";
     const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
+    const named_key = c.req.param("key") ?? "";
     const deps = c.get("deps");
     const outcome = await operation.run({
       deps,
@@ -146,6 +149,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
       },
       key_text: state.key!.text,
       id,
+      named_key: isIdempotencyKey(named_key) ? named_key : UNKNOWN_KEY,
       body,
       query,
     }).catch((error) => {
@@ -160,6 +164,8 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
 /** The form of every id. The service neither hashes any other text nor sends it to the database. */
 const ID_FORM = /^[a-z]{2,4}_[0-9a-z]{26}$/;
 const UNKNOWN_ID = "unknown";
+/** Contains a space, which no idempotency key contains. */
+const UNKNOWN_KEY = "no key";
 
 /**
  * Runs a handler. If it throws before the database has admitted the key, this function first checks
@@ -177,8 +183,9 @@ async function keyFirst(
     at_ms: state.at_ms,
     request_id: state.request_id,
     rate_limits: c.get("deps").rate_limits,
-    observe(api_key_id, remaining) {
+    observe(api_key_id, remaining, environment_id) {
       state.key_id = api_key_id;
+      state.environment_id = environment_id;
       if (remaining !== null) state.remaining = remaining;
     },
   };
@@ -205,7 +212,11 @@ function inKeyWords(error: unknown): unknown {
 function identify(operation: Operation, id: string, key: string, body: ReadBody): Idempotency {
   const own_path = operation.own_path ?? `/${operation.home}${operation.paths[0]}`;
   const path = own_path.replace(":id", id);
-  return { key, fingerprint: fingerprint(operation.method, path, body.value as never) };
+  return {
+    key,
+    fingerprint: fingerprint(operation.method, path, body.value as never),
+    request_line: `${operation.method} ${path}`,
+  };
 }
 
 function respond(c: Ctx, outcome: Reply | Answer): Response {

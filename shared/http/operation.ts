@@ -22,6 +22,8 @@ export interface Call<Body, Query> {
   key_text: string;
   /** The id in the path; `unknown` if the path has no well-formed id. */
   id: string;
+  /** The idempotency key in the path; a text that is no key if the path has none. */
+  named_key: string;
   body: Body;
   query: Query;
 }
@@ -36,6 +38,7 @@ export type OperationGroup =
   | "Webhook deliveries"
   | "Events"
   | "API keys"
+  | "Requests"
   | "Sandbox";
 
 /** One operation. */
@@ -67,6 +70,8 @@ export interface Operation {
   status: 200 | 201;
   /** Error codes of this operation, in addition to those of every operation of its kind. */
   errors?: readonly ErrorCode[];
+  /** True: the request is not in the log of requests, because it reads that log. */
+  unlogged?: true;
   run(call: Call<unknown, unknown>): Promise<Reply | Answer>;
 }
 

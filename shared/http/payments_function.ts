@@ -13,6 +13,7 @@ import { openapiHandlers } from "./openapi_route.ts";
 import { type Operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { PAYMENTS_OPERATIONS } from "./payments_operations.ts";
 import { REFUND_OPERATIONS } from "./refund_operations.ts";
+import { REQUEST_OPERATIONS } from "./request_operations.ts";
 import { TRANSFER_OPERATIONS } from "./transfer_operations.ts";
 import { WEBHOOK_OPERATIONS } from "./webhook_operations.ts";
 
@@ -25,6 +26,7 @@ export const PAYMENTS_FUNCTION_OPERATIONS: readonly Operation[] = [
   ...TRANSFER_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...API_KEY_OPERATIONS,
+  ...REQUEST_OPERATIONS,
 ];
 
 /** Answers requests to `/api-v1-payments/…`. */

@@ -4,6 +4,7 @@
 
 import type { ErrorCode } from "../core/errors.ts";
 import type { Dependencies } from "./dependencies.ts";
+import type { Operation } from "./operation.ts";
 
 /** The well-formed key of a request. The database decides whether it is valid. */
 export interface PresentedKey {
@@ -21,8 +22,14 @@ export interface RequestState {
   key: PresentedKey | null;
   /** The id of the API key; null before the database has admitted the key. */
   key_id: string | null;
+  /** The environment of the key; null as long as `key_id` is. */
+  environment_id: string | null;
+  /** The idempotency key of the request; null without one, and before it is read. */
+  idempotency_key: string | null;
   /** Route template, for the log. */
   route: string;
+  /** Null if the path has no operation. */
+  operation: Operation | null;
   /** Requests left to the key or its environment, the smaller number; null without limits. */
   remaining: number | null;
   code: ErrorCode | null;

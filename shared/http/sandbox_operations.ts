@@ -16,6 +16,7 @@ import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
 import { DISPOSABLE_SANDBOXES } from "./disposable_sandboxes.ts";
 import { type Operation, operation, SANDBOX_FUNCTION } from "./operation.ts";
+import { listRequests } from "./request_operations.ts";
 import { webhooksOf } from "./webhook_operations.ts";
 
 const sandbox = {
@@ -121,4 +122,5 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     run: ({ deps, request }) => deps.payments.reset(request),
   }),
   ...DISPOSABLE_SANDBOXES,
+  listRequests,
 ];

@@ -11,7 +11,8 @@ export type ResourceKind =
   | "api_keys"
   | "sandboxes"
   | "webhook_endpoints"
-  | "webhook_deliveries";
+  | "webhook_deliveries"
+  | "idempotency_keys";
 
 /** The statement. */
 export const LOAD = `select * from pay.load(p_requests => $1::text)`;

@@ -29,10 +29,14 @@ export interface Access {
   /** Null: there are no limits, or the request is counted already. */
   rate_limits: RateLimits | null;
   /**
-   * Called with the id of the key, and the smaller number of requests left to it or its
-   * environment.
+   * Called with the id of the key, the smaller number of requests left to it or its environment,
+   * and its environment at the time of the request.
    */
-  observe: (api_key_id: string, remaining: number | null) => void;
+  observe: (
+    api_key_id: string,
+    remaining: number | null,
+    environment_id: string | null,
+  ) => void;
 }
 
 /** The idempotency key of a request, and the fingerprint of the request. */
@@ -40,6 +44,8 @@ export interface Idempotency {
   key: string;
   /** Lower-case hex SHA-256. */
   fingerprint: string;
+  /** Method and path: `POST /api-v1-payments/v1/payments`. Stored when the key is claimed. */
+  request_line: string;
 }
 
 /**
@@ -71,7 +77,7 @@ export function keyedRequest(
     ...listedAccess(access, index),
     ...(answer && { request_id: access.request_id }),
     ...(idempotency && { idempotency_key: idempotency.key, fingerprint: idempotency.fingerprint }),
-    ...(idempotency && answer),
+    ...(idempotency && answer && { ...answer, request_line: idempotency.request_line }),
   };
 }
 
@@ -121,6 +127,7 @@ type Refusal = keyof typeof REFUSALS;
 export interface Row<Own extends string = never> {
   outcome: Refusal | "resetting" | "expired" | "replay" | "ok" | "committed" | Own;
   api_key_id: string | null;
+  environment_id: string | null;
   /** Requests left to the key or its environment, the smaller number; null without limits. */
   remaining?: number | null;
   status: number | null;
@@ -160,7 +167,9 @@ export async function untilFresh<T extends Row<string>>(
   for (;;) {
     const row = await ask();
     if (!row) throw new Error("an entry function gave no row");
-    if (row.api_key_id) access.observe(row.api_key_id, row.remaining ?? null);
+    if (row.api_key_id) {
+      access.observe(row.api_key_id, row.remaining ?? null, row.environment_id);
+    }
     if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refusal](access);
     if (row.outcome === "expired" && expired++ < EXPIRED_TRIES) continue;
     if (row.outcome !== "resetting") return row as Admitted<T>;

@@ -10,6 +10,7 @@ drop function pay.claim(json,pay.admission[]);
 drop function pay.commit(text,text,text,text,text,text,integer);
 drop function pay.hold_environment(text);
 drop function pay.max_live_keys();
+drop function pay.read_resource(text,text,text,timestamp with time zone);
 
 create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
 returns pay.admission[]
@@ -695,19 +696,21 @@ begin
   with
   asked as materialized (
     select f.environment_id, f.api_key_id, r.n, r.request_id, r.idempotency_key, r.fingerprint,
-      r.status, coalesce(r.body, p.body) as body
+      r.request_line, r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
     join json_to_recordset(p_requests) as r (
-      n integer, request_id text, idempotency_key text, fingerprint text, status smallint, body text
+      n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
+      status smallint, body text
     ) on r.n = f.n
     left join json_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
     insert into pay.idempotency_keys
-      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+      (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
+        created_at)
     select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
-      a.request_id, a.status, a.body, v_now
+      a.request_id, a.request_line, a.status, a.body, v_now
     from asked a
     order by a.api_key_id, a.idempotency_key, a.n
     on conflict on constraint idempotency_keys_pkey do nothing
@@ -808,7 +811,7 @@ begin
 
   v_few := pay.list_subject(p_environment_id, p_kind, v_filters);
   v_column := case when v_few is null then pay.list_column(p_kind, v_filters) end;
-  select coalesce(string_agg(format('t.%I = $2 ->> %L', c, c), ' and '), 'true') into v_match
+  select coalesce(string_agg(format('t.%I::text = $2 ->> %L', c, c), ' and '), 'true') into v_match
   from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
   execute pay.list_query(
     coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
@@ -821,6 +824,7 @@ begin
       -- A row without a body is not shown.
       when 'sandboxes' then
         'case when t.expires_at > pay.server_time() then pay.sandbox_body(t) end'
+      when 'requests' then 'pay.request_body(t)'
       else 't.body'
     end
   )
@@ -837,7 +841,8 @@ end
 $$;
 
 create or replace function pay.read_resource(
-  p_environment_id text, p_kind text, p_id text, p_at timestamptz, out body text, out detail text
+  p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz,
+  out body text, out detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -870,9 +875,53 @@ begin
     when 'webhook_deliveries' then
       select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'idempotency_keys' then
+      body := pay.idempotency_key_body(p_environment_id, p_api_key_id, p_id);
   end case;
 end
 $$;
+
+create or replace function pay.load(p_requests text)
+returns table (
+  n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
+  body text, detail text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_found pay.admission[] := pay.admit(p_requests::json, 'shared', true);
+begin
+  return query
+    select f.n,
+      case
+        when f.outcome = 'ok' and r.kind is not null and coalesce(p.body, o.body) is null
+          then 'not_found'
+        else f.outcome
+      end,
+      f.api_key_id, f.environment_id, f.remaining, f.status, coalesce(p.body, o.body, f.body),
+      o.detail
+    from unnest(v_found) f
+    join json_to_recordset(p_requests::json) as r (n integer, kind text, id text, at timestamptz)
+      on r.n = f.n
+    left join lateral (
+      select t.body from pay.payments t
+      where f.outcome = 'ok' and r.kind = 'payments'
+        and t.environment_id = f.environment_id and t.id = r.id
+      limit 1
+    ) p on true
+    left join lateral (
+      select x.body, x.detail
+      from pay.read_resource(f.environment_id, f.api_key_id, r.kind, r.id, r.at) x
+      where f.outcome = 'ok' and r.kind <> 'payments'
+      -- Without this the function is called before the condition is checked.
+      limit 1
+    ) o on true;
+end
+$$;
+grant execute on function pay.load(text) to pay_api;
 
 create or replace function pay.reconcile()
 returns table (oracle text, environment_id text, subject_id text, detail text)
@@ -2393,6 +2442,129 @@ begin
 end
 $$;
 
+create or replace function pay.kept_requests()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+create or replace function pay.request_body(p_request pay.requests)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_request.id,
+      'request' as object,
+      p_request.method,
+      p_request.path,
+      p_request.query,
+      p_request.status,
+      p_request.error_code,
+      p_request.idempotency_key,
+      p_request.is_replay as idempotent_replay,
+      round(p_request.duration_us / 1000.0, 2) as duration_ms,
+      p_request.api_key_id,
+      pay.wire_time(p_request.created_at) as created_at
+  ) t
+$$;
+
+create or replace function pay.idempotency_key_body(
+  p_environment_id text, p_api_key_id text, p_key text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      k.key,
+      'idempotency_key' as object,
+      k.request_id as first_request_id,
+      split_part(k.request_line, ' ', 1) as method,
+      split_part(k.request_line, ' ', 2) as path,
+      nullif(k.status, 102) as status,
+      pay.wire_time(k.created_at) as created_at,
+      pay.wire_time(k.created_at + pay.idempotency_retention()) as expires_at,
+      k.replays,
+      case when k.status <> 102 then k.body::json end as body
+    from pay.idempotency_keys k
+    where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
+      and k.created_at > pay.server_time() - pay.idempotency_retention()
+  ) t
+$$;
+
+create or replace function pay.note_requests(p_keys text, p_requests text, p_replays text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform set_config('synchronous_commit', 'off', true);
+  if p_requests <> '[]' then
+    -- Materialized, so that each key is looked up once.
+    with known as materialized (
+      select a.k, k.environment_id, k.id
+      from json_to_recordset(p_keys::json) as a (k integer, environment_id text, api_key_id text)
+      join pay.api_keys k
+        on k.id = a.api_key_id and k.environment_id = a.environment_id and not k.livemode
+    )
+    insert into pay.requests (environment_id, id, api_key_id, method, path, query, status,
+      error_code, idempotency_key, is_replay, duration_us, created_at)
+    select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
+      r.idempotency_key, coalesce(r.is_replay, false), r.duration_us, r.at
+    from json_to_recordset(p_requests::json) as r (
+      k integer, id text, method text, path text, query text, status smallint, error_code text,
+      idempotency_key text, is_replay boolean, duration_us integer, at timestamptz
+    )
+    join known k on k.k = r.k
+    on conflict on constraint requests_pkey do nothing;
+  end if;
+  if p_replays <> '[]' then
+    with replayed as materialized (
+      select k.environment_id, k.api_key_id, k.key, r.count
+      from json_to_recordset(p_replays::json) as r (
+        environment_id text, api_key_id text, key text, count integer
+      )
+      join pay.idempotency_keys k
+        on k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key
+      order by k.api_key_id, k.key
+      for no key update of k
+    )
+    update pay.idempotency_keys k set replays = k.replays + r.count
+    from replayed r
+    where k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key;
+  end if;
+end
+$$;
+grant execute on function pay.note_requests(text, text, text) to pay_api;
+
+create or replace function pay.purge_requests(p_environment_id text, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_oldest text := (
+    select o.id from pay.requests o where o.environment_id = p_environment_id
+    order by o.id desc offset pay.kept_requests() - 1 limit 1
+  );
+  v_rows bigint;
+begin
+  delete from pay.requests t
+  where t.environment_id = p_environment_id and t.id = any (array(
+    select o.id from pay.requests o
+    where o.environment_id = p_environment_id and o.id < v_oldest
+    order by o.id limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
 create or replace function pay.move_environment(
   p_old text, p_new text, p_at timestamptz
 )
@@ -2494,7 +2666,7 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
     'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters',
-    'webhook_endpoints'
+    'webhook_endpoints', 'requests'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -2588,7 +2760,8 @@ begin
       ('provider_calls', 'id', 'pc_', false, 'for update skip locked'),
       ('transfers', 'id', 'tr_', false, 'for update skip locked'),
       ('refunds', 'id', 're_', false, 'for update skip locked'),
-      ('payments', 'id', 'pay_', false, 'for update skip locked')
+      ('payments', 'id', 'pay_', false, 'for update skip locked'),
+      ('requests', 'id', 'req_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode
   loop
@@ -2614,7 +2787,7 @@ begin
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
-    v_total := v_total + v_rows;
+    v_total := v_total + v_rows + pay.purge_requests(p_environment_id, p_batch);
   end if;
   return v_total;
 end

@@ -9,6 +9,7 @@
 --                        not limited, or counted by an earlier call
 --   request_id, idempotency_key, fingerprint
 --                        null without an Idempotency-Key
+--   request_line         method and path, stored with the idempotency key
 --   status, body         the answer to store under the idempotency key
 -- and the fields of its operation. A function that writes one request takes a list of one.
 --

@@ -105,19 +105,21 @@ begin
   with
   asked as materialized (
     select f.environment_id, f.api_key_id, r.n, r.request_id, r.idempotency_key, r.fingerprint,
-      r.status, coalesce(r.body, p.body) as body
+      r.request_line, r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
     join json_to_recordset(p_requests) as r (
-      n integer, request_id text, idempotency_key text, fingerprint text, status smallint, body text
+      n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
+      status smallint, body text
     ) on r.n = f.n
     left join json_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
     insert into pay.idempotency_keys
-      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+      (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
+        created_at)
     select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
-      a.request_id, a.status, a.body, v_now
+      a.request_id, a.request_line, a.status, a.body, v_now
     from asked a
     order by a.api_key_id, a.idempotency_key, a.n
     on conflict on constraint idempotency_keys_pkey do nothing

@@ -173,7 +173,7 @@ begin
 
   v_few := pay.list_subject(p_environment_id, p_kind, v_filters);
   v_column := case when v_few is null then pay.list_column(p_kind, v_filters) end;
-  select coalesce(string_agg(format('t.%I = $2 ->> %L', c, c), ' and '), 'true') into v_match
+  select coalesce(string_agg(format('t.%I::text = $2 ->> %L', c, c), ' and '), 'true') into v_match
   from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
   execute pay.list_query(
     coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
@@ -186,6 +186,7 @@ begin
       -- A row without a body is not shown.
       when 'sandboxes' then
         'case when t.expires_at > pay.server_time() then pay.sandbox_body(t) end'
+      when 'requests' then 'pay.request_body(t)'
       else 't.body'
     end
   )

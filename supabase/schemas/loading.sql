@@ -5,9 +5,10 @@
 -- A resource of an open environment as JSON text; null if it does not exist. detail is null except
 -- for a webhook endpoint: its revision, the values that its secrets are derived from, the public id
 -- of its environment, and its account. The function reads no payments, because pay.load reads all
--- payments of a list together. Internal.
+-- payments of a list together. Only idempotency keys depend on the API key. Internal.
 create or replace function pay.read_resource(
-  p_environment_id text, p_kind text, p_id text, p_at timestamptz, out body text, out detail text
+  p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz,
+  out body text, out detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -40,6 +41,8 @@ begin
     when 'webhook_deliveries' then
       select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'idempotency_keys' then
+      body := pay.idempotency_key_body(p_environment_id, p_api_key_id, p_id);
   end case;
 end
 $$;
@@ -81,7 +84,8 @@ begin
       limit 1
     ) p on true
     left join lateral (
-      select x.body, x.detail from pay.read_resource(f.environment_id, r.kind, r.id, r.at) x
+      select x.body, x.detail
+      from pay.read_resource(f.environment_id, f.api_key_id, r.kind, r.id, r.at) x
       where f.outcome = 'ok' and r.kind <> 'payments'
       -- Without this the function is called before the condition is checked.
       limit 1

@@ -4,7 +4,8 @@
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). In a
 --           live environment calls and facts of providers stay as long as its payments.
--- At once:  environments that resets have retired, and disposable sandboxes that have ended.
+-- At once:  environments that resets have retired, disposable sandboxes that have ended, and all but
+--           the last requests of each sandbox.
 -- pay.purge_keys deletes API keys, their secrets and their rate counters.
 
 -- The least id that shared/core/ids.ts can make at or after an instant. An id begins with its
@@ -49,7 +50,7 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
     'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters',
-    'webhook_endpoints'
+    'webhook_endpoints', 'requests'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -178,7 +179,8 @@ begin
       ('provider_calls', 'id', 'pc_', false, 'for update skip locked'),
       ('transfers', 'id', 'tr_', false, 'for update skip locked'),
       ('refunds', 'id', 're_', false, 'for update skip locked'),
-      ('payments', 'id', 'pay_', false, 'for update skip locked')
+      ('payments', 'id', 'pay_', false, 'for update skip locked'),
+      ('requests', 'id', 'req_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode
   loop
@@ -204,7 +206,7 @@ begin
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
-    v_total := v_total + v_rows;
+    v_total := v_total + v_rows + pay.purge_requests(p_environment_id, p_batch);
   end if;
   return v_total;
 end

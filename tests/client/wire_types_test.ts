@@ -15,6 +15,7 @@ import type * as list from "../../shared/schema/list.ts";
 import type * as payment from "../../shared/schema/payment.ts";
 import type * as refund from "../../shared/schema/refund.ts";
 import type * as sandbox from "../../shared/schema/sandbox.ts";
+import type * as request from "../../shared/schema/request.ts";
 import type * as transfer from "../../shared/schema/transfer.ts";
 import type { Complete } from "../../shared/schema/values.ts";
 import type * as webhook from "../../shared/schema/webhook.ts";
@@ -62,6 +63,8 @@ Deno.test("client types of answers equal those of the schemas", () => {
     client.SandboxWithKey,
     Without<sandbox.DisposableSandbox, "test_key"> & { test_key: string }
   >;
+  true satisfies Equal<client.IdempotencyKey, request.IdempotencyKey>;
+  true satisfies Equal<client.LoggedRequest, request.LoggedRequest>;
   true satisfies Equal<client.ApiKey, Public<typeof keys.ApiKey>>;
   true satisfies Equal<
     client.ApiKeyWithSecret,
@@ -167,6 +170,7 @@ Deno.test("client types of queries equal those of the schemas", () => {
   >;
   true satisfies Equal<client.ListParams, Query<typeof webhook.ListWebhookEndpointsQuery>>;
   true satisfies Equal<client.ListParams, Query<typeof keys.ListApiKeysQuery>>;
+  true satisfies Equal<client.ListRequestsParams, Query<typeof request.ListRequestsQuery>>;
 });
 
 Deno.test("ERROR_CODES equals the service's catalogue", () => {

@@ -234,6 +234,21 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   );
   await view("balance", () => go("balance"), () => page.getByRole("table").first().waitFor());
   await view("events", () => go("events"), () => page.locator(".timeline li").first().waitFor());
+  await view("requests", async () => {
+    for (let i = 0; i < 2; i++) {
+      const answer = await fetch(`${start.base_url}/api-v1-payments/v1/payments`, {
+        method: "POST",
+        headers: {
+          Authorization: `Bearer ${start.test_key}`,
+          "Content-Type": "application/json",
+          "Idempotency-Key": "order-1001",
+        },
+        body: JSON.stringify({ amount: 700, currency: "EUR" }),
+      });
+      await answer.text();
+    }
+    await go("requests");
+  }, () => page.getByText("replay").first().waitFor());
   await view("webhooks", () => go("webhooks"), () => page.getByRole("table").waitFor());
   await view(
     "endpoint",

@@ -24,6 +24,7 @@ const ENTRY_FUNCTIONS = [
   "load_webhook_endpoint",
   "make_sandbox",
   "note_calls",
+  "note_requests",
   "pause_reading",
   "purge",
   "read_challenge",

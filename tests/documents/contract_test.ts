@@ -22,6 +22,7 @@ import { LEDGER_ACCOUNTS } from "../../shared/schema/ledger.ts";
 import * as limits from "../../shared/schema/limits.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
+import { ListRequestsQuery } from "../../shared/schema/request.ts";
 import { SandboxReset } from "../../shared/schema/service.ts";
 import {
   DeliveryAttempt,
@@ -88,6 +89,7 @@ const FILTERS: Record<string, { shape: Record<string, unknown> }> = {
   "ledger entries": ListLedgerEntriesQuery,
   events: ListEventsQuery,
   deliveries: ListWebhookDeliveriesQuery,
+  requests: ListRequestsQuery,
 };
 
 Deno.test("docs/contract.md lists the filters of every list", () => {

@@ -14,6 +14,7 @@ import { Balance, LedgerEntry } from "../../shared/schema/ledger.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import { DisposableSandbox } from "../../shared/schema/sandbox.ts";
+import { IdempotencyKey, LoggedRequest } from "../../shared/schema/request.ts";
 import { Transfer } from "../../shared/schema/transfer.ts";
 import { WebhookDelivery, WebhookEndpoint } from "../../shared/schema/webhook.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
@@ -217,6 +218,18 @@ Deno.test("the client calls every operation", (t) =>
         assert.ok(refused instanceof ApiError && refused.is("unauthorized"));
       });
 
+      await t.step("requests", async () => {
+        const idempotencyKey = "order 1001/é".replaceAll(/[^!-~]/g, "_");
+        const made = await client.payments.create({ amount: 5, ...EUR }, { idempotencyKey });
+        await client.payments.create({ amount: 5, ...EUR }, { idempotencyKey });
+        const shown = await client.idempotencyKeys.retrieve(idempotencyKey);
+        assertShape(IdempotencyKey, shown);
+        assert.deepEqual([shown.status, shown.replays, shown.body], [201, 1, made]);
+        const { data } = await client.sandbox.listRequests({ idempotency_key: idempotencyKey });
+        assert.ok(Array.isArray(data));
+        for (const request of data) assertShape(LoggedRequest, request);
+      });
+
       await t.step("reset", async () => {
         const { object, deleted } = await client.sandbox.reset();
         assert.equal(object, "sandbox_reset");
@@ -235,7 +248,7 @@ Deno.test("the client calls every operation", (t) =>
             const mount = new URL(base_url).pathname;
             const [method, path] = operation.split(" ");
             const form = new RegExp(
-              `^${method} ${mount}${path!.replace(":id", "[a-z]+_[0-9a-z]{26}")}$`,
+              `^${method} ${mount}${path!.replace(/:(id|key)/, "[^/]+")}$`,
             );
             return !used.some((request) => form.test(request));
           });

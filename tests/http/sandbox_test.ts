@@ -58,7 +58,7 @@ serviceCase("POST /payments creates a payment in the status of an outcome", asyn
 });
 
 const UNKNOWN = `pay_${"0".repeat(26)}`;
-const ROUTES: [path: string, body: unknown][] = [
+const ROUTES: [path: string, body: unknown, method?: string][] = [
   ...["", "/v1"].flatMap((version): typeof ROUTES => [
     [`${SANDBOX}${version}/payments`, { amount_minor: 1, currency: "EUR", outcome: "success" }],
     [`${SANDBOX}${version}/payments/{id}/advance`, { to: "completed" }],
@@ -72,6 +72,7 @@ const ROUTES: [path: string, body: unknown][] = [
     }],
     [`${SANDBOX}${version}/reset`, undefined],
     [`${SANDBOX}${version}/sandboxes`, {}],
+    [`${SANDBOX}${version}/requests`, undefined, "GET"],
   ]),
   ["/api-v1-payments/v1/sandbox/{id}/advance", { to: "completed" }],
 ];
@@ -93,7 +94,7 @@ Deno.test("ROUTES lists every POST that takes only test keys", () => {
 serviceCase("sandbox routes refuse live keys", async (t, service) => {
   const payment = await paymentIn(service, "pending");
   const before = await rowCounts(service);
-  for (const [path, body] of ROUTES) {
+  for (const [path, body, method = "POST"] of ROUTES) {
     const cases: [string, id: string, body: unknown, headers?: Record<string, string>][] = [
       ["a valid body", payment.id, body],
       ["an unknown payment", UNKNOWN, body],
@@ -103,10 +104,12 @@ serviceCase("sandbox routes refuse live keys", async (t, service) => {
       ["a bad idempotency key", payment.id, body, { "Idempotency-Key": "" }],
     ];
     for (const [name, id, sent, headers = {}] of cases) {
-      await t.step(`POST ${path} with ${name} → 403`, async () => {
+      // A GET has no body.
+      if (method === "GET" && sent !== undefined) continue;
+      await t.step(`${method} ${path} with ${name} → 403`, async () => {
         service.forgetStatements();
         const options = { key: service.live.text, body: sent, headers };
-        const answer = await service.call("POST", path.replace("{id}", id), options);
+        const answer = await service.call(method, path.replace("{id}", id), options);
         assertRefused(answer, 403, "test_key_required");
         assert.equal(answer.body.error.type, "permission");
         service.assertStatements(0);

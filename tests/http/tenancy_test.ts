@@ -47,6 +47,9 @@ const FILTERS: [path: string, parameter: string, prefix: string][] = [
   [`${V1}/webhook_deliveries`, "payment_id", "pay"],
   [`${V1}/api_keys`, "starting_after", "key"],
   [`${SANDBOX}/sandboxes`, "starting_after", "env"],
+  [`${SANDBOX}/requests`, "starting_after", "req"],
+  [`${SANDBOX}/requests`, "request_id", "req"],
+  [`${SANDBOX}/requests`, "api_key_id", "key"],
 ];
 
 /** Tables of the operator, and those of providers, which these requests do not reach. */
@@ -97,7 +100,8 @@ serviceCase("ids and rows of another environment", async (t, service) => {
       new URL("../../shared/schema/list.ts", import.meta.url),
     ) + await Deno.readTextFile(new URL("../../shared/schema/webhook.ts", import.meta.url)) +
       await Deno.readTextFile(new URL("../../shared/schema/api_key.ts", import.meta.url)) +
-      await Deno.readTextFile(new URL("../../shared/schema/sandbox.ts", import.meta.url));
+      await Deno.readTextFile(new URL("../../shared/schema/sandbox.ts", import.meta.url)) +
+      await Deno.readTextFile(new URL("../../shared/schema/request.ts", import.meta.url));
     const found = [...source.matchAll(/(\w+): (?:id\("(\w+)_"\)\.optional|cursor\("(\w+)_"\))/g)]
       .map(([, parameter, prefix, cursor_prefix]) => `${parameter} ${prefix ?? cursor_prefix}`);
     const listed = FILTERS.map(([, parameter, prefix]) => `${parameter} ${prefix}`);
@@ -128,7 +132,9 @@ serviceCase("ids and rows of another environment", async (t, service) => {
       const answer = await service.call(method, path, {
         ...(method !== "GET" && { body: bodyOf(path) }),
       });
-      for (const id of Object.values(foreign)) assert.ok(!answer.text.includes(id), answer.text);
+      // The log shows the foreign ids that the requests of this test have sent themselves.
+      const ids = path.endsWith("/requests") ? [foreign.req!] : Object.values(foreign);
+      for (const id of ids) assert.ok(!answer.text.includes(id), answer.text);
     });
   }
   await t.step("an idempotency key of another environment is free in this one", async () => {
@@ -143,7 +149,7 @@ serviceCase("ids and rows of another environment", async (t, service) => {
   await t.step("every route was called", () => {
     assert.equal(routes.length, ROUTES.length);
   });
-});
+}, { request_log: true });
 
 /** Creates one resource of each kind in the other environment. Returns an id of each kind. */
 async function fill(service: TestService): Promise<Record<string, string>> {
@@ -182,6 +188,7 @@ async function fill(service: TestService): Promise<Record<string, string>> {
     txn: entry.transaction_id,
     key: service.other.id,
     env: sandbox.id,
+    req: (await first(`${SANDBOX}/requests`)).id,
   };
 }
 

@@ -49,9 +49,10 @@ async function record(receiver_url: string): Promise<Recorded> {
     random: seeded(1),
     clock: () => at,
     console_url: "http://127.0.0.1:54321/console",
+    request_log: true,
   });
   try {
-    // Disposable sandboxes show times of the database.
+    // Disposable sandboxes and idempotency keys show times of the database.
     await setServerTime(service.sql, STARTED_AT);
     const saved = new Map<string, string>();
     const exchanges: Exchange[] = [];
@@ -71,7 +72,7 @@ async function record(receiver_url: string): Promise<Recorded> {
     const errors = await recordErrors(service);
     const text = JSON.stringify({ exchanges, errors, events })
       .replaceAll(receiver_url, "https://example.com/webhooks")
-      .replace(/"duration_ms":\d+/g, '"duration_ms":100')
+      .replace(/"duration_ms":[\d.]+/g, '"duration_ms":100')
       // The repository contains no text that looks like a key.
       .replace(/"(sk_test_\w{4})\w{45}"/g, '"$1…"');
     return JSON.parse(text);
@@ -82,11 +83,12 @@ async function record(receiver_url: string): Promise<Recorded> {
 
 async function exchange(
   service: TestService,
-  { operation, name, summary, body, query, of, save }: typeof EXAMPLE_REQUESTS[number],
+  { operation, name, summary, body, query, of, key, save }: typeof EXAMPLE_REQUESTS[number],
   saved: Map<string, string>,
 ): Promise<Exchange> {
   const address = ADDRESSES.find(({ id }) => id === operation)!;
-  const path = address.path.replace("{id}", of === undefined ? "" : saved.get(of)!);
+  const path = address.path.replace("{id}", of === undefined ? "" : saved.get(of)!)
+    .replace("{key}", key ?? "");
   const request = body === undefined ? null : Object.fromEntries(
     Object.entries(body).map(([member, value]) => [
       member,
@@ -95,6 +97,7 @@ async function exchange(
   );
   const answer = await service.call(address.operation.method, query ? `${path}?${query}` : path, {
     ...(request && { body: request }),
+    ...(request && key && { idempotency_key: key }),
   });
   assert.ok(answer.status < 300 || answer.status === 402, `${operation} ${name}: ${answer.text}`);
   if (save) saved.set(save, answer.body.id ?? answer.body.data[0].id);

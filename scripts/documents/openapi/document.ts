@@ -27,6 +27,8 @@ const GROUPS: Record<OperationGroup, string> = {
   "Webhook deliveries": "The delivery of an event to an endpoint, with every attempt.",
   "Events": "Changes of resources. The service keeps events for 30 days.",
   "API keys": "Test keys of your own sandbox.",
+  "Requests":
+    "The first request of an idempotency key, and the log of the requests of your sandbox.",
   "Sandbox":
     "The function `api-v1-sandbox`. It brings payments into any status, for test keys only.",
 };

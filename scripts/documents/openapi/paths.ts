@@ -87,10 +87,20 @@ function parameters(operation: Operation, path: string): Json[] {
   });
   return [
     ...(path.includes("{id}") ? [idParameter(path)] : []),
+    ...(path.includes("{key}") ? [KEY_PARAMETER] : []),
     ...query,
     ...(operation.method === "GET" ? [] : [{ $ref: "#/components/parameters/IdempotencyKey" }]),
   ];
 }
+
+/** The idempotency key in a path. */
+const KEY_PARAMETER: Json = {
+  name: "key",
+  in: "path",
+  required: true,
+  description: "The idempotency key, percent-encoded",
+  schema: { type: "string", minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
+};
 
 function idParameter(path: string): Json {
   const { prefix, noun } = pathKind(path)!;

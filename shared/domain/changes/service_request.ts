@@ -26,6 +26,6 @@ export function withoutRateCount(access: Access): Access {
   return {
     ...access,
     rate_limits: null,
-    observe: (api_key_id) => access.observe(api_key_id, null),
+    observe: (api_key_id, _, environment_id) => access.observe(api_key_id, null, environment_id),
   };
 }

@@ -82,7 +82,11 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
       },
       change,
       idempotency: idempotency_key
-        ? { key: idempotency_key, fingerprint: fingerprint.repeat(64) }
+        ? {
+          key: idempotency_key,
+          fingerprint: fingerprint.repeat(64),
+          request_line: "POST /api-v1-payments/v1/payments",
+        }
         : null,
     })),
     null,

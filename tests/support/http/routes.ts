@@ -31,6 +31,7 @@ export const ROUTES: Route[] = [
   ["GET", "/api-v1-payments/v1/api_keys/:key", "keys:write"],
   ["POST", "/api-v1-payments/v1/api_keys/:key/rotate", "keys:write"],
   ["DELETE", "/api-v1-payments/v1/api_keys/:key", "keys:write"],
+  ["GET", "/api-v1-payments/v1/idempotency_keys/:key", "payments:read"],
   ["POST", "/api-v1-payments/v1/sandbox/:pay/advance", "sandbox:write"],
   ["POST", "/api-v1-payments/v1/webhook_endpoints", "webhooks:write"],
   ["GET", "/api-v1-payments/v1/webhook_endpoints", "webhooks:read"],
@@ -65,6 +66,8 @@ export const ROUTES: Route[] = [
   ["GET", "/api-v1-sandbox/v1/sandboxes/:env", "sandbox:write"],
   ["DELETE", "/api-v1-sandbox/sandboxes/:env", "sandbox:write"],
   ["DELETE", "/api-v1-sandbox/v1/sandboxes/:env", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/requests", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/requests", "sandbox:write"],
 ];
 
 /** Every scope of a key (contract §5). */
@@ -95,7 +98,7 @@ export function pathOf([, path]: Route, id?: string): string {
 /** Returns `METHOD /path` of every operation that the product serves, in the form of ROUTES. */
 export function servedRoutes(): string[] {
   return OPERATIONS.flatMap(({ function_name, operation: { method, paths } }) =>
-    paths.map((path) => `${method} /${function_name}${path}`)
+    paths.map((path) => `${method} /${function_name}${path.replace(/:[a-z]+/, ":id")}`)
   );
 }
 

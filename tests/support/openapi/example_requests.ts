@@ -15,6 +15,8 @@ interface ExampleRequest {
   query?: string;
   /** Name of the saved id that goes into the path. */
   of?: string;
+  /** The idempotency key of the request, or for a GET the one in its path. */
+  key?: string;
   /** Saves the id of the answer, or of the payment of its error. */
   save?: string;
 }
@@ -346,6 +348,25 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     body: { expires_in: 3600 },
   },
   { operation: "revokeApiKey", name: "revoked", summary: "A revoked key", of: "api_key" },
+  {
+    operation: "createPayment",
+    name: "idempotent",
+    summary: "With an idempotency key",
+    body: { ...EUR, reference: "order-1002" },
+    key: "order-1002",
+  },
+  {
+    operation: "getIdempotencyKey",
+    name: "first_request",
+    summary: "The first request of an idempotency key",
+    key: "order-1002",
+  },
+  {
+    operation: "listRequests",
+    name: "page",
+    summary: "The requests with an idempotency key",
+    query: "limit=1&idempotency_key=order-1002",
+  },
   {
     operation: "createWebhookEndpoint",
     name: "some",

@@ -145,10 +145,10 @@ function load() {
   closeObjects(answers.components.schemas);
   ajv.addSchema(answers, "answers");
   const templates = Object.keys(document.paths)
-    // Paths with `{id}` come last, because a literal segment is the better match.
+    // Paths with a parameter come last, because a literal segment is the better match.
     .sort((a, b) => Number(a.includes("{")) - Number(b.includes("{")))
     .map((path): [RegExp, string] => [
-      new RegExp(`^${path.replaceAll(".", "\\.").replace("{id}", "[^/]+")}$`),
+      new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{\w+\}/g, "[^/]+")}$`),
       path,
     ]);
   return { document, ajv, templates };

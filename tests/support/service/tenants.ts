@@ -120,6 +120,16 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     body: {},
     booked_minor: 0,
   },
+  requests: {
+    id: "req_1",
+    api_key_id: "key_1",
+    method: "GET",
+    path: "/",
+    status: 200,
+    is_replay: false,
+    duration_us: 1,
+    created_at: "2026-01-01",
+  },
   provider_cursors: { account_id: "pac_1" },
   provider_totals: {
     account_id: "pac_1",
