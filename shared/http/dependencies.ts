@@ -22,6 +22,7 @@ import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
 import { createProviderStore, type ProviderStore } from "../store/provider_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
+import { createInboxStore } from "../store/inbox_store.ts";
 import { createStore, type Store } from "../store/store.ts";
 import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts";
 import { inBackground } from "./background.ts";
@@ -82,7 +83,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const random = settings.random ?? systemRandom;
   const log = settings.log ?? writeLogLine;
   const wakeRelay = () => {
-    if (webhooks) inBackground(webhooks.relay.nudge());
+    if (webhooks) inBackground(webhooks.nudge());
   };
   const calls = new EntryCalls(database);
   const store = createStore(database, reads, calls, wakeRelay);
@@ -92,6 +93,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const webhooks = master_secret === undefined ? null : createWebhooks({
     store,
     webhook_store,
+    inbox_store: createInboxStore(database, calls, wakeRelay),
     settings: {
       master_secret,
       allow_private: settings.allow_private_webhooks ?? false,

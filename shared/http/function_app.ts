@@ -145,6 +145,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
           : identify(operation, id, idempotency_key, sent!),
       },
       key_text: state.key!.text,
+      signal: c.req.raw.signal,
       id,
       body,
       query,

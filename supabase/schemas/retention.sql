@@ -46,8 +46,9 @@ begin
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
-    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
+    'provider_facts', 'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys',
+    'rate_counters'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -161,6 +162,7 @@ begin
   for v_kind in
     select * from (values
       ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),
+      ('inbox_entries', 'delivery_id', 'whd_', true, 'for update skip locked'),
       ('events', 'id', 'evt_', true, 'for update skip locked'),
       -- Not locked: a lock would need a policy that lets someone update, and nobody may.
       ('ledger_movements', 'transaction_id', 'txn_', false, ''),
