@@ -145,7 +145,8 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
           : identify(operation, id, idempotency_key, sent!),
       },
       key_text: state.key!.text,
-      signal: c.req.raw.signal,
+      // Deno prints a warning when the signal is first read, so only reads that wait read it.
+      signal: () => c.req.raw.signal,
       id,
       body,
       query,

@@ -20,8 +20,8 @@ export interface Call<Body, Query> {
   request: ServiceRequest;
   /** The text of the caller's key, from which new keys are derived (ADR 0012). */
   key_text: string;
-  /** Aborts when the client goes away. */
-  signal: AbortSignal;
+  /** Returns the signal that aborts when the client goes away. */
+  signal: () => AbortSignal;
   /** The id in the path; `unknown` if the path has no well-formed id. */
   id: string;
   body: Body;

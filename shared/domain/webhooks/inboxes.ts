@@ -48,14 +48,14 @@ export class Inboxes {
 
   /**
    * Reads an inbox. If it has no delivery after the cursor, waits for one, but no longer than
-   * `wait` seconds or until `signal` aborts. Holds no connection while it waits. Throws `ApiError`;
+   * `wait` seconds or until the signal aborts. Holds no connection while it waits. Throws `ApiError`;
    * `rate_limited` also means that too many reads wait.
    */
   async read(
     { access }: ServiceRequest,
     endpoint_id: string,
     { after, wait, limit }: ReadInboxQuery,
-    signal: AbortSignal,
+    signalOf: () => AbortSignal,
   ): Promise<Answer> {
     const until = performance.now() + wait * 1000;
     const position = after === undefined ? null : positionOf(after, endpoint_id);
@@ -65,6 +65,7 @@ export class Inboxes {
     const left_ms = () => until - performance.now();
     if (isEmpty(page) && left_ms() > 0) {
       const leave = this.#places.enter(page);
+      const signal = signalOf();
       try {
         for (let left = left_ms(); isEmpty(page) && left > 0; left = left_ms()) {
           const { environment_id, position: after } = page;
