@@ -2353,6 +2353,9 @@ CREATE OR REPLACE FUNCTION pay.recover_deliveries(p_request text, p_id text, p_f
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
  SET lock_timeout TO '3s';
 alter function pay.recover_deliveries(text,text,text,text,text,text[],text) owner to pay_owner;

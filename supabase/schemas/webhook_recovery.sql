@@ -19,7 +19,8 @@ create or replace function pay.recover_deliveries(
 returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
   v_most_read constant integer := 20000;
@@ -51,10 +52,9 @@ begin
   from pay.missed_deliveries(
     v_access.environment_id, p_id, p_from, p_before, p_after, p_statuses, v_most_read) m;
   with locked as materialized (
-    select d.id from unnest(v_ids) as m (id)
-    join pay.webhook_deliveries d
-      on d.environment_id = v_access.environment_id and d.id = m.id
-    where d.status || '' = any (p_statuses)
+    select d.id from pay.webhook_deliveries d
+    where d.environment_id = v_access.environment_id and d.id = any (v_ids)
+      and d.status || '' = any (p_statuses)
     order by d.id
     for update of d
   ),
