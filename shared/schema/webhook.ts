@@ -14,7 +14,7 @@ import {
 import { EventType } from "./event_type.ts";
 import { MAX_DESCRIPTION } from "./limits.ts";
 import { cursor, Limit } from "./list.ts";
-import { mustBe } from "./requirement.ts";
+import { mustBe, replaceable } from "./requirement.ts";
 import { id, Instant, Metadata, ShownMetadata } from "./values.ts";
 
 /** Longest time in seconds that older secrets sign after a rotation (contract §4). */
@@ -58,7 +58,7 @@ export const URL_RULES = {
 /** The body of `POST /v1/webhook_endpoints`. `core/endpoint_url.ts` checks the URL. */
 export const CreateWebhookEndpointBody = z.object({
   delivery: EndpointDelivery.default("url"),
-  url: Url.optional(),
+  url: replaceable(Url.optional()),
   events: Subscriptions.default(["*"]),
   description: Notes.optional(),
   metadata: Metadata.optional(),
