@@ -8,7 +8,7 @@ import { mustBe } from "./requirement.ts";
 import { id, Time } from "./values.ts";
 
 /** Longest time in seconds that a read of an inbox waits for deliveries (contract §4). */
-export const MAX_INBOX_WAIT_S = 20;
+const MAX_INBOX_WAIT_S = 20;
 /** The form of a cursor: the endpoint, and a position in its inbox. */
 export const INBOX_CURSOR = /^inb_([0-9a-z]{26})_(\d{1,15})$/;
 

@@ -39,7 +39,7 @@ export interface WaitingReader {
 }
 
 /** The deliveries that a recovery makes pending. */
-export interface MissedDeliveries {
+interface MissedDeliveries {
   /** Bounds of the ids: from `from`, before `before`, and after `after` unless it is null. */
   from: string;
   before: string;

@@ -7,7 +7,7 @@
 import type { WaitingReader } from "../../store/inbox_store.ts";
 
 /** Milliseconds between two looks at the database while readers wait. */
-export const LOOK_EVERY_MS = 500;
+const LOOK_EVERY_MS = 500;
 /** Milliseconds between the ends and beginnings of looks while this isolate commits constantly. */
 const LOOK_SPACING_MS = 20;
 
