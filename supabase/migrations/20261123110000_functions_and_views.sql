@@ -604,6 +604,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_at constant timestamptz := pay.server_time();
   v_position bigint;
   v_added bigint;
 begin
@@ -620,7 +621,7 @@ begin
     from pay.webhook_deliveries d
     where d.status = 'pending' and d.endpoint_id = p_endpoint_id
       and d.environment_id is not distinct from p_environment_id
-      and (d.leased_until is null or d.leased_until <= pay.server_time())
+      and (d.leased_until is null or d.leased_until <= v_at)
     order by d.subject_id, d.sequence
     limit p_most
     for update skip locked

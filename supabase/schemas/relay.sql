@@ -2,8 +2,8 @@
 -- deliveries.
 --
 -- The relay calls only pay.relay_turn. The other functions of this file, of relay_rooms.sql, of
--- relay_results.sql and of relay_suspects.sql are its internal steps. They run under its row-level security and with its
--- planner settings. Each statement of a step has a new snapshot.
+-- relay_results.sql and of relay_suspects.sql are its internal steps. They run under its row-level
+-- security and with its planner settings. Each statement of a step has a new snapshot.
 
 -- One turn of the relay.
 --

@@ -91,8 +91,8 @@ $$;
 
 -- Creates, updates or deletes an endpoint.
 -- p_expects_revision  the revision that the change was decided on; null for a create
--- p_endpoint          {id, delivery, url, events, status, secrets, revision, created_at, body}; null
---                     for a delete. The functions of release 1.0.0 send no delivery: it is url
+-- p_endpoint          {id, delivery, url, events, status, secrets, revision, created_at, body};
+--                     null for a delete. Functions of release 1.0.0 send no delivery: it is url
 -- Outcomes: stale (the endpoint was changed or deleted since)
 --           full (the environment has 16 endpoints)
 --           calling_off (the endpoint was disabled, and some of its deliveries from before are not
