@@ -476,6 +476,15 @@ alter table pay.oracle_findings force row level security;
 create policy oracle_findings_of_worker on pay.oracle_findings as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
+-- view pay.oracle_inboxes
+create view pay.oracle_inboxes with (security_invoker=true) (
+  environment_id text collate "C",
+  subject_id text collate "C",
+  detail text
+);
+alter view pay.oracle_inboxes owner to pay_owner;
+comment on view pay.oracle_inboxes is 'R6: every delivery that waits in an inbox is behind the acknowledged position';
+
 -- view pay.oracle_kept_answers
 create view pay.oracle_kept_answers with (security_invoker=true) (
   environment_id text collate "C",
