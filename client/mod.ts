@@ -16,6 +16,7 @@ export {
   TimeoutError,
   UnexpectedResponseError,
 } from "./errors.ts";
+export type { Inbox, InboxDelivery, InboxPage, ReadInboxParams } from "./inbox.ts";
 export type { List, ListParams, Page } from "./list.ts";
 export type { Exchange, Fetch } from "./exchange.ts";
 export type { ReadOptions, RequestOptions } from "./request_options.ts";
@@ -63,6 +64,7 @@ export type {
   CreateWebhookEndpointInput,
   DeletedWebhookEndpoint,
   DeliveryAttempt,
+  EndpointFields,
   Event,
   EventObjects,
   EventOf,
@@ -70,6 +72,8 @@ export type {
   EventType,
   ListEventsParams,
   ListWebhookDeliveriesParams,
+  RecoverInput,
+  Recovery,
   RotateSecretInput,
   Subscription,
   UpdateWebhookEndpointInput,
@@ -108,6 +112,7 @@ export {
   type CaptureMethod,
   type DeclineCode,
   type DeliveryStatus,
+  type EndpointDelivery,
   ERROR_CODES,
   type ErrorCode,
   type ErrorType,

@@ -87,14 +87,17 @@ export type Scope =
   | "keys:write"
   | "sandbox:write";
 
+/** The way in which an endpoint gets its events: the service sends them, or you read them. */
+export type EndpointDelivery = "url" | "inbox";
+
 /** Status of a webhook endpoint. */
 export type EndpointStatus = "enabled" | "disabled";
 
 /** The reason why an endpoint is disabled. `gone`: it answered 410. `failing`: five days of failures. */
 export type DisabledReason = "manual" | "gone" | "failing";
 
-/** Status of a delivery. */
-export type DeliveryStatus = "pending" | "delivered" | "failed" | "cancelled";
+/** Status of a delivery. An `available` one is in an inbox and not acknowledged. */
+export type DeliveryStatus = "pending" | "available" | "delivered" | "failed" | "cancelled";
 
 /** The reason why an attempt got no answer. */
 export type AttemptError = "timeout" | "connection_failed" | "crashed";

@@ -74,6 +74,7 @@ type OtherStatus = Exclude<
 >;
 
 const OTHER_TONES: Readonly<Record<OtherStatus, Tone>> = {
+  available: "wait",
   delivered: "good",
   enabled: "good",
   disabled: "off",
@@ -86,6 +87,11 @@ export const METHOD_NAMES: Readonly<Record<MethodKind, string>> = {
   swift: "SWIFT",
   stablecoin: "Stablecoin",
 };
+
+/** The name of an endpoint: its URL, or that it has an inbox. */
+export function endpointName({ url }: Pick<WebhookEndpoint, "url">): string {
+  return url ?? "Inbox";
+}
 
 /** A name of the API in plain words: `requires_action` → "Requires action". */
 export function label(name: string): string {

@@ -320,6 +320,27 @@ alter table pay.idempotency_keys force row level security;
 create policy idempotency_keys_of_environment on pay.idempotency_keys as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
+-- table pay.inbox_entries
+create table pay.inbox_entries (
+  environment_id text collate "C" not null,
+  delivery_id text collate "C" not null,
+  endpoint_id text collate "C" not null,
+  "position" bigint not null,
+  constraint inbox_entries_pkey PRIMARY KEY (environment_id, delivery_id),
+  constraint inbox_entries_position_key UNIQUE (environment_id, endpoint_id, "position"),
+  constraint inbox_entries_position_positive CHECK (("position" > 0))
+);
+alter table pay.inbox_entries owner to pay_owner;
+comment on table pay.inbox_entries is 'The place of a delivery in the inbox of its endpoint.';
+comment on column pay.inbox_entries.environment_id is 'The environment of the row.';
+comment on column pay.inbox_entries.delivery_id is 'The delivery.';
+comment on column pay.inbox_entries.endpoint_id is 'Its endpoint.';
+comment on column pay.inbox_entries."position" is 'The position in the inbox, from 1. A delivery that is added again moves to the end.';
+alter table pay.inbox_entries enable row level security;
+alter table pay.inbox_entries force row level security;
+create policy inbox_entries_of_environment on pay.inbox_entries as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
 -- view pay.ledger_entries
 create view pay.ledger_entries with (security_invoker=true) (
   environment_id text collate "C",
@@ -465,6 +486,15 @@ alter table pay.oracle_findings enable row level security;
 alter table pay.oracle_findings force row level security;
 create policy oracle_findings_of_worker on pay.oracle_findings as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- view pay.oracle_inboxes
+create view pay.oracle_inboxes with (security_invoker=true) (
+  environment_id text collate "C",
+  subject_id text collate "C",
+  detail text
+);
+alter view pay.oracle_inboxes owner to pay_owner;
+comment on view pay.oracle_inboxes is 'R6: every delivery that waits in an inbox is behind the acknowledged position';
 
 -- view pay.oracle_kept_answers
 create view pay.oracle_kept_answers with (security_invoker=true) (
@@ -1164,7 +1194,7 @@ create table pay.webhook_deliveries (
   constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
   constraint webhook_deliveries_lost_claims_not_negative CHECK ((lost_claims >= 0)),
   constraint webhook_deliveries_pending_has_next CHECK ((((status = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((status = 'pending'::text) OR (leased_until IS NULL)))),
-  constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
+  constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'available'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=10000);
 alter table pay.webhook_deliveries owner to pay_owner;
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
@@ -1175,8 +1205,8 @@ comment on column pay.webhook_deliveries.event_type is 'The type of the event.';
 comment on column pay.webhook_deliveries.endpoint_id is 'The endpoint that receives it.';
 comment on column pay.webhook_deliveries.subject_id is 'The subject of the event; its events arrive in order.';
 comment on column pay.webhook_deliveries.sequence is 'Sequence of the event; null for a triggered event, which waits for no other.';
-comment on column pay.webhook_deliveries.status is 'pending, delivered, failed or cancelled.';
-comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; also the number of the one under way.';
+comment on column pay.webhook_deliveries.status is 'pending, available (in an inbox and not acknowledged), delivered, failed or cancelled.';
+comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; also the number of the one under way. In an inbox: how often it was added.';
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas: the first and the newest.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'Time of the next attempt, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is 'End of the lease of the relay that has the row; another may take it then. In no index.';
@@ -1197,7 +1227,7 @@ create table pay.webhook_endpoints (
   environment_id text collate "C" not null,
   id text collate "C" not null,
   slot smallint not null,
-  url text not null,
+  url text,
   events text[] not null,
   status text collate "C" not null,
   secrets json not null,
@@ -1205,10 +1235,16 @@ create table pay.webhook_endpoints (
   revision integer not null,
   created_at timestamp with time zone not null,
   body text not null,
+  delivery text collate "C" default 'url'::text not null,
+  inbox_position bigint default 0 not null,
+  inbox_acknowledged bigint default 0 not null,
   constraint webhook_endpoints_pkey PRIMARY KEY (environment_id, id),
   constraint webhook_endpoints_slot_key UNIQUE (environment_id, slot),
+  constraint webhook_endpoints_delivery_known CHECK ((delivery = ANY (ARRAY['url'::text, 'inbox'::text]))),
+  constraint webhook_endpoints_inbox_acknowledged_in_range CHECK (((inbox_acknowledged >= 0) AND (inbox_acknowledged <= inbox_position))),
   constraint webhook_endpoints_slot_in_range CHECK (((slot >= 0) AND (slot <= 15))),
   constraint webhook_endpoints_status_known CHECK ((status = ANY (ARRAY['enabled'::text, 'disabled'::text]))),
+  constraint webhook_endpoints_url_agrees_with_delivery CHECK (((delivery = 'url'::text) = (url IS NOT NULL))),
   constraint webhook_endpoints_url_length CHECK ((length(url) <= 2048))
 );
 alter table pay.webhook_endpoints owner to pay_owner;
@@ -1216,7 +1252,7 @@ comment on table pay.webhook_endpoints is 'A merchant''s address for events.';
 comment on column pay.webhook_endpoints.environment_id is 'The environment of the row.';
 comment on column pay.webhook_endpoints.id is 'The id in answers; sorts by time.';
 comment on column pay.webhook_endpoints.slot is '0 to 15; the last character of the ids of its deliveries.';
-comment on column pay.webhook_endpoints.url is 'The address that receives the events.';
+comment on column pay.webhook_endpoints.url is 'The address that receives the events; null if the receiver reads them.';
 comment on column pay.webhook_endpoints.events is 'Event types, or patterns: *, payment.*';
 comment on column pay.webhook_endpoints.status is 'enabled or disabled.';
 comment on column pay.webhook_endpoints.secrets is '[{version, salt, expires_at}], newest first. The functions derive each secret from these and the master secret, which is not in the database.';
@@ -1224,6 +1260,9 @@ comment on column pay.webhook_endpoints.failing_since is 'The first failure sinc
 comment on column pay.webhook_endpoints.revision is 'Number of changes. An update compares it and sets it.';
 comment on column pay.webhook_endpoints.created_at is 'Time of creation.';
 comment on column pay.webhook_endpoints.body is 'The endpoint as JSON text, without its secret.';
+comment on column pay.webhook_endpoints.delivery is 'url: the relay sends the events. inbox: the receiver reads them.';
+comment on column pay.webhook_endpoints.inbox_position is 'The position of the newest delivery in the inbox. A transaction that adds one locks the endpoint.';
+comment on column pay.webhook_endpoints.inbox_acknowledged is 'The receiver has acknowledged the deliveries up to this position.';
 alter table pay.webhook_endpoints enable row level security;
 alter table pay.webhook_endpoints force row level security;
 create policy webhook_endpoints_of_environment on pay.webhook_endpoints as permissive for all to pay_owner
@@ -1236,6 +1275,13 @@ CREATE OR REPLACE FUNCTION pay.account_sums(p_environment_id text)
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.account_sums(text) owner to pay_owner;
+
+-- function pay.acknowledge_inbox(text,text,bigint,bigint)
+CREATE OR REPLACE FUNCTION pay.acknowledge_inbox(p_environment_id text, p_endpoint_id text, p_from bigint, p_to bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.acknowledge_inbox(text,text,bigint,bigint) owner to pay_owner;
 
 -- function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.add_api_key_secret(p_id text, p_at timestamp with time zone, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamp with time zone)
@@ -1331,6 +1377,13 @@ CREATE OR REPLACE FUNCTION pay.call_off_deliveries(p_environment_id text, p_endp
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.call_off_deliveries(text,text,integer) owner to pay_owner;
 
+-- function pay.call_off_inbox(text,text)
+CREATE OR REPLACE FUNCTION pay.call_off_inbox(p_environment_id text, p_endpoint_id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.call_off_inbox(text,text) owner to pay_owner;
+
 -- function pay.called_off_at_once()
 CREATE OR REPLACE FUNCTION pay.called_off_at_once()
  RETURNS integer
@@ -1362,6 +1415,17 @@ CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_request text, p_id text
  SET lock_timeout TO '3s';
 alter function pay.change_webhook_endpoint(text,text,integer,text) owner to pay_owner;
 grant execute on function pay.change_webhook_endpoint(text,text,integer,text) to pay_api;
+
+-- function pay.changed_inboxes(text)
+CREATE OR REPLACE FUNCTION pay.changed_inboxes(p_waiting text)
+ RETURNS TABLE(endpoint_id text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.changed_inboxes(text) owner to pay_owner;
+grant execute on function pay.changed_inboxes(text) to pay_api;
 
 -- function pay.check_books()
 CREATE OR REPLACE FUNCTION pay.check_books()
@@ -1560,6 +1624,13 @@ CREATE OR REPLACE FUNCTION pay.due_relay()
 alter function pay.due_relay() owner to pay_owner;
 grant execute on function pay.due_relay() to pay_operator;
 
+-- function pay.empty_inbox(text,text)
+CREATE OR REPLACE FUNCTION pay.empty_inbox(p_environment_id text, p_endpoint_id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.empty_inbox(text,text) owner to pay_owner;
+
 -- function pay.end_api_key(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.end_api_key(p_id text, p_at timestamp with time zone)
  RETURNS void
@@ -1590,6 +1661,20 @@ CREATE OR REPLACE FUNCTION pay.end_trigger(p_request text, p_delivery_id text, p
  SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.end_trigger(text,text,boolean,text) owner to pay_owner;
 grant execute on function pay.end_trigger(text,text,boolean,text) to pay_api;
+
+-- function pay.fill_inbox(text,text,integer)
+CREATE OR REPLACE FUNCTION pay.fill_inbox(p_environment_id text, p_endpoint_id text, p_most integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.fill_inbox(text,text,integer) owner to pay_owner;
+
+-- function pay.fill_inboxes(text[],text[])
+CREATE OR REPLACE FUNCTION pay.fill_inboxes(p_environments text[], p_endpoints text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.fill_inboxes(text[],text[]) owner to pay_owner;
 
 -- function pay.filtered_page(text,timestamp with time zone,json)
 CREATE OR REPLACE FUNCTION pay.filtered_page(p_environment_id text, p_at timestamp with time zone, p_request json, OUT outcome text, OUT data text, OUT has_more boolean, OUT next_cursor text)
@@ -1643,7 +1728,7 @@ CREATE OR REPLACE FUNCTION pay.find_providers(p_calls json, INOUT p_found pay.ad
 alter function pay.find_providers(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.find_room(jsonb,integer,integer,integer,integer)
-CREATE OR REPLACE FUNCTION pay.find_room(p_rooms jsonb, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, OUT endpoints text[], OUT rooms integer[], OUT shares integer[], OUT reads integer[], OUT off_environment text, OUT off_endpoint text)
+CREATE OR REPLACE FUNCTION pay.find_room(p_rooms jsonb, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, OUT endpoints text[], OUT rooms integer[], OUT shares integer[], OUT reads integer[], OUT off_environment text, OUT off_endpoint text, OUT inbox_environments text[], OUT inbox_endpoints text[])
  RETURNS record
  LANGUAGE plpgsql
  STABLE
@@ -1714,6 +1799,22 @@ CREATE OR REPLACE FUNCTION pay.idempotency_retention()
  IMMUTABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.idempotency_retention() owner to pay_owner;
+
+-- function pay.inbox_fill()
+CREATE OR REPLACE FUNCTION pay.inbox_fill()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.inbox_fill() owner to pay_owner;
+
+-- function pay.inbox_page(pay.webhook_endpoints,bigint,integer)
+CREATE OR REPLACE FUNCTION pay.inbox_page(p_endpoint pay.webhook_endpoints, p_after bigint, p_most integer)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.inbox_page(pay.webhook_endpoints,bigint,integer) owner to pay_owner;
 
 -- function pay.insert_webhook_endpoint(pay.webhook_endpoints)
 CREATE OR REPLACE FUNCTION pay.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
@@ -1986,6 +2087,14 @@ CREATE OR REPLACE FUNCTION pay.max_windows_ahead()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.max_windows_ahead() owner to pay_owner;
 
+-- function pay.missed_deliveries(text,text,text,text,text,text[],integer)
+CREATE OR REPLACE FUNCTION pay.missed_deliveries(p_environment_id text, p_endpoint_id text, p_from text, p_before text, p_after text, p_statuses text[], p_most_read integer, OUT ids text[], OUT cursor text)
+ RETURNS record
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.missed_deliveries(text,text,text,text,text,text[],integer) owner to pay_owner;
+
 -- function pay.move_environment(text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.move_environment(p_old text, p_new text, p_at timestamp with time zone)
  RETURNS void
@@ -2221,6 +2330,18 @@ CREATE OR REPLACE FUNCTION pay.read_cron()
 alter function pay.read_cron() owner to pay_owner;
 grant execute on function pay.read_cron() to pay_operator;
 
+-- function pay.read_inbox(text,text,bigint,integer)
+CREATE OR REPLACE FUNCTION pay.read_inbox(p_request text, p_id text, p_after bigint, p_most integer)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.read_inbox(text,text,bigint,integer) owner to pay_owner;
+grant execute on function pay.read_inbox(text,text,bigint,integer) to pay_api;
+
 -- function pay.read_outbox()
 CREATE OR REPLACE FUNCTION pay.read_outbox()
  RETURNS TABLE(due_deliveries bigint, oldest_due_seconds double precision, pending_deliveries bigint, failed_deliveries_last_hour bigint, failing_endpoints bigint)
@@ -2379,6 +2500,21 @@ CREATE OR REPLACE FUNCTION pay.record_results(p_results text, p_at timestamp wit
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.record_results(text,timestamp with time zone,interval) owner to pay_owner;
+
+-- function pay.recover_deliveries(text,text,text,text,text,text[],text)
+CREATE OR REPLACE FUNCTION pay.recover_deliveries(p_request text, p_id text, p_from text, p_before text, p_after text, p_statuses text[], p_refusal text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.recover_deliveries(text,text,text,text,text,text[],text) owner to pay_owner;
+grant execute on function pay.recover_deliveries(text,text,text,text,text,text[],text) to pay_api;
 
 -- function pay.redeliver(text,text,text)
 CREATE OR REPLACE FUNCTION pay.redeliver(p_request text, p_id text, p_refusal text)
@@ -2588,6 +2724,13 @@ CREATE OR REPLACE FUNCTION pay.take_sandbox_place(p_account text, p_at timestamp
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.take_sandbox_place(text,timestamp with time zone) owner to pay_owner;
 
+-- function pay.unread_deliveries(text,text)
+CREATE OR REPLACE FUNCTION pay.unread_deliveries(p_environment_id text, p_endpoint_id text)
+ RETURNS text[]
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.unread_deliveries(text,text) owner to pay_owner;
+
 -- function pay.update_calls(json)
 CREATE OR REPLACE FUNCTION pay.update_calls(p_calls json)
  RETURNS void
@@ -2683,9 +2826,9 @@ CREATE OR REPLACE FUNCTION pay.write_transfers(p_transfers json, p_won integer[]
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_transfers(json,integer[],text[],integer[]) owner to pay_owner;
 
--- function pay.write_webhook_endpoint(text,text,text,pay.webhook_endpoints)
-CREATE OR REPLACE FUNCTION pay.write_webhook_endpoint(p_environment_id text, p_id text, p_status_before text, p_endpoint pay.webhook_endpoints)
+-- function pay.write_webhook_endpoint(text,text,pay.webhook_endpoints,pay.webhook_endpoints)
+CREATE OR REPLACE FUNCTION pay.write_webhook_endpoint(p_environment_id text, p_id text, p_before pay.webhook_endpoints, p_endpoint pay.webhook_endpoints)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.write_webhook_endpoint(text,text,text,pay.webhook_endpoints) owner to pay_owner;
+alter function pay.write_webhook_endpoint(text,text,pay.webhook_endpoints,pay.webhook_endpoints) owner to pay_owner;

@@ -8,6 +8,7 @@ import { DECLINE_CODES, ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import {
   CAPTURE_METHODS,
   DELIVERY_STATUSES,
+  ENDPOINT_DELIVERIES,
   ENDPOINT_EVENT_TYPES,
   ENDPOINT_STATUSES,
   EVENT_PATTERNS,
@@ -72,13 +73,22 @@ const TYPES: readonly (readonly [name: string, doc: string, values: readonly str
   ["TransferStatus", "Status of a transfer.", TRANSFER_STATUSES],
   ["LedgerAccount", "An account of the ledger.", LEDGER_ACCOUNTS],
   ["Scope", "A permission of a key.", SCOPES],
+  [
+    "EndpointDelivery",
+    "The way in which an endpoint gets its events: the service sends them, or you read them.",
+    ENDPOINT_DELIVERIES,
+  ],
   ["EndpointStatus", "Status of a webhook endpoint.", ENDPOINT_STATUSES],
   [
     "DisabledReason",
     "The reason why an endpoint is disabled. `gone`: it answered 410. `failing`: five days of failures.",
     DISABLED_REASONS,
   ],
-  ["DeliveryStatus", "Status of a delivery.", DELIVERY_STATUSES],
+  [
+    "DeliveryStatus",
+    "Status of a delivery. An `available` one is in an inbox and not acknowledged.",
+    DELIVERY_STATUSES,
+  ],
   [
     "AttemptError",
     "The reason why an attempt got no answer.",

@@ -82,6 +82,8 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
   const dependencies = openDependencies(environment);
   shutdown.add(() => dependencies.close());
   shutdown.add(() => server.stop(DRAIN_MS));
+  // First, because the server waits for requests in flight.
+  shutdown.add(() => dependencies.webhooks?.inboxes.close());
   const functions: EdgeFunctions = {
     "api-v1-payments": createPaymentsFunction(dependencies),
     "api-v1-sandbox": createSandboxFunction(dependencies),

@@ -62,8 +62,17 @@ export const NETWORKS = [
 /** Every status of a transfer. */
 export const TRANSFER_STATUSES = ["pending", "completed", "failed", "cancelled"] as const;
 
-/** Every status of a delivery. */
-export const DELIVERY_STATUSES = ["pending", "delivered", "failed", "cancelled"] as const;
+/** Every status of a delivery. An `available` one waits in an inbox for its receiver. */
+export const DELIVERY_STATUSES = [
+  "pending",
+  "available",
+  "delivered",
+  "failed",
+  "cancelled",
+] as const;
+
+/** Ways in which an endpoint gets its events: the service sends them, or the receiver reads them. */
+export const ENDPOINT_DELIVERIES = ["url", "inbox"] as const;
 
 /** Every status of a webhook endpoint. A disabled endpoint gets no events. */
 export const ENDPOINT_STATUSES = ["enabled", "disabled"] as const;

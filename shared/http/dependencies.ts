@@ -25,6 +25,7 @@ import { createProviderStore, type ProviderStore } from "../store/provider_store
 import type { RateLimits } from "../store/outcome.ts";
 import { createSandboxStore } from "../store/sandbox_store.ts";
 import { noteIn, RequestNotes } from "../store/request_notes.ts";
+import { createInboxStore } from "../store/inbox_store.ts";
 import { createStore, type Store } from "../store/store.ts";
 import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts";
 import { inBackground } from "./background.ts";
@@ -90,7 +91,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const random = settings.random ?? systemRandom;
   const log = settings.log ?? writeLogLine;
   const wakeRelay = () => {
-    if (webhooks) inBackground(webhooks.relay.nudge());
+    if (webhooks) inBackground(webhooks.nudge());
   };
   const calls = new EntryCalls(database);
   const store = createStore(database, reads, calls, wakeRelay);
@@ -100,6 +101,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const webhooks = master_secret === undefined ? null : createWebhooks({
     store,
     webhook_store,
+    inbox_store: createInboxStore(database, calls, wakeRelay),
     settings: {
       master_secret,
       allow_private: settings.allow_private_webhooks ?? false,

@@ -148,6 +148,8 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
           : identify(operation, id, idempotency_key, sent!),
       },
       key_text: state.key!.text,
+      // Deno prints a warning when the signal is first read, so only reads that wait read it.
+      signal: () => c.req.raw.signal,
       id,
       named_key: isIdempotencyKey(named_key) ? named_key : UNKNOWN_KEY,
       body,

@@ -20,6 +20,8 @@ export interface Call<Body, Query> {
   request: ServiceRequest;
   /** The text of the caller's key, from which new keys are derived (ADR 0012). */
   key_text: string;
+  /** Returns the signal that aborts when the client goes away. */
+  signal: () => AbortSignal;
   /** The id in the path; `unknown` if the path has no well-formed id. */
   id: string;
   /** The idempotency key in the path; a text that is no key if the path has none. */
@@ -67,7 +69,7 @@ export interface Operation {
   query: z.ZodType;
   /** Schema of a success; `status` is its HTTP status. */
   answer: z.ZodType;
-  status: 200 | 201;
+  status: 200 | 201 | 202;
   /** Error codes of this operation, in addition to those of every operation of its kind. */
   errors?: readonly ErrorCode[];
   /** True: the request is not in the log of requests, because it reads that log. */

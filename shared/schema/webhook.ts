@@ -6,6 +6,7 @@ import * as z from "zod";
 import { ERROR_PAGE } from "../core/errors.ts";
 import {
   DELIVERY_STATUSES,
+  ENDPOINT_DELIVERIES,
   ENDPOINT_STATUSES,
   EVENT_PATTERNS,
   EVENT_TYPES,
@@ -13,7 +14,7 @@ import {
 import { EventType } from "./event_type.ts";
 import { MAX_DESCRIPTION } from "./limits.ts";
 import { cursor, Limit } from "./list.ts";
-import { mustBe } from "./requirement.ts";
+import { mustBe, replaceable } from "./requirement.ts";
 import { id, Instant, Metadata, ShownMetadata } from "./values.ts";
 
 /** Longest time in seconds that older secrets sign after a rotation (contract §4). */
@@ -40,12 +41,31 @@ const Url = mustBe(
 );
 const Notes = z.string().max(MAX_DESCRIPTION).describe("Free text");
 
+/** The way in which an endpoint gets its events. */
+export const EndpointDelivery = z.enum(ENDPOINT_DELIVERIES).describe(
+  "`url`: the service sends the events to the URL. `inbox`: there is no URL, and the receiver " +
+    "reads the events",
+);
+export type EndpointDelivery = z.infer<typeof EndpointDelivery>;
+
+/** The end of the messages about a URL that is missing, or that an inbox cannot have. */
+export const URL_RULES = {
+  required: 'is required: send a URL such as "https://example.com/webhooks", or send ' +
+    '"delivery": "inbox"',
+  refused: 'cannot be sent with "delivery": "inbox", because an inbox has no URL: send one of them',
+} as const;
+
 /** The body of `POST /v1/webhook_endpoints`. `core/endpoint_url.ts` checks the URL. */
 export const CreateWebhookEndpointBody = z.object({
-  url: Url,
+  delivery: EndpointDelivery.default("url"),
+  url: replaceable(Url.optional()),
   events: Subscriptions.default(["*"]),
   description: Notes.optional(),
   metadata: Metadata.optional(),
+}).superRefine(({ delivery, url }, context) => {
+  if ((delivery === "url") === (url !== undefined)) return;
+  const message = delivery === "url" ? URL_RULES.required : URL_RULES.refused;
+  context.addIssue({ code: "custom", path: ["url"], message });
 });
 export type CreateWebhookEndpointBody = z.infer<typeof CreateWebhookEndpointBody>;
 
@@ -56,6 +76,7 @@ export type EndpointStatus = z.infer<typeof EndpointStatus>;
 
 /** The body of `PUT /v1/webhook_endpoints/{id}`. Absent fields keep their values. */
 export const UpdateWebhookEndpointBody = z.object({
+  delivery: EndpointDelivery.optional(),
   url: Url.optional(),
   events: Subscriptions.optional(),
   status: EndpointStatus.optional(),
@@ -85,7 +106,9 @@ export type DisabledReason = typeof DISABLED_REASONS[number];
 export const WebhookEndpoint = z.object({
   id: id("whe_"),
   object: z.literal("webhook_endpoint"),
-  url: z.string(),
+  delivery: EndpointDelivery.optional()
+    .describe("`url` or `inbox`. Missing on endpoints of release 1.0.0, which have a URL"),
+  url: z.string().nullable().describe("Null for an inbox"),
   events: z.array(EventSubscription),
   status: EndpointStatus,
   disabled_reason: z.enum(DISABLED_REASONS).nullable().describe(
@@ -99,7 +122,7 @@ export const WebhookEndpoint = z.object({
   updated_at: Instant,
   secret: z.string().optional()
     .describe("The secret that signs its deliveries. Only creation and rotation show it"),
-}).describe("A URL that gets events, signed with its own secret");
+}).describe("A URL or an inbox that gets events, signed with its own secret");
 export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>;
 
 /** The answer of a delete of an endpoint. */
@@ -126,7 +149,9 @@ export const DeliveryAttempt = z.object({
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 
 /** Status of a delivery. */
-export const DeliveryStatus = z.enum(DELIVERY_STATUSES).describe("Status of a delivery");
+export const DeliveryStatus = z.enum(DELIVERY_STATUSES).describe(
+  "Status of a delivery. `available`: it is in an inbox, and its receiver has not acknowledged it",
+);
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 
 /** The delivery of an event to one endpoint. */
@@ -140,7 +165,10 @@ export const WebhookDelivery = z.object({
     .describe("The payment of the event. Null if the event belongs to no payment"),
   status: DeliveryStatus,
   attempts: z.array(DeliveryAttempt)
-    .describe("All attempts up to 50, then the first and at least the newest 50"),
+    .describe(
+      "All attempts up to 50, then the first and at least the newest 50. A delivery to an inbox " +
+        "has none",
+    ),
   next_attempt_at: Instant.nullable(),
   created_at: Instant,
 }).describe("The delivery of an event to one endpoint");

@@ -5,7 +5,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import type { EventType } from "../schema/event_type.ts";
-import type { EndpointStatus } from "../schema/webhook.ts";
+import type { EndpointDelivery, EndpointStatus } from "../schema/webhook.ts";
 import type { Answer } from "./commit_rows.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
@@ -29,7 +29,9 @@ export interface SecretSource {
 /** A row of `pay.webhook_endpoints`. */
 interface EndpointRow {
   id: string;
-  url: string;
+  delivery: EndpointDelivery;
+  /** Null for an inbox. */
+  url: string | null;
   events: string[];
   status: EndpointStatus;
   /** Newest first. */
@@ -55,11 +57,12 @@ export interface EndpointChange {
 
 /**
  * The outcome of a write. `stale`: the endpoint has changed meanwhile. `full`: the environment has
- * all its endpoints. `calling_off`: deliveries of a disabled endpoint are still being cancelled.
+ * all its endpoints. `calling_off`: deliveries of a disabled endpoint or a deleted inbox are still
+ * being cancelled. `unread`: the inbox has too many deliveries to send all of them to a URL.
  */
 export type Written =
   | { outcome: "committed" | "replay"; answer: Answer }
-  | { outcome: "stale" | "full" | "calling_off" };
+  | { outcome: "stale" | "full" | "calling_off" | "unread" };
 
 /** A delivery that the relay has claimed from the outbox. */
 export interface ClaimedDelivery {
@@ -125,6 +128,13 @@ export interface RelayTurn {
   leased_until_ms: number;
 }
 
+/** The answer of a request. */
+interface Reply {
+  answer: Answer;
+  /** True if it is the stored answer of an earlier request. */
+  replayed: boolean;
+}
+
 /** A triggered event with its delivery. */
 interface TriggeredDelivery {
   endpoint_id: string;
@@ -133,7 +143,8 @@ interface TriggeredDelivery {
   subject_id: string;
   body: string;
   delivery_id: string;
-  leased_until_ms: number;
+  /** Null: nobody makes an attempt, and the event goes into the inbox of the endpoint. */
+  leased_until_ms: number | null;
 }
 
 /** The store of webhooks. Each method throws `ApiError`. */
@@ -153,14 +164,14 @@ export interface WebhookStore {
   ): Promise<Written>;
   /**
    * Records a triggered event with its delivery and claims the idempotency key. Returns null if the
-   * caller must make the attempt, else the answer of the first request. Throws
-   * `idempotency_in_progress` while a twin is under way.
+   * caller must make the attempt, else the answer: that of the first request, or the delivery if it
+   * is in an inbox. Throws `idempotency_in_progress` while a twin is under way.
    */
   beginTrigger(
     access: Access,
     delivery: TriggeredDelivery,
     idempotency: Idempotency | null,
-  ): Promise<Answer | null>;
+  ): Promise<Reply | null>;
   /** Records the attempt. Returns the delivery, and stores it as the answer of the key. */
   endTrigger(
     access: Access,
@@ -218,7 +229,7 @@ const DISABLE_ENDPOINT = `select pay.disable_webhook_endpoint(
 const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
 
 /** A row of `pay.change_webhook_endpoint` or of `pay.redeliver`. */
-type ChangeRow = Row<"stale" | "full" | "calling_off" | "off">;
+type ChangeRow = Row<"stale" | "full" | "calling_off" | "unread" | "off">;
 
 /** The stored answer of an idempotency key while its triggered attempt is under way. */
 const IN_PROGRESS: Answer = { status: 102, body: "" };
@@ -256,9 +267,15 @@ export function createWebhookStore(
       const { leased_until_ms, ...trigger } = delivery;
       const row = await calls.ask(access, BEGIN_TRIGGER, [
         requestParameter(access, idempotency, IN_PROGRESS),
-        JSON.stringify({ ...trigger, leased_until: formatTime(leased_until_ms) }),
+        JSON.stringify({
+          ...trigger,
+          ...(leased_until_ms !== null && { leased_until: formatTime(leased_until_ms) }),
+        }),
       ]);
-      return row.outcome === "replay" ? answerOf(row) : null;
+      if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
+      if (leased_until_ms !== null) return null;
+      on_due();
+      return { answer: answerOf(row), replayed: false };
     },
 
     async endTrigger(access, delivery_id, delivered, attempt, idempotency) {
@@ -318,6 +335,7 @@ function written(row: Admitted<ChangeRow>, answer: Answer): Written {
       return { outcome: "replay", answer: answerOf(row) };
     case "full":
     case "calling_off":
+    case "unread":
       return { outcome: row.outcome };
     default:
       return { outcome: "stale" };

@@ -11,6 +11,8 @@ drop function pay.commit(text,text,text,text,text,text,integer);
 drop function pay.hold_environment(text);
 drop function pay.max_live_keys();
 drop function pay.read_resource(text,text,text,timestamp with time zone);
+drop function pay.write_webhook_endpoint(text,text,text,pay.webhook_endpoints);
+drop function pay.find_room(jsonb,integer,integer,integer,integer);
 
 create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
 returns pay.admission[]
@@ -739,6 +741,318 @@ begin
   end if;
   return p_found;
 end
+$$;
+
+create or replace function pay.inbox_fill()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+create or replace function pay.fill_inbox(
+  p_environment_id text, p_endpoint_id text, p_most integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at constant timestamptz := pay.server_time();
+  v_position bigint;
+  v_added bigint;
+begin
+  select t.inbox_position into v_position from pay.webhook_endpoints t
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id and t.delivery = 'inbox'
+  for update;
+  if v_position is null then
+    return 0;
+  end if;
+  -- A statement after the lock, so that it sees the deliveries that others have added.
+  with
+  found as materialized (
+    select d.id, d.subject_id, d.sequence, d.next_attempt_at
+    from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+      and d.environment_id is not distinct from p_environment_id
+      and (d.leased_until is null or d.leased_until <= v_at)
+    order by d.subject_id, d.sequence
+    limit p_most
+    for update skip locked
+  ),
+  chosen as (
+    select f.*,
+      max(f.next_attempt_at) over (partition by f.subject_id order by f.sequence, f.id) as due_at
+    from found f
+    where f.sequence is null or not exists (
+      select from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from p_environment_id
+        and w.endpoint_id = p_endpoint_id
+        and w.subject_id = f.subject_id
+        and w.sequence < f.sequence
+        and w.id not in (select o.id from found o)
+    )
+  ),
+  placed as materialized (
+    select c.id, v_position + row_number() over (
+        order by c.due_at, c.subject_id, c.sequence, c.id) as position
+    from chosen c
+  ),
+  made_available as (
+    update pay.webhook_deliveries d
+    set status = 'available', next_attempt_at = null, leased_until = null, lost_claims = 0,
+      attempt_count = d.attempt_count + 1
+    from placed p
+    where d.environment_id = p_environment_id and d.id = p.id
+  ),
+  entered as (
+    insert into pay.inbox_entries as e (environment_id, delivery_id, endpoint_id, position)
+    select p_environment_id, p.id, p_endpoint_id, p.position from placed p
+    on conflict (environment_id, delivery_id) do update set position = excluded.position
+    returning e.position
+  )
+  select count(*) into v_added from entered;
+  if v_added > 0 then
+    update pay.webhook_endpoints t
+    set inbox_position = v_position + v_added
+    where t.environment_id = p_environment_id and t.id = p_endpoint_id;
+  end if;
+  return v_added;
+end
+$$;
+
+create or replace function pay.fill_inboxes(p_environments text[], p_endpoints text[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_endpoint record;
+begin
+  for v_endpoint in
+    select t.environment_id, t.id
+    from unnest(p_environments, p_endpoints) as o (environment_id, id)
+    join pay.webhook_endpoints t on t.environment_id = o.environment_id and t.id = o.id
+    for update of t skip locked
+  loop
+    perform pay.fill_inbox(v_endpoint.environment_id, v_endpoint.id, pay.inbox_fill());
+  end loop;
+end
+$$;
+
+create or replace function pay.acknowledge_inbox(
+  p_environment_id text, p_endpoint_id text, p_from bigint, p_to bigint
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most constant integer := 1000;
+  v_to bigint;
+begin
+  if p_to - p_from > v_most then
+    select e.position into v_to from pay.inbox_entries e
+    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
+      and e.position > p_from and e.position <= p_to
+    order by e.position offset v_most - 1 limit 1;
+  end if;
+  v_to := coalesce(v_to, p_to);
+  update pay.webhook_deliveries d
+  set status = 'delivered'
+  from (
+    select e.delivery_id from pay.inbox_entries e
+    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
+      and e.position > p_from and e.position <= v_to
+    order by e.delivery_id
+  ) read
+  where d.environment_id = p_environment_id and d.id = read.delivery_id
+    and d.status || '' = 'available';
+  update pay.webhook_endpoints t
+  set inbox_acknowledged = v_to
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id;
+end
+$$;
+
+create or replace function pay.inbox_page(
+  p_endpoint pay.webhook_endpoints, p_after bigint, p_most integer
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    with
+    entry as materialized (
+      select e.delivery_id, e.position from pay.inbox_entries e
+      where e.environment_id = p_endpoint.environment_id and e.endpoint_id = p_endpoint.id
+        and e.position > p_after
+      order by e.position limit p_most
+    ),
+    shown as (
+      select e.position, d.id, d.event_id, d.attempt_count as attempt, v.body,
+        row_number() over (order by e.position) as n,
+        sum(octet_length(v.body)) over (order by e.position) as bytes
+      from entry e
+      join pay.webhook_deliveries d
+        on d.environment_id = p_endpoint.environment_id and d.id = e.delivery_id
+        -- A delivery that is pending again gets a new position.
+        and d.status || '' in ('available', 'delivered')
+      join pay.events v on v.environment_id = p_endpoint.environment_id and v.id = d.event_id
+    )
+    select json_build_object(
+      'public_id', (
+        select e.public_id from pay.environments e where e.id = p_endpoint.environment_id),
+      'account', (select e.account from pay.environments e where e.id = p_endpoint.environment_id),
+      'position', case
+        when bool_or(s.n > 1 and s.bytes > pay.page_bytes())
+          or (select count(*) from entry) = p_most
+          then coalesce(
+            min(s.position) filter (where s.n > 1 and s.bytes > pay.page_bytes()) - 1,
+            (select max(e.position) from entry e))
+        else greatest(p_endpoint.inbox_position, p_after)
+      end,
+      'newest', p_endpoint.inbox_position,
+      'secrets', p_endpoint.secrets,
+      'data', coalesce(
+        json_agg(
+          json_build_object('id', s.id, 'event_id', s.event_id, 'attempt', s.attempt,
+            'body', s.body)
+          order by s.position
+        ) filter (where s.n = 1 or s.bytes <= pay.page_bytes()), '[]')
+    )::text
+    from shown s
+  );
+end
+$$;
+
+create or replace function pay.read_inbox(
+  p_request text, p_id text, p_after bigint, p_most integer
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_endpoint pay.webhook_endpoints;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id = p_id
+      and d.environment_id is not distinct from v_access.environment_id
+  ) then
+    perform pay.fill_inbox(v_access.environment_id, p_id, pay.inbox_fill());
+  end if;
+  select * into v_endpoint from pay.webhook_endpoints t
+  where t.environment_id = v_access.environment_id and t.id = p_id;
+  v_access.outcome := case
+    when v_endpoint.id is null then 'not_found'
+    when v_endpoint.delivery <> 'inbox' then 'no_inbox'
+    when p_after > v_endpoint.inbox_position then 'unknown_position'
+    else 'ok'
+  end;
+  if v_access.outcome = 'ok' then
+    if p_after > v_endpoint.inbox_acknowledged then
+      select * into v_endpoint from pay.webhook_endpoints t
+      where t.environment_id = v_access.environment_id and t.id = p_id
+      for update;
+      if p_after > v_endpoint.inbox_acknowledged then
+        perform pay.acknowledge_inbox(
+          v_access.environment_id, p_id, v_endpoint.inbox_acknowledged, p_after);
+      end if;
+    end if;
+    v_access.body := pay.inbox_page(
+      v_endpoint, coalesce(p_after, v_endpoint.inbox_acknowledged), p_most);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
+
+create or replace function pay.changed_inboxes(p_waiting text)
+returns table (endpoint_id text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select w.endpoint_id
+    from json_to_recordset(p_waiting::json) as w (
+      environment_id text, endpoint_id text, after bigint
+    )
+    left join pay.webhook_endpoints t
+      on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
+    where t.id is null or t.inbox_position > w.after or exists (
+      select from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = w.endpoint_id
+        and (d.leased_until is null or d.leased_until <= pay.server_time())
+    );
+end
+$$;
+grant execute on function pay.changed_inboxes(text) to pay_api;
+
+create or replace function pay.empty_inbox(p_environment_id text, p_endpoint_id text)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_unread text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+begin
+  if cardinality(v_unread) > pay.called_off_at_once() then
+    return false;
+  end if;
+  update pay.webhook_deliveries d
+  set status = 'pending', next_attempt_at = least(d.created_at, pay.server_time())
+  where d.environment_id = p_environment_id and d.id = any (v_unread);
+  update pay.webhook_endpoints t set inbox_acknowledged = t.inbox_position
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id;
+  return true;
+end
+$$;
+
+create or replace function pay.call_off_inbox(p_environment_id text, p_endpoint_id text)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_unread text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+begin
+  update pay.webhook_deliveries d
+  set status = 'cancelled'
+  where d.environment_id = p_environment_id
+    and d.id = any (v_unread[:pay.called_off_at_once()]);
+  return cardinality(v_unread) <= pay.called_off_at_once();
+end
+$$;
+
+create or replace function pay.unread_deliveries(p_environment_id text, p_endpoint_id text)
+returns text[]
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(array_agg(u.id order by u.position), '{}') from (
+    select d.id, e.position
+    from pay.webhook_endpoints t
+    join pay.inbox_entries e on e.environment_id = t.environment_id and e.endpoint_id = t.id
+      and e.position > t.inbox_acknowledged
+    join pay.webhook_deliveries d
+      on d.environment_id = t.environment_id and d.id = e.delivery_id
+      and d.status || '' = 'available'
+    where t.environment_id = p_environment_id and t.id = p_endpoint_id
+    order by e.position
+    limit pay.called_off_at_once() + 1
+  ) u
 $$;
 
 create or replace function pay.max_active_keys()
@@ -2284,6 +2598,9 @@ begin
 
   select * into v_waiting
   from pay.find_room(v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account);
+  if v_waiting.inbox_endpoints is not null then
+    perform pay.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
+  end if;
   if v_waiting.off_endpoint is not null then
     -- Fewer if results wait for the end of this turn.
     perform pay.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
@@ -2319,69 +2636,44 @@ grant execute on function
   pay.relay_turn(text, text, integer, integer, integer, integer, text, timestamptz, timestamptz)
   to pay_api;
 
-create or replace function pay.find_room(
+create or replace function pay.take_places(
+  p_due pay.due_delivery[],
   p_rooms jsonb,
   p_limit integer,
-  p_per_endpoint integer,
   p_per_environment integer,
-  p_per_account integer,
-  out endpoints text[],
-  out rooms integer[],
-  out shares integer[],
-  out reads integer[],
-  out off_environment text,
-  out off_endpoint text
+  p_per_account integer
 )
-language plpgsql stable
+returns table (
+  environment_id text, id text, endpoint_id text, subject_id text, sequence integer, event_id text,
+  rank_of_endpoint bigint, url text, secrets text, failing_since timestamptz, livemode boolean,
+  public_id text, account text
+)
+language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  -- As many rows as one request makes due at a moment, except the first.
-  v_rest constant integer := 4;
+#variable_conflict use_column
 begin
-  with recursive waiting as (
-    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.status = 'pending' order by d.endpoint_id limit 1)
-    union all
-    select n.environment_id, n.endpoint_id
-    from waiting w
-    cross join lateral (
-      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
-      order by d.endpoint_id limit 1
-    ) n
+  return query
+  with
+  shared as (
+    select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
+      rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment)
+      and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
+    from unnest(p_due) c
+    join pay.webhook_endpoints t
+      on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
+        and t.delivery = 'url'
+    join pay.environments e on e.id = c.environment_id
+    where not c.is_lost
   )
-  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
-    array_agg(r.room) filter (where k.is_on and r.room > 0),
-    -- An endpoint that has claims comes after those that have none, however quick it is.
-    array_agg(
-      case when k.left_of_endpoint is null then p_per_endpoint
-        else least(k.left_of_endpoint, p_per_endpoint - 1)
-      end
-    ) filter (where k.is_on and r.room > 0),
-    -- The turn would give back most deliveries that it claims of a failing endpoint.
-    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
-      filter (where k.is_on and r.room > 0),
-    (array_agg(w.environment_id) filter (where not k.is_on))[1],
-    (array_agg(w.endpoint_id) filter (where not k.is_on))[1]
-  into endpoints, rooms, shares, reads, off_environment, off_endpoint
-  from waiting w
-  join pay.environments e on e.id = w.environment_id
-  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
-  cross join lateral (
-    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
-      t.failing_since is not null as is_failing,
-      t.status is not distinct from 'enabled' as is_on
-  ) k
-  cross join lateral (
-    select least(
-      coalesce(k.left_of_endpoint, p_per_endpoint),
-      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
-      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
-      p_limit,
-      case when k.is_failing then 2 end
-    ) as room
-  ) r;
+  select s.environment_id, s.id, s.endpoint_id, s.subject_id, s.sequence, s.event_id,
+    s.rank_of_endpoint, s.url, s.secrets::text, s.failing_since, s.livemode, s.public_id, s.account
+  from shared s
+  where s.has_place
+  order by s.rank_of_endpoint, s.endpoint_id
+  fetch first (p_limit) rows with ties;
 end
 $$;
 
@@ -2399,7 +2691,7 @@ begin
     where d.leased_until is null or d.leased_until <= p_at
   ),
   judged as materialized (
-    select l.*, t.status = 'enabled' as enabled, blocker.id as blocker_id,
+    select l.*, t.status = 'enabled' or t.delivery = 'inbox' as enabled, blocker.id as blocker_id,
       blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
       l.sequence - blocker.sequence as distance
     from left_over l
@@ -2439,6 +2731,175 @@ begin
       or j.blocked_until > j.next_attempt_at
     )
     and d.environment_id = j.environment_id and d.id = j.id;
+end
+$$;
+
+create or replace function pay.find_room(
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_endpoint integer,
+  p_per_environment integer,
+  p_per_account integer,
+  out endpoints text[],
+  out rooms integer[],
+  out shares integer[],
+  out reads integer[],
+  out off_environment text,
+  out off_endpoint text,
+  out inbox_environments text[],
+  out inbox_endpoints text[]
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- As many rows as one request makes due at a moment, except the first.
+  v_rest constant integer := 4;
+begin
+  with recursive waiting as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+     where d.status = 'pending' order by d.endpoint_id limit 1)
+    union all
+    select n.environment_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
+      order by d.endpoint_id limit 1
+    ) n
+  )
+  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
+    array_agg(r.room) filter (where k.is_on and r.room > 0),
+    -- An endpoint that has claims comes after those that have none, however quick it is.
+    array_agg(
+      case when k.left_of_endpoint is null then p_per_endpoint
+        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      end
+    ) filter (where k.is_on and r.room > 0),
+    -- The turn would give back most deliveries that it claims of a failing endpoint.
+    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
+      filter (where k.is_on and r.room > 0),
+    (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],
+    (array_agg(w.endpoint_id) filter (where not k.is_on and not k.is_inbox))[1],
+    (array_agg(w.environment_id) filter (where k.is_inbox))[:16],
+    (array_agg(w.endpoint_id) filter (where k.is_inbox))[:16]
+  into endpoints, rooms, shares, reads, off_environment, off_endpoint, inbox_environments,
+    inbox_endpoints
+  from waiting w
+  join pay.environments e on e.id = w.environment_id
+  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
+  cross join lateral (
+    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
+      t.failing_since is not null as is_failing,
+      coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
+      coalesce(t.delivery = 'inbox', false) as is_inbox
+  ) k
+  cross join lateral (
+    select least(
+      coalesce(k.left_of_endpoint, p_per_endpoint),
+      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
+      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
+      p_limit,
+      case when k.is_failing then 2 end
+    ) as room
+  ) r;
+end
+$$;
+
+create or replace function pay.lock_suspects(p_ahead jsonb, p_at timestamptz)
+returns pay.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    with recursive suspected as (
+      (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+       where d.next_attempt_at is not null and d.lost_claims > 0 order by d.endpoint_id limit 1)
+      union all
+      select n.environment_id, n.endpoint_id
+      from suspected s
+      cross join lateral (
+        select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+        where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
+        order by d.endpoint_id limit 1
+      ) n
+    )
+    select array_agg(
+      row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
+        l.leased_until is not null)::pay.due_delivery
+      order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+        l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence
+    )
+    from suspected s
+    join pay.environments e on e.id = s.environment_id
+    -- A delivery that moves to an inbox is a suspect until it is there.
+    left join pay.webhook_endpoints t
+      on t.environment_id = s.environment_id and t.id = s.endpoint_id
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.leased_until, d.lost_claims, d.next_attempt_at
+      from pay.webhook_deliveries d
+      where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims > 0
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.lost_claims, d.next_attempt_at, d.subject_id, d.sequence
+      limit 2
+      for update skip locked
+    ) l
+    where t.delivery is distinct from 'inbox'
+  );
+end
+$$;
+
+create or replace function pay.claim_first_suspect(
+  p_due pay.due_delivery[],
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most_lost constant integer := 3;
+begin
+  return query
+  with
+  chosen as materialized (
+    select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
+      e.account, c.is_lost, c.is_lost and d.lost_claims + 1 >= v_most_lost as crashed
+    from unnest(p_due) with ordinality as c
+      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_lost, n)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    join pay.webhook_endpoints t
+      on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
+        and t.delivery = 'url'
+    join pay.environments e on e.id = d.environment_id
+    where not exists (
+      select from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from d.environment_id
+        and w.endpoint_id = d.endpoint_id
+        and w.subject_id = d.subject_id
+        and w.sequence < d.sequence
+    )
+    order by c.n
+    limit 1
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
+      lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
+      leased_until = p_leased_until
+    from chosen c
+    where d.environment_id = c.environment_id and d.id = c.id
+    returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
+    v.body
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
 end
 $$;
 
@@ -2664,9 +3125,9 @@ begin
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
-    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters',
-    'webhook_endpoints', 'requests'
+    'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
+    'provider_facts', 'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys',
+    'rate_counters', 'webhook_endpoints', 'requests'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -2754,6 +3215,7 @@ begin
   for v_kind in
     select * from (values
       ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),
+      ('inbox_entries', 'delivery_id', 'whd_', true, 'for update skip locked'),
       ('events', 'id', 'evt_', true, 'for update skip locked'),
       -- Not locked: a lock would need a policy that lets someone update, and nobody may.
       ('ledger_movements', 'transaction_id', 'txn_', false, ''),
@@ -3047,6 +3509,174 @@ end
 $$;
 comment on function pay.server_time is 'Internal.';
 
+create or replace function pay.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_endpoint pay.webhook_endpoints := p_endpoint;
+begin
+  perform pg_advisory_xact_lock(hashtextextended(v_endpoint.environment_id, 0));
+  select min(free.slot) into v_endpoint.slot
+  from generate_series(0, 15) as free (slot)
+  where not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_endpoint.environment_id and t.slot = free.slot
+  );
+  if v_endpoint.slot is null then
+    return false;
+  end if;
+  insert into pay.webhook_endpoints
+    (environment_id, id, slot, delivery, url, events, status, secrets, revision, created_at, body)
+  values
+    (v_endpoint.environment_id, v_endpoint.id, v_endpoint.slot, v_endpoint.delivery, v_endpoint.url,
+      v_endpoint.events, v_endpoint.status, v_endpoint.secrets, v_endpoint.revision,
+      v_endpoint.created_at, v_endpoint.body);
+  return true;
+end
+$$;
+
+create or replace function pay.write_webhook_endpoint(
+  p_environment_id text, p_id text, p_before pay.webhook_endpoints,
+  p_endpoint pay.webhook_endpoints
+)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_is_deleted boolean := p_endpoint.id is null;
+begin
+  if p_before.status = 'disabled' and p_before.delivery = 'url' and p_endpoint.status = 'enabled'
+    and pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once())
+  then
+    return 'calling_off';
+  end if;
+  if p_before.delivery = 'inbox' and v_is_deleted
+    and not pay.call_off_inbox(p_environment_id, p_id)
+  then
+    return 'calling_off';
+  end if;
+  if p_before.delivery = 'inbox' and p_endpoint.delivery = 'url'
+    and not pay.empty_inbox(p_environment_id, p_id)
+  then
+    return 'unread';
+  end if;
+  if v_is_deleted then
+    delete from pay.webhook_endpoints t where t.environment_id = p_environment_id and t.id = p_id;
+  elsif p_before.id is null then
+    if not pay.insert_webhook_endpoint(p_endpoint) then
+      return 'full';
+    end if;
+  else
+    update pay.webhook_endpoints t
+    set delivery = p_endpoint.delivery, url = p_endpoint.url, events = p_endpoint.events,
+      status = p_endpoint.status,
+      secrets = p_endpoint.secrets, revision = p_endpoint.revision, body = p_endpoint.body,
+      failing_since = case
+        when p_endpoint.status = t.status and p_endpoint.url = t.url then t.failing_since
+      end
+    where t.environment_id = p_environment_id and t.id = p_id;
+  end if;
+  -- A disabled inbox keeps the deliveries from before.
+  if v_is_deleted or (p_endpoint.status = 'disabled' and p_endpoint.delivery = 'url') then
+    perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
+  end if;
+  return 'committed';
+end
+$$;
+
+create or replace function pay.change_webhook_endpoint(
+  p_request text, p_id text, p_expects_revision integer, p_endpoint text
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.admit_one(p_request);
+  v_before pay.webhook_endpoints;
+  v_endpoint pay.webhook_endpoints;
+begin
+  if v_access.outcome = 'ok' and p_expects_revision is not null then
+    select * into v_before from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = p_id
+    for update;
+    -- Stale also if it is gone: the caller loads it again and is told that it is not there.
+    if v_before.revision is distinct from p_expects_revision then
+      v_access.outcome := 'stale';
+    end if;
+  end if;
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if p_endpoint is not null then
+    v_endpoint := json_populate_record(null::pay.webhook_endpoints, p_endpoint::json);
+    v_endpoint.environment_id := v_access.environment_id;
+    v_endpoint.delivery := coalesce(v_endpoint.delivery, 'url');
+  end if;
+  v_access.outcome := pay.write_webhook_endpoint(
+    v_access.environment_id, p_id, v_before, v_endpoint);
+  if v_access.outcome <> 'committed' then
+    perform pay.release_key(p_request, v_access);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
+
+create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_delivery pay.webhook_deliveries;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_delivery from pay.webhook_deliveries d
+  where d.environment_id = v_access.environment_id and d.id = p_id
+  for update;
+  if v_delivery.id is null then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
+      and t.status = 'enabled'
+  ) then
+    -- An attempt that is under way goes on; the delivery is then due again only if it fails.
+    if v_delivery.status <> 'available'
+      and (v_delivery.leased_until is null or v_delivery.leased_until <= v_access.at)
+    then
+      update pay.webhook_deliveries d
+      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time())
+      where d.environment_id = v_access.environment_id and d.id = p_id
+      returning * into v_delivery;
+    end if;
+    v_access.outcome := 'committed';
+    v_access.status := 200;
+    v_access.body := pay.webhook_delivery_body(v_delivery);
+  else
+    v_access.outcome := 'off';
+    v_access.status := 409;
+    v_access.body := p_refusal;
+  end if;
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.redeliver(text, text, text) to pay_api;
+
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -3056,7 +3686,8 @@ as $$
 declare
   v_access pay.admission := pay.admit_one(p_request);
   v_request json := p_request::json -> 0;
-    v_trigger record;
+  v_trigger record;
+  v_delivery pay.webhook_deliveries;
   v_leased_until timestamptz;
 begin
   select *, t.leased_until - v_access.at as lease into v_trigger
@@ -3089,14 +3720,117 @@ begin
         attempt_count, next_attempt_at, leased_until, created_at)
     values
       (v_access.environment_id, v_trigger.delivery_id, v_trigger.event_id, v_trigger.type,
-        v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending', 1, v_leased_until,
-        v_leased_until, v_access.at);
+        v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending',
+        case when v_leased_until is null then 0 else 1 end,
+        coalesce(v_leased_until, pay.server_time()), v_leased_until, v_access.at);
     v_access.outcome := 'committed';
+  end if;
+  if v_access.outcome = 'committed' and v_leased_until is null then
+    perform pay.fill_inbox(v_access.environment_id, v_trigger.endpoint_id, pay.inbox_fill());
+    select * into v_delivery from pay.webhook_deliveries d
+    where d.environment_id = v_access.environment_id and d.id = v_trigger.delivery_id;
+    v_access.status := 200;
+    v_access.body := pay.webhook_delivery_body(v_delivery);
+    perform pay.keep_answer(p_request, v_access);
   end if;
   return v_access;
 end
 $$;
 grant execute on function pay.begin_trigger(text, text) to pay_api;
+
+create or replace function pay.recover_deliveries(
+  p_request text, p_id text, p_from text, p_before text, p_after text, p_statuses text[],
+  p_refusal text
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_most_read constant integer := 20000;
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_status text;
+  v_ids text[];
+  v_cursor text;
+  v_count bigint;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select t.status into v_status from pay.webhook_endpoints t
+  where t.environment_id = v_access.environment_id and t.id = p_id;
+  if v_status is null then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if v_status = 'disabled' then
+    v_access.outcome := 'off';
+    v_access.status := 409;
+    v_access.body := p_refusal;
+    perform pay.keep_answer(p_request, v_access);
+    return v_access;
+  end if;
+
+  select m.ids, m.cursor into v_ids, v_cursor
+  from pay.missed_deliveries(
+    v_access.environment_id, p_id, p_from, p_before, p_after, p_statuses, v_most_read) m;
+  with locked as materialized (
+    select d.id from pay.webhook_deliveries d
+    where d.environment_id = v_access.environment_id and d.id = any (v_ids)
+      and d.status || '' = any (p_statuses)
+    order by d.id
+    for update of d
+  ),
+  recovered as (
+    update pay.webhook_deliveries d
+    set status = 'pending', next_attempt_at = pay.server_time()
+    from locked l
+    where d.environment_id = v_access.environment_id and d.id = l.id
+    returning 1
+  )
+  select count(*) into v_count from recovered;
+  v_access.outcome := 'committed';
+  v_access.status := 202;
+  v_access.body := json_build_object('object', 'recovery', 'endpoint_id', p_id, 'count', v_count,
+    'has_more', v_cursor is not null, 'next_cursor', v_cursor);
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.recover_deliveries(text, text, text, text, text, text[], text)
+  to pay_api;
+
+create or replace function pay.missed_deliveries(
+  p_environment_id text, p_endpoint_id text, p_from text, p_before text, p_after text,
+  p_statuses text[], p_most_read integer, out ids text[], out cursor text
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with
+  read as materialized (
+    select d.id, d.status from pay.webhook_deliveries d
+    where d.endpoint_id = p_endpoint_id and d.environment_id = p_environment_id
+      and d.id >= p_from and d.id < p_before and d.id > coalesce(p_after, '')
+    order by d.id
+    limit p_most_read
+  ),
+  missed as materialized (
+    select r.id from read r
+    where r.status = any (p_statuses)
+    order by r.id
+    limit pay.called_off_at_once()
+  )
+  select array_agg(m.id order by m.id),
+    case
+      when count(*) = pay.called_off_at_once() then max(m.id)
+      when (select count(*) from read) = p_most_read then (select max(r.id) from read r)
+    end
+  from missed m
+$$;
 
 create or replace function pay.wire_time(p_at timestamptz)
 returns text
@@ -3323,6 +4057,23 @@ where d.first_at_before > d.first_at + interval '1 second'
   or (d.status_before = 'pending' and d.attempt_count_before = 0 and d.attempt_count > 0);
 comment on view pay.oracle_delivery_order is
   'R7: for each endpoint and payment, first attempts are made in the order of sequence';
+
+create or replace view pay.oracle_inboxes with (security_invoker = true) as
+select d.environment_id, d.id as subject_id,
+  'is available, but no read of its inbox would show it' as detail
+from pay.webhook_deliveries d
+join pay.environments v on v.id = d.environment_id and v.retired_at is null
+where d.status = 'available'
+  and not exists (
+    select from pay.inbox_entries e
+    join pay.webhook_endpoints t
+      on t.environment_id = e.environment_id and t.id = e.endpoint_id and t.delivery = 'inbox'
+    where e.environment_id = d.environment_id and e.delivery_id = d.id
+      and e.endpoint_id = d.endpoint_id
+      and e.position > t.inbox_acknowledged and e.position <= t.inbox_position
+  );
+comment on view pay.oracle_inboxes is
+  'R6: every delivery that waits in an inbox is behind the acknowledged position';
 
 create or replace view pay.oracle_provider_calls with (security_invoker = true) as
 select c.environment_id, c.id as subject_id,

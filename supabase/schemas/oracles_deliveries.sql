@@ -75,3 +75,20 @@ where d.first_at_before > d.first_at + interval '1 second'
   or (d.status_before = 'pending' and d.attempt_count_before = 0 and d.attempt_count > 0);
 comment on view pay.oracle_delivery_order is
   'R7: for each endpoint and payment, first attempts are made in the order of sequence';
+
+create or replace view pay.oracle_inboxes with (security_invoker = true) as
+select d.environment_id, d.id as subject_id,
+  'is available, but no read of its inbox would show it' as detail
+from pay.webhook_deliveries d
+join pay.environments v on v.id = d.environment_id and v.retired_at is null
+where d.status = 'available'
+  and not exists (
+    select from pay.inbox_entries e
+    join pay.webhook_endpoints t
+      on t.environment_id = e.environment_id and t.id = e.endpoint_id and t.delivery = 'inbox'
+    where e.environment_id = d.environment_id and e.delivery_id = d.id
+      and e.endpoint_id = d.endpoint_id
+      and e.position > t.inbox_acknowledged and e.position <= t.inbox_position
+  );
+comment on view pay.oracle_inboxes is
+  'R6: every delivery that waits in an inbox is behind the acknowledged position';

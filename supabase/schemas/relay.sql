@@ -1,9 +1,9 @@
 -- Purpose: a turn of the relay. It records the attempts that have ended, then claims due
 -- deliveries.
 --
--- The relay calls only pay.relay_turn. The other functions of this file, of relay_results.sql and
--- of relay_suspects.sql are its internal steps. They run under its row-level security and with its
--- planner settings. Each statement of a step has a new snapshot.
+-- The relay calls only pay.relay_turn. The other functions of this file, of relay_rooms.sql, of
+-- relay_results.sql and of relay_suspects.sql are its internal steps. They run under its row-level
+-- security and with its planner settings. Each statement of a step has a new snapshot.
 
 -- One turn of the relay.
 --
@@ -75,6 +75,9 @@ begin
 
   select * into v_waiting
   from pay.find_room(v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account);
+  if v_waiting.inbox_endpoints is not null then
+    perform pay.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
+  end if;
   if v_waiting.off_endpoint is not null then
     -- Fewer if results wait for the end of this turn.
     perform pay.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
@@ -109,77 +112,6 @@ $$;
 grant execute on function
   pay.relay_turn(text, text, integer, integer, integer, integer, text, timestamptz, timestamptz)
   to pay_api;
-
--- The endpoints with pending deliveries, and how many more of each the relay may claim. Finds each
--- endpoint by one index probe. Parameters: as in pay.relay_turn.
--- endpoints, rooms, shares, reads: the endpoints, and for each of them how many deliveries to claim
--- at most, its part of the free places, and how many due deliveries to read.
--- off_environment, off_endpoint: a deleted or disabled endpoint with pending deliveries.
-create or replace function pay.find_room(
-  p_rooms jsonb,
-  p_limit integer,
-  p_per_endpoint integer,
-  p_per_environment integer,
-  p_per_account integer,
-  out endpoints text[],
-  out rooms integer[],
-  out shares integer[],
-  out reads integer[],
-  out off_environment text,
-  out off_endpoint text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  -- As many rows as one request makes due at a moment, except the first.
-  v_rest constant integer := 4;
-begin
-  with recursive waiting as (
-    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.status = 'pending' order by d.endpoint_id limit 1)
-    union all
-    select n.environment_id, n.endpoint_id
-    from waiting w
-    cross join lateral (
-      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
-      order by d.endpoint_id limit 1
-    ) n
-  )
-  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
-    array_agg(r.room) filter (where k.is_on and r.room > 0),
-    -- An endpoint that has claims comes after those that have none, however quick it is.
-    array_agg(
-      case when k.left_of_endpoint is null then p_per_endpoint
-        else least(k.left_of_endpoint, p_per_endpoint - 1)
-      end
-    ) filter (where k.is_on and r.room > 0),
-    -- The turn would give back most deliveries that it claims of a failing endpoint.
-    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
-      filter (where k.is_on and r.room > 0),
-    (array_agg(w.environment_id) filter (where not k.is_on))[1],
-    (array_agg(w.endpoint_id) filter (where not k.is_on))[1]
-  into endpoints, rooms, shares, reads, off_environment, off_endpoint
-  from waiting w
-  join pay.environments e on e.id = w.environment_id
-  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
-  cross join lateral (
-    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
-      t.failing_since is not null as is_failing,
-      t.status is not distinct from 'enabled' as is_on
-  ) k
-  cross join lateral (
-    select least(
-      coalesce(k.left_of_endpoint, p_per_endpoint),
-      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
-      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
-      p_limit,
-      case when k.is_failing then 2 end
-    ) as room
-  ) r;
-end
-$$;
 
 -- Locks the first due deliveries of each endpoint and returns them; null if there are none. One
 -- with an expired lease becomes a suspect, because its relay has died. No later call returns it.
@@ -261,6 +193,7 @@ begin
     from unnest(p_due) c
     join pay.webhook_endpoints t
       on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
+        and t.delivery = 'url'
     join pay.environments e on e.id = c.environment_id
     where not c.is_lost
   )
@@ -354,7 +287,7 @@ begin
     where d.leased_until is null or d.leased_until <= p_at
   ),
   judged as materialized (
-    select l.*, t.status = 'enabled' as enabled, blocker.id as blocker_id,
+    select l.*, t.status = 'enabled' or t.delivery = 'inbox' as enabled, blocker.id as blocker_id,
       blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
       l.sequence - blocker.sequence as distance
     from left_over l

@@ -4,8 +4,8 @@
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). In a
 --           live environment calls and facts of providers stay as long as its payments.
--- At once:  environments that resets have retired, disposable sandboxes that have ended, and all but
---           the last requests of each sandbox.
+-- At once:  environments that resets have retired, disposable sandboxes that have ended, and all
+--           but the last requests of each sandbox.
 -- pay.purge_keys deletes API keys, their secrets and their rate counters.
 
 -- The least id that shared/core/ids.ts can make at or after an instant. An id begins with its
@@ -48,9 +48,9 @@ begin
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
-    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters',
-    'webhook_endpoints', 'requests'
+    'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
+    'provider_facts', 'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys',
+    'rate_counters', 'webhook_endpoints', 'requests'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -173,6 +173,7 @@ begin
   for v_kind in
     select * from (values
       ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),
+      ('inbox_entries', 'delivery_id', 'whd_', true, 'for update skip locked'),
       ('events', 'id', 'evt_', true, 'for update skip locked'),
       -- Not locked: a lock would need a policy that lets someone update, and nobody may.
       ('ledger_movements', 'transaction_id', 'txn_', false, ''),

@@ -8,6 +8,7 @@ import type { z } from "zod";
 import * as client from "../../client/mod.ts";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import type * as keys from "../../shared/schema/api_key.ts";
+import type * as inbox from "../../shared/schema/inbox.ts";
 import type * as event from "../../shared/schema/event.ts";
 import type { EventType } from "../../shared/schema/event_type.ts";
 import type * as ledger from "../../shared/schema/ledger.ts";
@@ -130,9 +131,10 @@ Deno.test("client types of bodies equal those of the schemas", () => {
   true satisfies Equal<client.AdvanceTransferInput, z.input<typeof transfer.AdvanceTransferBody>>;
   true satisfies Equal<client.TriggerInput, z.input<typeof webhook.TriggerWebhookBody>>;
   true satisfies Equal<
-    client.CreateWebhookEndpointInput,
-    z.input<typeof webhook.CreateWebhookEndpointBody>
+    client.EndpointFields,
+    Without<z.input<typeof webhook.CreateWebhookEndpointBody>, "delivery" | "url">
   >;
+  true satisfies Equal<client.RecoverInput, z.input<typeof inbox.RecoverDeliveriesBody>>;
   true satisfies Equal<
     client.UpdateWebhookEndpointInput,
     z.input<typeof webhook.UpdateWebhookEndpointBody>

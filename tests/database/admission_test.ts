@@ -66,6 +66,11 @@ const CALLS: Record<string, EntryCall> = {
     text: "pay.change_webhook_endpoint($1, 'whe_1', 1, null)",
     fields: () => WRITTEN,
   },
+  read_inbox: { text: "pay.read_inbox($1, 'whe_1', null, 10)", fields: () => ({}) },
+  recover_deliveries: {
+    text: "pay.recover_deliveries($1, 'whe_1', 'whd_0', 'whd_1', null, '{failed}', '{}')",
+    fields: () => WRITTEN,
+  },
   redeliver: { text: "pay.redeliver($1, 'whd_1', '{}')", fields: () => WRITTEN },
   begin_trigger: { text: `pay.begin_trigger($1, '${TRIGGER}')`, fields: () => WRITTEN },
   end_trigger: { text: "pay.end_trigger($1, 'whd_1', true, '{}')", fields: () => WRITTEN },

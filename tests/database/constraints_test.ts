@@ -161,6 +161,29 @@ const VIOLATIONS: Violation[] = [
     slot: 4,
     url: "x".repeat(2_049),
   }],
+  ["webhook_endpoints_delivery_known", "webhook_endpoints", {
+    id: "w5",
+    slot: 5,
+    delivery: "queue",
+  }],
+  ["webhook_endpoints_url_agrees_with_delivery", "webhook_endpoints", {
+    id: "w6",
+    slot: 6,
+    delivery: "inbox",
+  }],
+  ["webhook_endpoints_url_agrees_with_delivery", "webhook_endpoints", {
+    id: "w7",
+    slot: 7,
+    url: null,
+  }],
+  ["webhook_endpoints_inbox_acknowledged_in_range", "webhook_endpoints", {
+    id: "w8",
+    slot: 8,
+    inbox_acknowledged: 1,
+  }],
+  ["inbox_entries_pkey", "inbox_entries", { position: 2 }],
+  ["inbox_entries_position_key", "inbox_entries", { delivery_id: "whd_2" }],
+  ["inbox_entries_position_positive", "inbox_entries", { delivery_id: "whd_3", position: 0 }],
   ["webhook_deliveries_pkey", "webhook_deliveries", {}],
   ["webhook_deliveries_status_known", "webhook_deliveries", { id: "d1", status: "sent" }],
   ["webhook_deliveries_lost_claims_not_negative", "webhook_deliveries", {

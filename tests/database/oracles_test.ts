@@ -26,6 +26,12 @@ const CAPTURE = `select transaction_id from pay.ledger_movements where kind = 'c
 /** Statements that break one promise, and the oracles that must find it. */
 const BREAKS: [what: string, statements: string, oracles: string[]][] = [
   [
+    "a delivery without a place in its inbox",
+    `update pay.webhook_deliveries set status = 'available', next_attempt_at = null
+     where id = (select max(id) from pay.webhook_deliveries where status = 'delivered')`,
+    ["oracle_inboxes"],
+  ],
+  [
     "a movement with a wrong amount",
     `update pay.ledger_movements set amount_minor = amount_minor + 1
      where transaction_id = (${CAPTURE})`,
@@ -306,7 +312,7 @@ Deno.test("the oracles of the books", async (t) => {
       });
     }
     await t.step("note_findings() stores a finding once, forget_findings() drops it", async () => {
-      await afterwards(sql, BREAKS[2]![1], async (session) => {
+      await afterwards(sql, BREAKS[3]![1], async (session) => {
         const [first] = await session`select pay.note_findings() as findings`;
         const [again] = await session`select pay.note_findings() as findings`;
         assert.ok(Number(first!.findings) > 0);

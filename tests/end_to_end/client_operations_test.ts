@@ -10,6 +10,7 @@ import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_functio
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
 import { ApiKey } from "../../shared/schema/api_key.ts";
 import { Event as EventSchema } from "../../shared/schema/event.ts";
+import { Inbox, Recovery } from "../../shared/schema/inbox.ts";
 import { Balance, LedgerEntry } from "../../shared/schema/ledger.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
@@ -180,6 +181,41 @@ Deno.test("the client calls every operation", (t) =>
         assert.equal(assertShape(WebhookEndpoint, off).disabled_reason, "manual");
         const gone = await client.webhookEndpoints.delete(endpoint.id);
         assert.deepEqual(gone, { id: endpoint.id, object: "webhook_endpoint", deleted: true });
+      });
+
+      await t.step("an inbox", async () => {
+        const { id, secret } = await client.webhookEndpoints.create({ delivery: "inbox" });
+        const paid = await client.payments.create({ amount: 8, ...EUR, outcome: "success" });
+        const types: string[] = [];
+        for await (const { body, headers } of client.webhookEndpoints.inbox(id, { limit: 1 })) {
+          const event = await verifyWebhook<Event>(body, headers["Payment-Signature"], secret);
+          types.push(event.type);
+          if (event.type === "payment.completed") {
+            assert.deepEqual(event.data.object, paid);
+            break;
+          }
+        }
+        assert.deepEqual(types, ["payment.created", "payment.completed"]);
+        // The end of the loop has not acknowledged the last delivery.
+        const page = assertShape(Inbox, await client.webhookEndpoints.inbox(id));
+        assert.equal(page.data.length, 1);
+        await client.webhookEndpoints.inbox(id, { after: page.next_cursor });
+        const since = new Date(Date.now() - 60_000).toISOString();
+        const recovery = await client.webhookEndpoints.recover(id, { since, status: "all" });
+        assert.equal(assertShape(Recovery, recovery).count, 2);
+        const abort = new AbortController();
+        setTimeout(() => abort.abort("enough"), 200);
+        const { next_cursor: after } = await client.webhookEndpoints.inbox(id);
+        const left: string[] = [];
+        const reads = async () => {
+          // Another client, because an aborted exchange has no response.
+          const waiting = clientWith({}).webhookEndpoints.inbox(id, { after }, {
+            signal: abort.signal,
+          });
+          for await (const delivery of waiting) left.push(delivery.id);
+        };
+        assert.equal(await reads().catch((reason) => reason), "enough");
+        assert.deepEqual(left, []);
       });
 
       await t.step("API keys", async () => {

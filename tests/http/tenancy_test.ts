@@ -26,6 +26,7 @@ const BODIES: [RegExp, Record<string, unknown>][] = [
   [/\/api_keys$/, { name: "made" }],
   [/\/webhook_endpoints$/, { url: "https://example.com/hook" }],
   [/\/webhook_endpoints\/:id$/, { status: "disabled" }],
+  [/\/recover$/, { since: new Date(Date.now() - 3_600_000).toISOString() }],
 ];
 
 /** Query parameters of lists that hold an id. */
@@ -159,7 +160,8 @@ async function fill(service: TestService): Promise<Record<string, string>> {
     assert.ok(answer.status < 300, answer.text);
     return answer.body;
   };
-  const endpoint = await post(`${V1}/webhook_endpoints`, { url: "http://127.0.0.1:47999/hook" });
+  await post(`${V1}/webhook_endpoints`, { url: "http://127.0.0.1:47999/hook" });
+  const endpoint = await post(`${V1}/webhook_endpoints`, { delivery: "inbox" });
   const paid = await post(`${SANDBOX}/payments`, {
     amount: 1000,
     currency: "EUR",
@@ -177,6 +179,8 @@ async function fill(service: TestService): Promise<Record<string, string>> {
   const sandbox = await post(`${SANDBOX}/sandboxes`, {});
   const first = async (path: string) => (await service.call("GET", path, options)).body.data[0];
   const entry = await first(LEDGER);
+  // Gives all deliveries their positions, so that nothing changes in the inbox later.
+  await service.call("GET", `${V1}/webhook_endpoints/${endpoint.id}/inbox`, options);
   return {
     pay: paid.id,
     re: refund.id,

@@ -40,6 +40,7 @@ serviceCase("POST /v1/webhook_endpoints", async (t, service) => {
     assert.match(secret, /^whsec_[A-Za-z0-9+/]{43}=$/);
     assert.deepEqual(rest, {
       object: "webhook_endpoint",
+      delivery: "url",
       ...asked,
       url: "https://hooks.example.com/b",
       status: "enabled",

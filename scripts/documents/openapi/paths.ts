@@ -123,9 +123,11 @@ function requestBody({ method, body }: Operation, examples: Json): Json {
   };
 }
 
+const STATUS_WORDS = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
+
 function success({ method, status, answer }: Operation, examples: Json): Json {
   return {
-    description: status === 201 ? "Created" : "OK",
+    description: STATUS_WORDS[status],
     headers: headerRefs([
       ...WITH_KEY,
       ...(method === "GET" ? [] : ["Idempotent-Replayed"]),

@@ -48,19 +48,30 @@ export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
   };
 }
 
+/** Makes the headers of an attempt, signed with the time `at_ms`. */
+export function deliveryHeaders(
+  { event_id, body, number, secrets }: Pick<
+    AttemptToMake,
+    "event_id" | "body" | "number" | "secrets"
+  >,
+  at_ms: number,
+): Record<string, string> {
+  return {
+    "Content-Type": "application/json",
+    "User-Agent": "Payments-Webhooks/1",
+    ...signDelivery({ event_id, body, secrets, timestamp_seconds: Math.floor(at_ms / 1000) }),
+    "Webhook-Attempt": String(number),
+  };
+}
+
 /** Makes one attempt. `at_ms` is its time. */
 export async function makeAttempt(
   attempt: AttemptToMake,
   at_ms: number,
   send: Send,
 ): Promise<EndedAttempt> {
-  const { event_id, body, url, number, secrets, allow_private } = attempt;
-  const headers = {
-    "Content-Type": "application/json",
-    "User-Agent": "Payments-Webhooks/1",
-    ...signDelivery({ event_id, body, secrets, timestamp_seconds: Math.floor(at_ms / 1000) }),
-    "Webhook-Attempt": String(number),
-  };
+  const { body, url, number, allow_private } = attempt;
+  const headers = deliveryHeaders(attempt, at_ms);
   const result = await send({ url, headers, body, allow_private });
   const response_status = result.outcome === "response" ? result.status : null;
   return {

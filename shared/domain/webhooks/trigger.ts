@@ -1,6 +1,6 @@
 /**
  * Delivers an event on demand (interface §4): one synchronous attempt, signed with the real secret
- * of the endpoint. It changes no payment and has no retry.
+ * of the endpoint, or a delivery in its inbox. It changes no payment and has no retry.
  */
 
 import type { Clock } from "../../core/clock.ts";
@@ -14,15 +14,22 @@ import type { Store } from "../../store/store.ts";
 import type { SecretSource, WebhookStore } from "../../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
-import { eventRow } from "../changes/event.ts";
+import { eventRow, type RequestContext } from "../changes/event.ts";
 import { readPayment } from "../changes/read_resource.ts";
 import { sampleRefund } from "../payments/refund_payment.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
-import { type TriggerOwner, TriggerPlaces } from "./trigger_places.ts";
+import { type Tenant, type TenantLimits, TenantPlaces } from "./tenant_places.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
 /** Duration of the lease on a triggered delivery: longer than its one attempt can take. */
 const LEASE_MS = 60_000;
+
+/**
+ * Most triggered attempts under way, because each occupies a request and a connection for up to
+ * 15 s. Of an environment: enough for a test suite that triggers in parallel. Of an account: two
+ * sandboxes at the limit. In total: half of the relay's limit.
+ */
+export const TRIGGER_LIMITS: TenantLimits = { of_environment: 16, of_account: 32, in_all: 128 };
 
 /**
  * Delivers an event on demand. Throws `ApiError`; `rate_limited` also means that too many triggered
@@ -40,15 +47,18 @@ export function createTrigger(options: {
 }): Trigger {
   const { store, webhook_store, settings, send, clock } = options;
   const endpoint_secrets = new EndpointSecrets(settings.master_secret);
-  const places = new TriggerPlaces();
+  const places = new TenantPlaces(
+    TRIGGER_LIMITS,
+    "Too many triggered deliveries are under way: try again when one has ended",
+  );
   return async function trigger(request, body) {
     const { access, context, idempotency } = request;
     const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency)
       .catch(missing('No webhook endpoint has the id in "endpoint_id"'));
     if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
     const counted = withoutRateCount(access);
-    const { url } = JSON.parse(loaded.body);
-    const { secrets, ...owner }: TriggerOwner & { secrets: SecretSource[] } = JSON.parse(
+    const { url }: { url: string | null } = JSON.parse(loaded.body);
+    const { secrets, ...owner }: Tenant & { secrets: SecretSource[] } = JSON.parse(
       loaded.detail!,
     );
     const paid = await store.load(counted, "payments", body.payment_id)
@@ -63,6 +73,7 @@ export function createTrigger(options: {
       object: objectOf(body.event, payment, paid.body, loaded.body, request),
       triggered: true,
     }, context);
+    if (url === null) return await putIntoInbox(request, body.endpoint_id, event);
     const leave = places.enter(owner);
     try {
       return await attemptOnce(request, { endpoint_id: body.endpoint_id, url, secrets }, event);
@@ -70,6 +81,21 @@ export function createTrigger(options: {
       leave();
     }
   };
+
+  /** Stores the delivery for an endpoint that has an inbox. */
+  async function putIntoInbox(
+    { access, context, idempotency }: ServiceRequest,
+    endpoint_id: string,
+    event: EventRow,
+  ): Promise<Reply> {
+    const triggered = deliveryOf(event, endpoint_id, context);
+    const reply = await webhook_store.beginTrigger(
+      withoutRateCount(access),
+      { ...triggered, leased_until_ms: null },
+      idempotency,
+    );
+    return reply!;
+  }
 
   /** Stores the delivery, makes its one attempt and stores the result. */
   async function attemptOnce(
@@ -79,17 +105,12 @@ export function createTrigger(options: {
   ): Promise<Reply> {
     const { endpoint_id, url, secrets } = endpoint;
     const counted = withoutRateCount(access);
-    const delivery_id = idMint(context.at_ms, context.random)("whd_");
+    const triggered = deliveryOf(event, endpoint_id, context);
     const kept = await webhook_store.beginTrigger(counted, {
-      endpoint_id,
-      event_id: event.id,
-      type: event.type,
-      subject_id: event.subject_id,
-      body: event.body,
-      delivery_id,
+      ...triggered,
       leased_until_ms: context.at_ms + LEASE_MS,
     }, idempotency);
-    if (kept) return { answer: kept, replayed: true };
+    if (kept) return kept;
     const at_ms = clock();
     const attempt = await makeAttempt(
       {
@@ -105,13 +126,25 @@ export function createTrigger(options: {
     );
     const answer = await webhook_store.endTrigger(
       counted,
-      delivery_id,
+      triggered.delivery_id,
       attempt.delivered,
       JSON.stringify(attempt.record),
       idempotency,
     );
     return { answer, replayed: false };
   }
+}
+
+/** Makes the row of a triggered delivery. */
+function deliveryOf(event: EventRow, endpoint_id: string, { at_ms, random }: RequestContext) {
+  return {
+    endpoint_id,
+    event_id: event.id,
+    type: event.type,
+    subject_id: event.subject_id,
+    body: event.body,
+    delivery_id: idMint(at_ms, random)("whd_"),
+  };
 }
 
 /** Makes an error handler that gives a 404 these words. Other errors pass unchanged. */

@@ -6,11 +6,13 @@
 import { formatTime } from "../../core/clock.ts";
 import { checkEndpointUrl, EndpointUrlError } from "../../core/endpoint_url.ts";
 import { ApiError, invalidParameter, tryAgain } from "../../core/errors.ts";
-import type {
-  CreateWebhookEndpointBody,
-  DeletedWebhookEndpoint,
-  UpdateWebhookEndpointBody,
-  WebhookEndpoint,
+import {
+  type CreateWebhookEndpointBody,
+  type DeletedWebhookEndpoint,
+  type EndpointDelivery,
+  type UpdateWebhookEndpointBody,
+  URL_RULES,
+  type WebhookEndpoint,
 } from "../../schema/webhook.ts";
 import type { Access } from "../../store/outcome.ts";
 import type { Store } from "../../store/store.ts";
@@ -88,12 +90,13 @@ export function createWebhookEndpoints(
 
   return {
     async create(request, body) {
-      const url = checkUrl(body.url, request, settings);
+      const url = body.url === undefined ? null : checkUrl(body.url, request, settings);
       const secret = firstSecret(request.context.random);
       const at = formatTime(request.context.at_ms);
       const endpoint: WebhookEndpoint = {
         id: request.context.mint("whe_"),
         object: "webhook_endpoint",
+        delivery: body.delivery,
         url,
         events: body.events,
         status: "enabled",
@@ -110,12 +113,14 @@ export function createWebhookEndpoints(
     },
 
     update: (request, id, body) => {
-      const url = body.url === undefined ? undefined : checkUrl(body.url, request, settings);
+      const sent_url = body.url === undefined ? null : checkUrl(body.url, request, settings);
       return changeExisting(request, id, ({ endpoint, revision, secrets }) => {
+        const { delivery, url } = addressAfter(endpoint, body.delivery, sent_url);
         const status = body.status ?? endpoint.status;
         const updated: WebhookEndpoint = {
           ...endpoint,
-          url: url ?? endpoint.url,
+          delivery,
+          url,
           events: body.events ?? endpoint.events,
           status,
           disabled_reason: status === "enabled"
@@ -149,6 +154,27 @@ export function createWebhookEndpoints(
   };
 }
 
+/** Returns the way and the URL of an endpoint after an update. */
+function addressAfter(
+  endpoint: WebhookEndpoint,
+  sent_delivery: EndpointDelivery | undefined,
+  sent_url: string | null,
+): { delivery: EndpointDelivery; url: string | null } {
+  const delivery = sent_delivery ?? deliveryOf(endpoint);
+  if (delivery === "inbox") {
+    if (sent_url !== null) throw invalidParameter("url", `"url" ${URL_RULES.refused}`);
+    return { delivery, url: null };
+  }
+  const url = sent_url ?? endpoint.url;
+  if (url === null) throw invalidParameter("url", `"url" ${URL_RULES.required}`);
+  return { delivery, url };
+}
+
+/** Returns the way in which an endpoint gets its events. Those of release 1.0.0 have a URL. */
+function deliveryOf({ delivery }: WebhookEndpoint): EndpointDelivery {
+  return delivery ?? "url";
+}
+
 /** Makes the change to this state of an endpoint. Its answer has a reference to `secret`. */
 function changeTo(stored: StoredEndpoint, status: number, secret?: SecretSource): EndpointChange {
   const { endpoint, revision, secrets } = stored;
@@ -159,6 +185,7 @@ function changeTo(stored: StoredEndpoint, status: number, secret?: SecretSource)
     expects_revision: revision === 0 ? null : revision,
     endpoint: {
       id,
+      delivery: deliveryOf(endpoint),
       url,
       events,
       status: endpoint.status,
@@ -201,6 +228,13 @@ function replyOf(written: Written): Reply | null {
       throw tryAgain(
         "service_unavailable",
         "The older deliveries of this endpoint are still being cancelled: try again",
+      );
+    case "unread":
+      throw new ApiError(
+        "invalid_state",
+        "Too many deliveries in the inbox are not acknowledged to send all of them to a URL: read " +
+          "the inbox first",
+        { current_status: "inbox", allowed: ["inbox"] },
       );
     case "full":
       throw new ApiError(

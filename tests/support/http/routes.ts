@@ -39,6 +39,8 @@ export const ROUTES: Route[] = [
   ["PUT", "/api-v1-payments/v1/webhook_endpoints/:whe", "webhooks:write"],
   ["DELETE", "/api-v1-payments/v1/webhook_endpoints/:whe", "webhooks:write"],
   ["POST", "/api-v1-payments/v1/webhook_endpoints/:whe/rotate_secret", "webhooks:write"],
+  ["GET", "/api-v1-payments/v1/webhook_endpoints/:whe/inbox", "webhooks:read"],
+  ["POST", "/api-v1-payments/v1/webhook_endpoints/:whe/recover", "webhooks:write"],
   ["GET", "/api-v1-payments/v1/webhook_deliveries", "webhooks:read"],
   ["GET", "/api-v1-payments/v1/webhook_deliveries/:whd", "webhooks:read"],
   ["POST", "/api-v1-payments/v1/webhook_deliveries/:whd/redeliver", "webhooks:write"],

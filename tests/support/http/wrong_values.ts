@@ -32,6 +32,7 @@ const SOUND: Readonly<Record<string, unknown>> = {
   endpoint_id: `whe_${"0".repeat(26)}`,
   payment_id: `pay_${"0".repeat(26)}`,
   expires_at: "2034-01-31T09:00:00Z",
+  since: "2026-01-31T09:00:00Z",
   metadata: { order: "1001" },
 };
 

@@ -418,6 +418,33 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     },
   },
   {
+    operation: "createWebhookEndpoint",
+    name: "inbox",
+    summary: "An endpoint without a URL, whose deliveries you read",
+    body: { delivery: "inbox", events: ["payment.completed"] },
+    save: "inbox",
+  },
+  {
+    operation: "triggerWebhook",
+    name: "inbox",
+    summary: "A payment was completed, for an inbox",
+    body: { endpoint_id: "$inbox", event: "payment.completed", payment_id: "$payment" },
+  },
+  {
+    operation: "readInbox",
+    name: "one",
+    summary: "The first delivery of an inbox",
+    of: "inbox",
+    query: "limit=1",
+  },
+  {
+    operation: "recoverDeliveries",
+    name: "all",
+    summary: "Every delivery since a time",
+    of: "inbox",
+    body: { since: "2026-11-20T09:00:00Z", status: "all" },
+  },
+  {
     operation: "getWebhookDelivery",
     name: "delivered",
     summary: "A delivery that succeeded",

@@ -54,7 +54,10 @@ const SEEDS: Record<string, Record<string, unknown>> = {
   webhook_endpoints: {
     id: "whe_1",
     slot: 0,
+    delivery: "url",
     url: "https://example.com/",
+    inbox_position: 0,
+    inbox_acknowledged: 0,
     events: ["*"],
     status: "enabled",
     secrets: [],
@@ -150,6 +153,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     attempts: "",
     created_at: "2026-01-01",
   },
+  inbox_entries: { delivery_id: "whd_1", endpoint_id: "whe_1", position: 1 },
 };
 
 /** Starts the product and fills three environments. */
