@@ -126,7 +126,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     clock,
     on_error: (error) => log(failedTurn(clock(), error)),
   });
-  const live = createLiveOperations(changes, runner);
+  const live = createLiveOperations(store, changes, runner);
   const { base_url, console_url = null } = settings;
   return {
     store,

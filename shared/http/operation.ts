@@ -30,6 +30,7 @@ export interface Call<Body, Query> {
 export type OperationGroup =
   | "Payments"
   | "Refunds"
+  | "Disputes"
   | "Transfers"
   | "Ledger"
   | "Webhook endpoints"
