@@ -45,6 +45,13 @@ export type {
   Refunds,
 } from "./payments.ts";
 export type {
+  Dispute,
+  DisputeEvidence,
+  Disputes,
+  ListDisputesParams,
+  SubmitEvidenceInput,
+} from "./disputes.ts";
+export type {
   CreateTransferInput,
   ListTransfersParams,
   Transfer,
@@ -100,6 +107,8 @@ export {
   type CaptureMethod,
   type DeclineCode,
   type DeliveryStatus,
+  type DisputeReason,
+  type DisputeStatus,
   ERROR_CODES,
   type ErrorCode,
   type ErrorType,

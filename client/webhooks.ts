@@ -2,6 +2,7 @@
  * Webhook endpoints, events and deliveries (contract §4).
  */
 
+import type { Dispute } from "./disputes.ts";
 import { type List, listOf, type ListParams } from "./list.ts";
 import type { Payment } from "./payment.ts";
 import type { Refund } from "./payments.ts";
@@ -13,6 +14,7 @@ import type {
   AttemptError,
   DeliveryStatus,
   DisabledReason,
+  DisputeEventType,
   EndpointEventType,
   EndpointStatus,
   EventPattern,
@@ -25,6 +27,7 @@ import type {
 export type EventObjects =
   & Record<PaymentEventType, Payment>
   & Record<RefundEventType, Refund>
+  & Record<DisputeEventType, Dispute>
   & Record<TransferEventType, Transfer>
   & Record<EndpointEventType, WebhookEndpoint>;
 
