@@ -12,6 +12,7 @@ type Resources = Pick<
   PaymentsClient,
   | "payments"
   | "refunds"
+  | "disputes"
   | "webhookEndpoints"
   | "webhookDeliveries"
   | "events"
