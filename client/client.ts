@@ -3,6 +3,7 @@
  */
 
 import { ApiKeys } from "./api_keys.ts";
+import { Disputes } from "./disputes.ts";
 import type { Exchange, Fetch } from "./exchange.ts";
 import { Balances, LedgerEntries } from "./ledger.ts";
 import { Payments, Refunds } from "./payments.ts";
@@ -55,6 +56,7 @@ export interface PaymentsClientOptions {
 export class PaymentsClient {
   readonly payments: Payments;
   readonly refunds: Refunds;
+  readonly disputes: Disputes;
   readonly transfers: Transfers;
   readonly ledgerEntries: LedgerEntries;
   readonly balance: Balances;
@@ -83,6 +85,7 @@ export class PaymentsClient {
     });
     this.payments = new Payments(transport);
     this.refunds = new Refunds(transport);
+    this.disputes = new Disputes(transport);
     this.transfers = new Transfers(transport);
     this.ledgerEntries = new LedgerEntries(transport);
     this.balance = new Balances(transport);

@@ -46,6 +46,13 @@ export type {
   Refunds,
 } from "./payments.ts";
 export type {
+  Dispute,
+  DisputeEvidence,
+  Disputes,
+  ListDisputesParams,
+  SubmitEvidenceInput,
+} from "./disputes.ts";
+export type {
   CreateTransferInput,
   ListTransfersParams,
   Transfer,
@@ -112,6 +119,8 @@ export {
   type CaptureMethod,
   type DeclineCode,
   type DeliveryStatus,
+  type DisputeReason,
+  type DisputeStatus,
   type EndpointDelivery,
   ERROR_CODES,
   type ErrorCode,

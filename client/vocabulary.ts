@@ -60,6 +60,12 @@ export type RefundStatus = "pending" | "completed" | "failed";
 /** The reason of a refund. */
 export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" | "other";
 
+/** Status of a dispute. `won` and `lost` are final. */
+export type DisputeStatus = "needs_response" | "under_review" | "won" | "lost";
+
+/** The reason of a dispute. */
+export type DisputeReason = "fraudulent" | "product_not_received" | "duplicate" | "general";
+
 /** Status of a transfer. */
 export type TransferStatus = "pending" | "completed" | "failed" | "cancelled";
 
@@ -119,6 +125,13 @@ export type PaymentEventType =
 /** An event type that shows a refund. */
 export type RefundEventType = "refund.created" | "refund.completed" | "refund.failed";
 
+/** An event type that shows a dispute. */
+export type DisputeEventType =
+  | "dispute.created"
+  | "dispute.updated"
+  | "dispute.won"
+  | "dispute.lost";
+
 /** An event type that shows a transfer. */
 export type TransferEventType =
   | "transfer.created"
@@ -130,7 +143,13 @@ export type TransferEventType =
 export type EndpointEventType = "webhook_endpoint.disabled" | "ping";
 
 /** A pattern that matches several event types. */
-export type EventPattern = "*" | "payment.*" | "refund.*" | "transfer.*" | "webhook_endpoint.*";
+export type EventPattern =
+  | "*"
+  | "payment.*"
+  | "refund.*"
+  | "dispute.*"
+  | "transfer.*"
+  | "webhook_endpoint.*";
 
 /** The HTTP status and type of every error code of the API. */
 export const ERROR_CODES = {

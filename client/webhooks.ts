@@ -3,6 +3,7 @@
  */
 
 import { Inbox, type ReadInboxParams } from "./inbox.ts";
+import type { Dispute } from "./disputes.ts";
 import { type List, listOf, type ListParams } from "./list.ts";
 import type { Payment } from "./payment.ts";
 import type { Refund } from "./payments.ts";
@@ -14,6 +15,7 @@ import type {
   AttemptError,
   DeliveryStatus,
   DisabledReason,
+  DisputeEventType,
   EndpointDelivery,
   EndpointEventType,
   EndpointStatus,
@@ -27,6 +29,7 @@ import type {
 export type EventObjects =
   & Record<PaymentEventType, Payment>
   & Record<RefundEventType, Refund>
+  & Record<DisputeEventType, Dispute>
   & Record<TransferEventType, Transfer>
   & Record<EndpointEventType, WebhookEndpoint>;
 

@@ -14,6 +14,7 @@ type Resources = Pick<
   PaymentsClient,
   | "payments"
   | "refunds"
+  | "disputes"
   | "webhookEndpoints"
   | "webhookDeliveries"
   | "events"

@@ -149,6 +149,29 @@ export function TextField(props: {
   );
 }
 
+/** A text field of several lines. The caller stores its value. */
+export function TextAreaField(props: {
+  label: string;
+  params: readonly string[];
+  value: string;
+  set: (value: string) => void;
+  hint?: ComponentChildren;
+}) {
+  return (
+    <Field {...props}>
+      {(attributes) => (
+        <textarea
+          {...attributes}
+          rows={4}
+          value={props.value}
+          autoComplete="off"
+          onInput={(event) => props.set(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
 /** A select field. The empty value means that nothing is chosen. */
 export function SelectField(props: {
   label: string;

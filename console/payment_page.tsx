@@ -1,4 +1,4 @@
-/** The page of a payment: status, actions, timeline, ledger, refunds and webhook deliveries. */
+/** The page of a payment: status, actions, timeline, ledger, refunds, disputes and deliveries. */
 
 import { useState } from "preact/hooks";
 import { completePayment } from "../shared/domain/changes/read_resource.ts";
@@ -12,6 +12,7 @@ import { Ledger } from "./ledger.tsx";
 import { useLive } from "./live.ts";
 import { Cut, Reading } from "./notice.tsx";
 import { Moves, PaymentActions } from "./payment_actions.tsx";
+import { Disputes } from "./disputes.tsx";
 import { Refunds } from "./refunds.tsx";
 import { href } from "./route.ts";
 import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
@@ -75,6 +76,7 @@ function PaymentView({ payment }: { payment: Payment }) {
             <h2 id="refunds">Refunds</h2>
             <Refunds payment_id={payment_id} />
           </section>
+          {payment.amount_captured > 0 && <Disputes payment_id={payment_id} />}
           <section class="card" aria-labelledby="deliveries">
             <div class="card-title">
               <h2 id="deliveries">Webhook deliveries</h2>

@@ -62,7 +62,7 @@ function EventItem(props: { event: Event; title: string; is_elsewhere: boolean }
   const { object } = event.data;
   const payment_id = object.object === "payment"
     ? object.id
-    : object.object === "refund"
+    : object.object === "refund" || object.object === "dispute"
     ? object.payment_id
     : null;
   return (

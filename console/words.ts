@@ -5,6 +5,7 @@
 
 import type {
   DeliveryStatus,
+  DisputeStatus,
   EventType,
   MethodKind,
   PaymentStatus,
@@ -67,14 +68,18 @@ const ADVANCES_FROM: Readonly<
   },
 };
 
-/** Statuses that a refund, a transfer, a delivery or an endpoint has and a payment has not. */
+/** Statuses that other resources have and a payment has not. */
 type OtherStatus = Exclude<
-  RefundStatus | TransferStatus | DeliveryStatus | WebhookEndpoint["status"],
+  RefundStatus | DisputeStatus | TransferStatus | DeliveryStatus | WebhookEndpoint["status"],
   PaymentStatus
 >;
 
 const OTHER_TONES: Readonly<Record<OtherStatus, Tone>> = {
   available: "wait",
+  needs_response: "warn",
+  under_review: "wait",
+  won: "good",
+  lost: "bad",
   delivered: "good",
   enabled: "good",
   disabled: "off",
@@ -114,8 +119,8 @@ export function advanceText(from: PaymentStatus, to: PaymentStatus): string {
  * @param before the type of the payment's event before this one, if it is known
  */
 export function eventTitle(type: EventType, before?: EventType): string {
-  // Only a won dispute follows a chargeback. Its event has the type of the earlier status.
-  if (before === "payment.chargeback") return "Dispute won";
+  // Only a won dispute ends a chargeback. The payment's event has the type of its earlier status.
+  if (before === "payment.chargeback") return "Chargeback reversed";
   const [subject, change] = type.split(".");
   return (subject === "payment" && wordsOf(change)?.event) || label(type);
 }
@@ -123,7 +128,7 @@ export function eventTitle(type: EventType, before?: EventType): string {
 /** The tone of an event in a timeline, where only these three stand out. */
 export function eventTone(type: EventType): "good" | "warn" | "bad" | "neutral" {
   if (type === "webhook_endpoint.disabled") return "bad";
-  const tone = wordsOf(type.split(".")[1])?.tone;
+  const tone = toneOf(type.split(".")[1] as PaymentStatus | OtherStatus);
   return tone === "good" || tone === "warn" || tone === "bad" ? tone : "neutral";
 }
 

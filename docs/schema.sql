@@ -150,6 +150,40 @@ comment on column pay.claimed_delivery.suspect is 'It has a lost claim, so it ma
 comment on column pay.claimed_delivery.crashed is 'The relay records a crashed attempt under this number and does not send the delivery.';
 comment on column pay.claimed_delivery.body is 'The event as JSON text.';
 
+-- table pay.disputes
+create table pay.disputes (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  payment_id text collate "C" not null,
+  status text collate "C" not null,
+  amount_minor bigint not null,
+  currency text collate "C" not null,
+  provider_reference text collate "C",
+  created_at timestamp with time zone not null,
+  body text not null,
+  constraint disputes_pkey PRIMARY KEY (environment_id, id),
+  constraint disputes_amount_minor_positive CHECK ((amount_minor > 0)),
+  constraint disputes_status_known CHECK ((status = ANY (ARRAY['needs_response'::text, 'under_review'::text, 'won'::text, 'lost'::text])))
+);
+alter table pay.disputes owner to pay_owner;
+comment on table pay.disputes is 'A payment that the payer has charged back.';
+comment on column pay.disputes.environment_id is 'The environment of the row.';
+comment on column pay.disputes.id is 'The id in answers (dp_…); sorts by time.';
+comment on column pay.disputes.payment_id is 'The payment that is disputed.';
+comment on column pay.disputes.status is 'Status, as in answers.';
+comment on column pay.disputes.amount_minor is 'Amount in minor units.';
+comment on column pay.disputes.currency is 'Currency of the payment.';
+comment on column pay.disputes.provider_reference is 'The provider''s id of the dispute; null in a sandbox.';
+comment on column pay.disputes.created_at is 'Time of creation.';
+comment on column pay.disputes.body is 'The dispute as JSON text, as it is answered.';
+CREATE INDEX disputes_payment ON pay.disputes USING btree (payment_id, environment_id, id);
+CREATE INDEX disputes_status ON pay.disputes USING btree (status, environment_id, id);
+CREATE UNIQUE INDEX disputes_current ON pay.disputes USING btree (environment_id, payment_id) WHERE (status <> 'won'::text);
+alter table pay.disputes enable row level security;
+alter table pay.disputes force row level security;
+create policy disputes_of_environment on pay.disputes as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
 -- type pay.due_delivery
 create type pay.due_delivery as (
   environment_id text collate "C",
@@ -448,6 +482,24 @@ create view pay.oracle_delivery_order with (security_invoker=true) (
 alter view pay.oracle_delivery_order owner to pay_owner;
 comment on view pay.oracle_delivery_order is 'R7: for each endpoint and payment, first attempts are made in the order of sequence';
 
+-- view pay.oracle_dispute_bodies
+create view pay.oracle_dispute_bodies with (security_invoker=true) (
+  environment_id text collate "C",
+  subject_id text collate "C",
+  detail text
+);
+alter view pay.oracle_dispute_bodies owner to pay_owner;
+comment on view pay.oracle_dispute_bodies is 'R5: the body of a dispute agrees with its row and its event';
+
+-- view pay.oracle_disputes
+create view pay.oracle_disputes with (security_invoker=true) (
+  environment_id text collate "C",
+  subject_id text collate "C",
+  detail text collate "C"
+);
+alter view pay.oracle_disputes owner to pay_owner;
+comment on view pay.oracle_disputes is 'R5: a payment that is charged back has one open or lost dispute of its disputed amount';
+
 -- view pay.oracle_effects
 create view pay.oracle_effects with (security_invoker=true) (
   environment_id text collate "C",
@@ -539,7 +591,7 @@ create view pay.oracle_orphans with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_orphans owner to pay_owner;
-comment on view pay.oracle_orphans is 'R1, R9: every refund, movement, event and delivery belongs to a payment or transfer that exists';
+comment on view pay.oracle_orphans is 'R1, R9: every refund, dispute, movement, event and delivery belongs to an existing subject';
 
 -- view pay.oracle_outbox
 create view pay.oracle_outbox with (security_invoker=true) (
@@ -750,7 +802,7 @@ create table pay.provider_calls (
   decline_is_error boolean not null,
   constraint provider_calls_pkey PRIMARY KEY (environment_id, id),
   constraint provider_calls_amount_minor_positive CHECK ((amount_minor > 0)),
-  constraint provider_calls_op_known CHECK ((op = ANY (ARRAY['authorize'::text, 'capture'::text, 'cancel'::text, 'refund'::text, 'transfer'::text, 'expire'::text, 'abandon'::text]))),
+  constraint provider_calls_op_known CHECK ((op = ANY (ARRAY['authorize'::text, 'capture'::text, 'cancel'::text, 'refund'::text, 'transfer'::text, 'expire'::text, 'abandon'::text, 'dispute_evidence'::text, 'dispute_accept'::text, 'dispute_expire'::text]))),
   constraint provider_calls_pending_has_next CHECK ((((state = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((state = 'pending'::text) OR (leased_until IS NULL)))),
   constraint provider_calls_refund_has_id CHECK (((op = 'refund'::text) = (refund_id IS NOT NULL))),
   constraint provider_calls_settled_has_time CHECK (((state = 'settled'::text) = (settled_at IS NOT NULL))),
@@ -1513,8 +1565,8 @@ CREATE OR REPLACE FUNCTION pay.claim_suspect(p_suspects_ahead jsonb, p_at timest
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval) owner to pay_owner;
 
--- function pay.commit(text,text,text,text,text,text,text,integer)
-CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text DEFAULT '[]'::text, p_patience_ms integer DEFAULT NULL::integer)
+-- function pay.commit(text,text,text,text,text,text,text,integer,text)
+CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text DEFAULT '[]'::text, p_patience_ms integer DEFAULT NULL::integer, p_disputes text DEFAULT '[]'::text)
  RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text, detail text, deliveries bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1524,8 +1576,8 @@ CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfe
  SET enable_material TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
  SET lock_timeout TO '3s';
-alter function pay.commit(text,text,text,text,text,text,text,integer) owner to pay_owner;
-grant execute on function pay.commit(text,text,text,text,text,text,text,integer) to pay_api;
+alter function pay.commit(text,text,text,text,text,text,text,integer,text) owner to pay_owner;
+grant execute on function pay.commit(text,text,text,text,text,text,text,integer,text) to pay_api;
 
 -- function pay.configure_relay(text,text)
 CREATE OR REPLACE FUNCTION pay.configure_relay(p_url text, p_token text)
@@ -1606,6 +1658,14 @@ CREATE OR REPLACE FUNCTION pay.dismiss_fact(p_account_id text, p_reference text,
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.dismiss_fact(text,text,text) owner to pay_owner;
 grant execute on function pay.dismiss_fact(text,text,text) to pay_operator;
+
+-- function pay.dispute_body(text,text,text)
+CREATE OR REPLACE FUNCTION pay.dispute_body(p_environment_id text, p_payment_id text, p_object_id text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.dispute_body(text,text,text) owner to pay_owner;
 
 -- function pay.drop_ended_secrets(text[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.drop_ended_secrets(p_ids text[], p_at timestamp with time zone)
@@ -2372,7 +2432,7 @@ grant execute on function pay.read_provider_call(text) to pay_operator;
 
 -- function pay.read_provider_subject(text,text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.read_provider_subject(p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text)
- RETURNS TABLE(subject_body text, refund_body text, booked_minor bigint)
+ RETURNS TABLE(subject_body text, refund_body text, dispute_body text, booked_minor bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2462,8 +2522,8 @@ CREATE OR REPLACE FUNCTION pay.reconcile()
 alter function pay.reconcile() owner to pay_owner;
 grant execute on function pay.reconcile() to pay_operator;
 
--- function pay.record(text,text,text,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text)
+-- function pay.record(text,text,text,text,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text, p_disputes text DEFAULT '[]'::text)
  RETURNS TABLE(n integer, outcome text, is_settled boolean, deliveries bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2475,9 +2535,9 @@ CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfe
  SET enable_material TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
  SET lock_timeout TO '3s';
-alter function pay.record(text,text,text,text,text,text,text) owner to pay_owner;
-grant execute on function pay.record(text,text,text,text,text,text,text) to pay_api;
-grant execute on function pay.record(text,text,text,text,text,text,text) to pay_operator;
+alter function pay.record(text,text,text,text,text,text,text,text) owner to pay_owner;
+grant execute on function pay.record(text,text,text,text,text,text,text,text) to pay_api;
+grant execute on function pay.record(text,text,text,text,text,text,text,text) to pay_operator;
 
 -- function pay.record_attempts(text,timestamp with time zone,interval)
 CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone, p_ahead interval)
@@ -2776,6 +2836,13 @@ CREATE OR REPLACE FUNCTION pay.write_calls(p_calls json, p_providers jsonb, p_ch
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_calls(json,jsonb,json,pay.admission[]) owner to pay_owner;
+
+-- function pay.write_disputes(json,integer[],text[])
+CREATE OR REPLACE FUNCTION pay.write_disputes(p_disputes json, p_won integer[], p_environments text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.write_disputes(json,integer[],text[]) owner to pay_owner;
 
 -- function pay.write_events(json,integer[],text[])
 CREATE OR REPLACE FUNCTION pay.write_events(p_events json, p_won integer[], p_environments text[])

@@ -19,6 +19,9 @@ const SUCCEEDED: Record<OwnCall["op"], readonly Fact["state"][]> = {
   refund: ["succeeded"],
   transfer: ["succeeded"],
   expire: ["cancelled"],
+  dispute_evidence: ["succeeded", "dispute_won", "dispute_lost"],
+  dispute_accept: ["dispute_lost"],
+  dispute_expire: ["dispute_lost"],
 };
 
 /** Checks that an object of the provider is the result of a call. */

@@ -1,7 +1,7 @@
 /**
  * The connector of the sandbox. A request in a sandbox has its result at once and needs no call,
- * except where the result comes later by itself: a late answer, and the end of an authorization or
- * of a payment whose payer does nothing.
+ * except where the result comes later by itself: a late answer, and the end of an authorization, of
+ * a payment whose payer does nothing, or of a dispute that the merchant has not won in time.
  * The worker makes these calls as it makes those of live providers.
  */
 
@@ -34,6 +34,15 @@ function replyTo(call: ProviderCall): ProviderReply {
   if (call.op === "expire") return { facts: [{ ...factOf(call, "cancelled"), op: "cancel" }] };
   if (call.op === "abandon") {
     return { facts: [{ ...factOf(call, "failed"), failure_code: "expired" }] };
+  }
+  if (call.dispute) {
+    const { id } = call.dispute.present;
+    const lost = {
+      ...factOf(call, "dispute_lost"),
+      op: "dispute",
+      reference: `${id}:lost`,
+    } as const;
+    return { facts: [lost] };
   }
   const is_manual = call.subject.object === "payment" && call.subject.capture === "manual";
   return { facts: [factOf(call, is_manual ? "authorized" : "succeeded")] };

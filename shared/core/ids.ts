@@ -14,6 +14,7 @@ export type IdPrefix =
   | "pay_"
   | "pc_"
   | "re_"
+  | "dp_"
   | "tr_"
   | "evt_"
   | "whe_"

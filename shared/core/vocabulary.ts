@@ -45,6 +45,17 @@ export const REFUND_REASONS = [
 /** Every status of a refund. */
 export const REFUND_STATUSES = ["pending", "completed", "failed"] as const;
 
+/** The reasons of a dispute. */
+export const DISPUTE_REASONS = [
+  "fraudulent",
+  "product_not_received",
+  "duplicate",
+  "general",
+] as const;
+
+/** Every status of a dispute. `won` and `lost` are final. */
+export const DISPUTE_STATUSES = ["needs_response", "under_review", "won", "lost"] as const;
+
 /** Ways in which a payment by card is captured. */
 export const CAPTURE_METHODS = ["automatic", "manual"] as const;
 
@@ -87,6 +98,14 @@ export const PAYMENT_EVENT_TYPES = [
 /** Event types that show a refund. */
 export const REFUND_EVENT_TYPES = ["refund.created", "refund.completed", "refund.failed"] as const;
 
+/** Event types that show a dispute. */
+export const DISPUTE_EVENT_TYPES = [
+  "dispute.created",
+  "dispute.updated",
+  "dispute.won",
+  "dispute.lost",
+] as const;
+
 /** Event types that show a transfer. */
 export const TRANSFER_EVENT_TYPES = [
   "transfer.created",
@@ -102,6 +121,7 @@ export const ENDPOINT_EVENT_TYPES = ["webhook_endpoint.disabled", "ping"] as con
 export const EVENT_TYPES = [
   ...PAYMENT_EVENT_TYPES,
   ...REFUND_EVENT_TYPES,
+  ...DISPUTE_EVENT_TYPES,
   ...TRANSFER_EVENT_TYPES,
   ...ENDPOINT_EVENT_TYPES,
 ] as const;
@@ -111,6 +131,7 @@ export const EVENT_PATTERNS = [
   "*",
   "payment.*",
   "refund.*",
+  "dispute.*",
   "transfer.*",
   "webhook_endpoint.*",
 ] as const;

@@ -136,7 +136,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     clock,
     on_error: (error) => log(failedTurn(clock(), error)),
   });
-  const live = createLiveOperations(changes, runner);
+  const live = createLiveOperations(store, changes, runner);
   const notes = new RequestNotes(
     noteIn(database),
     (count) => log(lostNotes(clock(), count)),

@@ -34,6 +34,7 @@ export interface Call<Body, Query> {
 export type OperationGroup =
   | "Payments"
   | "Refunds"
+  | "Disputes"
   | "Transfers"
   | "Ledger"
   | "Webhook endpoints"

@@ -17,6 +17,7 @@ interface PathKind {
 const COLLECTIONS: Readonly<Record<string, PathKind>> = {
   payments: { prefix: "pay_", noun: "payment" },
   sandbox: { prefix: "pay_", noun: "payment" },
+  disputes: { prefix: "dp_", noun: "dispute" },
   refunds: { prefix: "re_", noun: "refund" },
   transfers: { prefix: "tr_", noun: "transfer" },
   api_keys: { prefix: "key_", noun: "API key" },

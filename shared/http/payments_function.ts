@@ -5,6 +5,7 @@
 import type { Dependencies } from "./dependencies.ts";
 import { API_KEY_OPERATIONS } from "./api_key_operations.ts";
 import { CONSOLE_OPERATIONS } from "./console_operations.ts";
+import { DISPUTE_OPERATIONS } from "./dispute_operations.ts";
 import { createFunctionApp } from "./function_app.ts";
 import { serveInternalRoutes } from "./internal_routes.ts";
 import { LEDGER_OPERATIONS } from "./ledger_operations.ts";
@@ -21,6 +22,7 @@ import { WEBHOOK_OPERATIONS } from "./webhook_operations.ts";
 export const PAYMENTS_FUNCTION_OPERATIONS: readonly Operation[] = [
   ...PAYMENTS_OPERATIONS,
   ...REFUND_OPERATIONS,
+  ...DISPUTE_OPERATIONS,
   ...LEDGER_OPERATIONS,
   ...CONSOLE_OPERATIONS,
   ...TRANSFER_OPERATIONS,

@@ -5,6 +5,7 @@
 
 import * as z from "zod";
 import type { IdPrefix } from "../core/ids.ts";
+import { DisputeStatus } from "./dispute.ts";
 import { LedgerAccount } from "./ledger.ts";
 import { DEFAULT_PAGE, MAX_PAGE, MAX_REFERENCE } from "./limits.ts";
 import { MethodKind, PaymentStatus } from "./payment.ts";
@@ -55,6 +56,14 @@ export const ListRefundsQuery = z.object({
 
 /** The query of `GET /v1/payments/{id}/refunds`. */
 export const ListPaymentRefundsQuery = ListRefundsQuery.omit({ payment_id: true });
+
+/** The query of `GET /v1/disputes`. */
+export const ListDisputesQuery = z.object({
+  limit: Limit,
+  starting_after: cursor("dp_"),
+  payment_id: id("pay_").optional().describe("Only disputes of this payment"),
+  status: DisputeStatus.optional().describe("Only disputes in this status"),
+});
 
 /** The query of `GET /v1/ledger_entries`. */
 export const ListLedgerEntriesQuery = z.object({

@@ -6,6 +6,9 @@ import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
 export type ResourceKind =
   | "payments"
   | "refunds"
+  | "disputes"
+  /** The dispute of a payment that is open or lost, by the id of the payment. */
+  | "current_disputes"
   | "transfers"
   | "events"
   | "api_keys"

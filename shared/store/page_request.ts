@@ -22,6 +22,7 @@ export interface PageRequest {
 const INDEXED: Readonly<Partial<Record<ListKind, readonly string[]>>> = {
   payments: ["reference", "status"],
   refunds: ["payment_id"],
+  disputes: ["payment_id", "status"],
   transfers: ["status"],
   ledger_entries: ["subject_id", "transaction_id"],
   webhook_deliveries: ["subject_id", "endpoint_id"],

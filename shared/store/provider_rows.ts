@@ -5,6 +5,7 @@
  */
 
 import type { DeclineCode } from "../core/errors.ts";
+import type { DisputeReason } from "../schema/dispute.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
 import type { Answer, ChangedRows } from "./commit_rows.ts";
 import type { CallRequest, ProviderOp } from "./provider_call.ts";
@@ -20,6 +21,7 @@ export type FactState =
   | "cancelled"
   | "returned"
   | "disputed"
+  | "dispute_under_review"
   | "dispute_won"
   | "dispute_lost"
   | "reorged";
@@ -62,8 +64,19 @@ export interface Fact {
   card?: ShownCard;
   /** The next step of the payer, for `requires_action`. */
   next_action?: NextAction;
+  /** The dispute, for `disputed` and for its evidence. */
+  dispute?: DisputeReport;
   /** The operator has reported it, and not the provider. */
   source?: "operator";
+}
+
+/** The parts of a dispute that a provider knows. */
+export interface DisputeReport {
+  reason: DisputeReason;
+  /** RFC 3339; null: the provider names no time. */
+  evidence_due_by: string | null;
+  /** The evidence that the provider has taken, for `dispute_evidence`. */
+  evidence?: { text: string; is_submitted: boolean };
 }
 
 /** A fact as it is stored. */
@@ -187,6 +200,8 @@ export interface ProviderWork {
   subject_body: string | null;
   subject_sequence: number | null;
   refund_body: string | null;
+  /** The dispute that the call or the fact is about; null if there is none. */
+  dispute_body: string | null;
   /** Where a poll, or the reading of totals, goes on; null: at its beginning. */
   cursor: unknown;
   /** `YYYY-MM-DD`, in UTC. */

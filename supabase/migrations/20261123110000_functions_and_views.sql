@@ -454,14 +454,8 @@ end
 $$;
 
 create or replace function pay.commit(
-  p_changes text,
-  p_payments text,
-  p_transfers text,
-  p_refunds text,
-  p_ledger text,
-  p_events text,
-  p_calls text default '[]',
-  p_patience_ms integer default null
+  p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text,
+  p_calls text default '[]', p_patience_ms integer default null, p_disputes text default '[]'
 )
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
@@ -519,6 +513,9 @@ begin
     if p_refunds <> '[]' then
       perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
+    if p_disputes <> '[]' then
+      perform pay.write_disputes(p_disputes::json, v_won, v_environments);
+    end if;
     if p_calls <> '[]' then
       v_details := pay.write_calls(p_calls::json, v_providers, v_changes, v_found);
     end if;
@@ -533,7 +530,43 @@ begin
     from unnest(v_found) f;
 end
 $$;
-grant execute on function pay.commit(text, text, text, text, text, text, text, integer) to pay_api;
+grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
+  to pay_api;
+
+create or replace function pay.write_disputes(
+  p_disputes json, p_won integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.disputes as t
+    (environment_id, id, payment_id, status, amount_minor, currency, provider_reference,
+      created_at, body)
+  select w.environment_id, d.id, d.payment_id, d.status, d.amount_minor, d.currency,
+    d.provider_reference, d.created_at, d.body
+  from json_to_recordset(p_disputes) as d (
+    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
+    provider_reference text, created_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = d.n
+  on conflict on constraint disputes_pkey
+  do update set status = excluded.status, body = excluded.body;
+end
+$$;
+
+create or replace function pay.dispute_body(
+  p_environment_id text, p_payment_id text, p_object_id text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select d.body from pay.disputes d
+  where d.payment_id = p_payment_id and d.environment_id = p_environment_id
+    and p_object_id in (d.id, d.provider_reference)
+$$;
 
 create or replace function pay.hold_environment(p_public_id text, p_is_alone boolean default false)
 returns text
@@ -1091,6 +1124,32 @@ begin
 end
 $$;
 
+create or replace function pay.list_column(p_kind text, p_filters jsonb)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(
+    case p_kind
+      when 'payments' then case
+        when p_filters ? 'reference' then 'reference'
+        when p_filters ->> 'status' <> 'completed' then 'status'
+      end
+      when 'refunds' then case when p_filters ? 'payment_id' then 'payment_id' end
+      when 'disputes' then case
+        when p_filters ? 'payment_id' then 'payment_id'
+        when p_filters ? 'status' then 'status'
+      end
+      when 'transfers' then case when p_filters ? 'status' then 'status' end
+      when 'webhook_deliveries' then case
+        when p_filters ? 'subject_id' then 'subject_id'
+        when p_filters ? 'endpoint_id' then 'endpoint_id'
+      end
+    end,
+    'environment_id'
+  )
+$$;
+
 create or replace function pay.list_page(
   p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
   p_filters jsonb,
@@ -1167,6 +1226,13 @@ begin
     when 'refunds' then
       select t.body into body from pay.refunds t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'disputes' then
+      select t.body, t.provider_reference into body, detail from pay.disputes t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'current_disputes' then
+      -- p_id is the id of the payment.
+      select t.body into body from pay.disputes t
+      where t.environment_id = p_environment_id and t.payment_id = p_id and t.status <> 'won';
     when 'transfers' then
       select t.body into body from pay.transfers t
       where t.environment_id = p_environment_id and t.id = p_id;
@@ -1407,7 +1473,9 @@ as $$
         or coalesce(p_call.first_sent_at, p_call.created_at)
           > pay.server_time() - interval '23 hours') as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
-      p_call.decline_is_error
+      p_call.decline_is_error,
+      case when p_call.request ? 'dispute' then pay.dispute_body(p_call.environment_id,
+        p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body
   ) t
 $$;
 
@@ -1418,6 +1486,8 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_one_at_a_time constant text[] :=
+    '{authorize,capture,cancel,dispute_evidence,dispute_accept}';
   v_call record;
 begin
   providers := '{}';
@@ -1429,7 +1499,7 @@ begin
         when c.op in ('authorize', 'transfer') then m.account_id
         else o.account_id
       end as account_id,
-      c.op in ('authorize', 'capture', 'cancel') and exists (
+      c.op = any (v_one_at_a_time) and exists (
         select from (
           -- All calls of the subject. With the condition inside, the planner would read every
           -- pending call of the service.
@@ -1437,7 +1507,8 @@ begin
           where p.subject_id = c.subject_id and p.environment_id = f.environment_id
           offset 0
         ) p
-        where p.state = 'pending' and p.op in ('authorize', 'capture', 'cancel')
+        where p.state = 'pending' and p.op = any (v_one_at_a_time)
+          and (p.op like 'dispute%') = (c.op like 'dispute%')
       ) as is_waiting
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
@@ -1812,7 +1883,9 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select 'fact', f.environment_id, e.livemode,
-      pay.provider_account_json(f.environment_id, f.account_id), k.call, pay.provider_fact_json(f),
+      pay.provider_account_json(f.environment_id, f.account_id), k.call,
+      (pay.provider_fact_json(f)::jsonb || jsonb_build_object('dispute_body',
+        pay.dispute_body(f.environment_id, s.id, split_part(f.reference, ':', 1))))::json,
       s.body, s.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_facts f on f.environment_id = e.id and f.reference = p_reference
@@ -2184,7 +2257,8 @@ create or replace function pay.record(
   p_refunds text,
   p_ledger text,
   p_events text,
-  p_calls text
+  p_calls text,
+  p_disputes text default '[]'
 )
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer
@@ -2225,6 +2299,9 @@ begin
     if p_refunds <> '[]' then
       perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
+    if p_disputes <> '[]' then
+      perform pay.write_disputes(p_disputes::json, v_won, v_environments);
+    end if;
     perform pay.settle_calls(v_records, v_found);
     if p_calls <> '[]' then
       perform pay.write_later_calls(p_calls::json, v_found);
@@ -2247,13 +2324,13 @@ begin
     ) c on true;
 end
 $$;
-grant execute on function pay.record(text, text, text, text, text, text, text)
+grant execute on function pay.record(text, text, text, text, text, text, text, text)
   to pay_api, pay_operator;
 
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
 )
-returns table (subject_body text, refund_body text, booked_minor bigint)
+returns table (subject_body text, refund_body text, dispute_body text, booked_minor bigint)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -2261,7 +2338,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select coalesce(p.body, t.body), r.body, coalesce(f.booked_minor, 0)
+    select coalesce(p.body, t.body), r.body,
+      pay.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)), coalesce(f.booked_minor, 0)
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
     left join pay.transfers t on t.environment_id = e.id and t.id = p_subject_id
@@ -2394,6 +2472,8 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
+    'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence') then pay.dispute_body(
+      p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
     'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
     'received_at', pay.wire_time(p_fact.received_at), 'is_elsewhere',
     exists (
@@ -3126,8 +3206,8 @@ begin
   end if;
   foreach v_table in array array[
     'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
-    'provider_facts', 'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys',
-    'rate_counters', 'webhook_endpoints', 'requests'
+    'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes', 'payments',
+    'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -3222,6 +3302,7 @@ begin
       ('provider_calls', 'id', 'pc_', false, 'for update skip locked'),
       ('transfers', 'id', 'tr_', false, 'for update skip locked'),
       ('refunds', 'id', 're_', false, 'for update skip locked'),
+      ('disputes', 'id', 'dp_', false, 'for update skip locked'),
       ('payments', 'id', 'pay_', false, 'for update skip locked'),
       ('requests', 'id', 'req_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
@@ -4075,6 +4156,51 @@ where d.status = 'available'
 comment on view pay.oracle_inboxes is
   'R6: every delivery that waits in an inbox is behind the acknowledged position';
 
+create or replace view pay.oracle_disputes with (security_invoker = true) as
+select p.environment_id, p.id as subject_id,
+  p.status || ', amount_disputed ' || p.amount_disputed || ': ' || coalesce(d.disputes, 0)
+    || ' open or lost disputes of ' || coalesce(d.amount_minor, 0) as detail
+from pay.payments p
+left join (
+  select environment_id, payment_id, count(*) as disputes, sum(amount_minor) as amount_minor
+  from pay.disputes where status <> 'won' group by environment_id, payment_id
+) d on d.environment_id = p.environment_id and d.payment_id = p.id
+where (right(p.id, 26) >= (select pay.recent_suffix())
+    or p.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (p.status = 'chargeback' or d.payment_id is not null)
+  and (p.status <> 'chargeback' or d.payment_id is not null
+    or position('"amount_disputed":' in p.body) > 0)
+  and (p.status <> 'chargeback' or coalesce(d.disputes, 0) <> 1
+    or coalesce(d.amount_minor, 0) <> p.amount_disputed);
+comment on view pay.oracle_disputes is
+  'R5: a payment that is charged back has one open or lost dispute of its disputed amount';
+
+create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
+select d.environment_id, d.id as subject_id, 'row, body and event differ' as detail
+from pay.disputes d
+where (right(d.id, 26) >= (select pay.recent_suffix())
+    or d.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (
+    not starts_with(d.body, '{"id":"' || d.id || '",')
+    or position('"payment_id":"' || d.payment_id || '",' in d.body) = 0
+    or position('"amount_minor":' || d.amount_minor || ',' in d.body) = 0
+    or position('"currency":"' || d.currency || '",' in d.body) = 0
+    or position('"status":"' || d.status || '",' in d.body) = 0
+    or (d.status in ('won', 'lost')) <> (position('"closed_at":null' in d.body) = 0)
+    -- In a live environment retention may have deleted the event of the dispute.
+    or right(d.id, 26) >= (select pay.recent_suffix()) and not exists (
+      select from pay.events e
+      where e.environment_id = d.environment_id and e.subject_id = d.payment_id
+        and e.type = any (case d.status
+          when 'needs_response' then '{dispute.created,dispute.updated}'::text[]
+          when 'under_review' then '{dispute.updated}'
+          else array['dispute.' || d.status] end)
+        and position('"data":{"object":' || d.body || '}' in e.body) > 0
+    )
+  );
+comment on view pay.oracle_dispute_bodies is
+  'R5: the body of a dispute agrees with its row and its event';
+
 create or replace view pay.oracle_provider_calls with (security_invoker = true) as
 select c.environment_id, c.id as subject_id,
   c.op || ' of ' || c.subject_id || ': no attempt since ' || c.next_attempt_at as detail
@@ -4161,10 +4287,11 @@ create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
-  -- Events of refunds stand between those of their payment, in any order.
+  -- Events of refunds stand between those of their payment, in any order, and so do those of
+  -- disputes.
   select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
     lag(e.type) over (
-      partition by e.environment_id, e.subject_id, e.type like 'refund.%' order by e.sequence
+      partition by e.environment_id, e.subject_id, split_part(e.type, '.', 1) order by e.sequence
     ) as before
   from (
     select v.environment_id, v.subject_id, v.sequence, v.type,
@@ -4184,6 +4311,22 @@ where (m.directly_before is not null or m.sequence = 1
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')
+    -- Chargebacks of release 1.0.0 have no dispute. The end of a dispute stands before that of the
+    -- chargeback.
+    when m.type = 'dispute.created' then m.directly_before is null
+      or m.before is not null and m.before <> 'dispute.won'
+    when m.type like 'dispute.%' then case
+      when m.before is null then right(m.subject_id, 26) >= (select pay.recent_suffix())
+      else m.before not in ('dispute.created', 'dispute.updated')
+        -- A bank can give up a dispute that was lost before.
+        and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
+      end
+    when m.directly_before in ('dispute.created', 'dispute.won')
+      and m.type <> case m.directly_before when 'dispute.created' then 'payment.chargeback'
+        else 'payment.completed' end
+      and m.type <> 'payment.partially_refunded' then true
+    when m.before = 'payment.chargeback'
+      and m.directly_before not in ('dispute.won', 'payment.chargeback') then true
     when m.directly_before = 'refund.completed'
       then m.type not in ('payment.partially_refunded', 'payment.refunded')
     when m.before is null and m.sequence > 1
@@ -4230,8 +4373,8 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
-      -- An event of a refund shows the refund, and not the payment.
-      when e.type like 'refund.%' then x.kind <> 'payment.'
+      -- An event of a refund or dispute shows that, and not the payment.
+      when e.type like 'refund.%' or e.type like 'dispute.%' then x.kind <> 'payment.'
       when e.id is not null then
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
@@ -4288,6 +4431,8 @@ select x.environment_id, x.id as subject_id,
 from (
   select environment_id, id, payment_id as owner_id from pay.refunds
   union all
+  select environment_id, id, payment_id from pay.disputes
+  union all
   select environment_id, transaction_id, subject_id from pay.ledger_movements
   union all
   select environment_id, id, subject_id from pay.events
@@ -4302,7 +4447,7 @@ where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
   and not exists (
     select from pay.transfers t where t.environment_id = x.environment_id and t.id = x.owner_id);
 comment on view pay.oracle_orphans is
-  'R1, R9: every refund, movement, event and delivery belongs to a payment or transfer that exists';
+  'R1, R9: every refund, dispute, movement, event and delivery belongs to an existing subject';
 
 create or replace view pay.oracle_effects with (security_invoker = true) as
 select e.environment_id, e.id as subject_id,
@@ -4344,7 +4489,8 @@ select k.environment_id, k.request_id as subject_id,
 from (
   select o.*, v.livemode,
     case when starts_with(o.object, '{"id":"pay_') or starts_with(o.object, '{"id":"tr_')
-      or starts_with(o.object, '{"id":"re_') then split_part(o.object, '"', 4) end as id
+      or starts_with(o.object, '{"id":"re_') or starts_with(o.object, '{"id":"dp_')
+      then split_part(o.object, '"', 4) end as id
   from (
     select a.environment_id, a.request_id, a.status, a.body,
       case when a.status <> 402 then a.body
@@ -4361,8 +4507,10 @@ left join (
   union all
   select environment_id, id, id, body from pay.transfers
   union all
-  -- The events of a refund belong to its payment.
+  -- The events of a refund or dispute belong to its payment.
   select environment_id, id, payment_id, body from pay.refunds
+  union all
+  select environment_id, id, payment_id, body from pay.disputes
 ) x on x.environment_id = k.environment_id and x.id = k.id
 where case
   when k.status = 102 then k.body <> ''
@@ -4379,8 +4527,8 @@ where case
     select from pay.events e
     where e.environment_id = k.environment_id and e.subject_id = x.subject_id
       and (position('"data":{"object":' || k.object || '}' in e.body) > 0
-        -- An event of a refund shows the refund, and not the payment.
-        or e.type like 'refund.%' and x.id = x.subject_id
+        -- An event of a refund or dispute shows that, and not the payment.
+        or (e.type like 'refund.%' or e.type like 'dispute.%') and x.id = x.subject_id
           and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;

@@ -1,4 +1,4 @@
--- Purpose: the entry function that writes payments, refunds and transfers.
+-- Purpose: the entry function that writes payments, refunds, disputes and transfers.
 --
 -- pay.commit takes a list of changes and commits them in one statement: it admits the requests,
 -- locks the rows that they change, claims their idempotency keys, and writes payments, refunds,
@@ -311,19 +311,14 @@ $$;
 --                 delay_ms the worker sends the call after that time. Otherwise the request holds
 --                 it for lease_ms; the idempotency key of such a change is claimed with the status
 --                 102, and pay.record stores the answer
+-- p_disputes      as pay.write_disputes takes it
 -- p_patience_ms   how long the statement waits for a lock; null for the 3 s of a twin
 -- n is the place of a row's change in the list. detail is JSON text for a change with a call:
 -- {call_id, account, provider_reference, created_at}. deliveries is the number of deliveries that
 -- the whole list made due.
 create or replace function pay.commit(
-  p_changes text,
-  p_payments text,
-  p_transfers text,
-  p_refunds text,
-  p_ledger text,
-  p_events text,
-  p_calls text default '[]',
-  p_patience_ms integer default null
+  p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text,
+  p_calls text default '[]', p_patience_ms integer default null, p_disputes text default '[]'
 )
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
@@ -381,6 +376,9 @@ begin
     if p_refunds <> '[]' then
       perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
+    if p_disputes <> '[]' then
+      perform pay.write_disputes(p_disputes::json, v_won, v_environments);
+    end if;
     if p_calls <> '[]' then
       v_details := pay.write_calls(p_calls::json, v_providers, v_changes, v_found);
     end if;
@@ -396,4 +394,5 @@ begin
 end
 $$;
 
-grant execute on function pay.commit(text, text, text, text, text, text, text, integer) to pay_api;
+grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
+  to pay_api;

@@ -35,6 +35,10 @@ as $$
         when p_filters ->> 'status' <> 'completed' then 'status'
       end
       when 'refunds' then case when p_filters ? 'payment_id' then 'payment_id' end
+      when 'disputes' then case
+        when p_filters ? 'payment_id' then 'payment_id'
+        when p_filters ? 'status' then 'status'
+      end
       when 'transfers' then case when p_filters ? 'status' then 'status' end
       when 'webhook_deliveries' then case
         when p_filters ? 'subject_id' then 'subject_id'

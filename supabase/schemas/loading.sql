@@ -3,9 +3,10 @@
 -- Outcomes: those of admission.sql; ok | not_found.
 
 -- A resource of an open environment as JSON text; null if it does not exist. detail is null except
--- for a webhook endpoint: its revision, the values that its secrets are derived from, the public id
--- of its environment, and its account. The function reads no payments, because pay.load reads all
--- payments of a list together. Only idempotency keys depend on the API key. Internal.
+-- for two kinds. Of a webhook endpoint it is its revision, the values that its secrets are derived
+-- from, the public id of its environment, and its account. Of a dispute it is the provider's id.
+-- The function reads no payments, because pay.load reads all payments of a list together. Only
+-- idempotency keys depend on the API key. Internal.
 create or replace function pay.read_resource(
   p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz,
   out body text, out detail text
@@ -19,6 +20,13 @@ begin
     when 'refunds' then
       select t.body into body from pay.refunds t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'disputes' then
+      select t.body, t.provider_reference into body, detail from pay.disputes t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'current_disputes' then
+      -- p_id is the id of the payment.
+      select t.body into body from pay.disputes t
+      where t.environment_id = p_environment_id and t.payment_id = p_id and t.status <> 'won';
     when 'transfers' then
       select t.body into body from pay.transfers t
       where t.environment_id = p_environment_id and t.id = p_id;

@@ -32,10 +32,11 @@ create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
-  -- Events of refunds stand between those of their payment, in any order.
+  -- Events of refunds stand between those of their payment, in any order, and so do those of
+  -- disputes.
   select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
     lag(e.type) over (
-      partition by e.environment_id, e.subject_id, e.type like 'refund.%' order by e.sequence
+      partition by e.environment_id, e.subject_id, split_part(e.type, '.', 1) order by e.sequence
     ) as before
   from (
     select v.environment_id, v.subject_id, v.sequence, v.type,
@@ -55,6 +56,22 @@ where (m.directly_before is not null or m.sequence = 1
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')
+    -- Chargebacks of release 1.0.0 have no dispute. The end of a dispute stands before that of the
+    -- chargeback.
+    when m.type = 'dispute.created' then m.directly_before is null
+      or m.before is not null and m.before <> 'dispute.won'
+    when m.type like 'dispute.%' then case
+      when m.before is null then right(m.subject_id, 26) >= (select pay.recent_suffix())
+      else m.before not in ('dispute.created', 'dispute.updated')
+        -- A bank can give up a dispute that was lost before.
+        and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
+      end
+    when m.directly_before in ('dispute.created', 'dispute.won')
+      and m.type <> case m.directly_before when 'dispute.created' then 'payment.chargeback'
+        else 'payment.completed' end
+      and m.type <> 'payment.partially_refunded' then true
+    when m.before = 'payment.chargeback'
+      and m.directly_before not in ('dispute.won', 'payment.chargeback') then true
     when m.directly_before = 'refund.completed'
       then m.type not in ('payment.partially_refunded', 'payment.refunded')
     when m.before is null and m.sequence > 1
@@ -101,8 +118,8 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
-      -- An event of a refund shows the refund, and not the payment.
-      when e.type like 'refund.%' then x.kind <> 'payment.'
+      -- An event of a refund or dispute shows that, and not the payment.
+      when e.type like 'refund.%' or e.type like 'dispute.%' then x.kind <> 'payment.'
       when e.id is not null then
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
@@ -159,6 +176,8 @@ select x.environment_id, x.id as subject_id,
 from (
   select environment_id, id, payment_id as owner_id from pay.refunds
   union all
+  select environment_id, id, payment_id from pay.disputes
+  union all
   select environment_id, transaction_id, subject_id from pay.ledger_movements
   union all
   select environment_id, id, subject_id from pay.events
@@ -173,7 +192,7 @@ where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
   and not exists (
     select from pay.transfers t where t.environment_id = x.environment_id and t.id = x.owner_id);
 comment on view pay.oracle_orphans is
-  'R1, R9: every refund, movement, event and delivery belongs to a payment or transfer that exists';
+  'R1, R9: every refund, dispute, movement, event and delivery belongs to an existing subject';
 
 create or replace view pay.oracle_effects with (security_invoker = true) as
 select e.environment_id, e.id as subject_id,
@@ -217,7 +236,8 @@ select k.environment_id, k.request_id as subject_id,
 from (
   select o.*, v.livemode,
     case when starts_with(o.object, '{"id":"pay_') or starts_with(o.object, '{"id":"tr_')
-      or starts_with(o.object, '{"id":"re_') then split_part(o.object, '"', 4) end as id
+      or starts_with(o.object, '{"id":"re_') or starts_with(o.object, '{"id":"dp_')
+      then split_part(o.object, '"', 4) end as id
   from (
     select a.environment_id, a.request_id, a.status, a.body,
       case when a.status <> 402 then a.body
@@ -234,8 +254,10 @@ left join (
   union all
   select environment_id, id, id, body from pay.transfers
   union all
-  -- The events of a refund belong to its payment.
+  -- The events of a refund or dispute belong to its payment.
   select environment_id, id, payment_id, body from pay.refunds
+  union all
+  select environment_id, id, payment_id, body from pay.disputes
 ) x on x.environment_id = k.environment_id and x.id = k.id
 where case
   when k.status = 102 then k.body <> ''
@@ -252,8 +274,8 @@ where case
     select from pay.events e
     where e.environment_id = k.environment_id and e.subject_id = x.subject_id
       and (position('"data":{"object":' || k.object || '}' in e.body) > 0
-        -- An event of a refund shows the refund, and not the payment.
-        or e.type like 'refund.%' and x.id = x.subject_id
+        -- An event of a refund or dispute shows that, and not the payment.
+        or (e.type like 'refund.%' or e.type like 'dispute.%') and x.id = x.subject_id
           and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;

@@ -22,7 +22,7 @@ begin
 end
 $$;
 
--- A call as the worker needs it. Internal.
+-- A call as the worker needs it, with the dispute that it is about. Internal.
 create or replace function pay.provider_call_json(p_call pay.provider_calls)
 returns json
 language sql stable
@@ -39,13 +39,16 @@ as $$
         or coalesce(p_call.first_sent_at, p_call.created_at)
           > pay.server_time() - interval '23 hours') as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
-      p_call.decline_is_error
+      p_call.decline_is_error,
+      case when p_call.request ? 'dispute' then pay.dispute_body(p_call.environment_id,
+        p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body
   ) t
 $$;
 
 -- Finds the account of each call of the admitted changes. Outcomes: unconfigured (there is none),
 -- incomplete (a live payment by card has no token),
--- in_progress (an authorization, capture or cancellation of the same payment has no result yet).
+-- in_progress (an authorization, capture or cancellation of the same payment has no result yet, or
+-- for an operation on a dispute another one of them).
 -- p_calls    as pay.commit takes it
 -- providers  by n: {account, provider_reference}
 -- New payments and transfers go to the enabled account of their method. Everything else goes to the
@@ -59,6 +62,8 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_one_at_a_time constant text[] :=
+    '{authorize,capture,cancel,dispute_evidence,dispute_accept}';
   v_call record;
 begin
   providers := '{}';
@@ -70,7 +75,7 @@ begin
         when c.op in ('authorize', 'transfer') then m.account_id
         else o.account_id
       end as account_id,
-      c.op in ('authorize', 'capture', 'cancel') and exists (
+      c.op = any (v_one_at_a_time) and exists (
         select from (
           -- All calls of the subject. With the condition inside, the planner would read every
           -- pending call of the service.
@@ -78,7 +83,8 @@ begin
           where p.subject_id = c.subject_id and p.environment_id = f.environment_id
           offset 0
         ) p
-        where p.state = 'pending' and p.op in ('authorize', 'capture', 'cancel')
+        where p.state = 'pending' and p.op = any (v_one_at_a_time)
+          and (p.op like 'dispute%') = (c.op like 'dispute%')
       ) as is_waiting
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (

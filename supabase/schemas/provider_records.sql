@@ -242,7 +242,7 @@ $$;
 --            of all movements for the fact) and was_booked_minor (the part that is booked already)
 --            expects_id, expects_sequence: the payment or transfer that changes; null: none
 --            status, body: the answer to store under the idempotency key of the call; null: none
--- p_payments, p_transfers, p_refunds, p_ledger, p_events, p_calls
+-- p_payments, p_transfers, p_refunds, p_ledger, p_events, p_calls, p_disputes
 --            as pay.commit takes them; the worker sends each call after its delay_ms
 -- is_settled: the call of the record is settled now. deliveries is the number of deliveries that
 -- the whole list made due.
@@ -253,7 +253,8 @@ create or replace function pay.record(
   p_refunds text,
   p_ledger text,
   p_events text,
-  p_calls text
+  p_calls text,
+  p_disputes text default '[]'
 )
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer
@@ -294,6 +295,9 @@ begin
     if p_refunds <> '[]' then
       perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
+    if p_disputes <> '[]' then
+      perform pay.write_disputes(p_disputes::json, v_won, v_environments);
+    end if;
     perform pay.settle_calls(v_records, v_found);
     if p_calls <> '[]' then
       perform pay.write_later_calls(p_calls::json, v_found);
@@ -316,5 +320,5 @@ begin
     ) c on true;
 end
 $$;
-grant execute on function pay.record(text, text, text, text, text, text, text)
+grant execute on function pay.record(text, text, text, text, text, text, text, text)
   to pay_api, pay_operator;

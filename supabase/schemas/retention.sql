@@ -49,8 +49,8 @@ begin
   end if;
   foreach v_table in array array[
     'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
-    'provider_facts', 'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys',
-    'rate_counters', 'webhook_endpoints', 'requests'
+    'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes', 'payments',
+    'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -180,6 +180,7 @@ begin
       ('provider_calls', 'id', 'pc_', false, 'for update skip locked'),
       ('transfers', 'id', 'tr_', false, 'for update skip locked'),
       ('refunds', 'id', 're_', false, 'for update skip locked'),
+      ('disputes', 'id', 'dp_', false, 'for update skip locked'),
       ('payments', 'id', 'pay_', false, 'for update skip locked'),
       ('requests', 'id', 'req_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)

@@ -122,10 +122,50 @@ consoleCase("captures, pending refunds and disputes are decided", async (step, p
     await button(page, "Win the dispute").click();
     await said(page).getByText("Dispute won.").waitFor();
     await hasStatus(page, "Partially refunded");
-    await hasTitles("Dispute won", "Disputed by the payer");
+    await hasTitles(
+      "Chargeback reversed",
+      "Dispute won",
+      "Disputed by the payer",
+      "Dispute created",
+    );
     await page.getByRole("table", { name: /^Chargeback reversed/ }).waitFor();
     assert.equal(await page.getByText("Disputed", { exact: true }).count(), 0);
+    await section(page, "Disputes").getByText("Won", { exact: true }).waitFor();
   });
+
+  await step("evidence is refused, reviewed, and the dispute accepted", async () => {
+    await section(page, "Advance").getByRole("button", { name: /^Chargeback/ }).click();
+    const disputes = section(page, "Disputes");
+    await disputes.getByText("Needs response", { exact: true }).waitFor();
+    await disputes.getByText(/Without evidence the dispute is lost/).waitFor();
+    await button(page, "Submit evidence").click();
+    await disputes.locator(".fault").getByText("invalid_parameter").waitFor();
+    await disputes.getByLabel("Evidence").last().fill("A signed receipt");
+    await button(page, "Submit evidence").click();
+    await said(page).getByText("Evidence submitted: the dispute is under review.").waitFor();
+    await disputes.getByText("Evidence: A signed receipt").waitFor();
+    assert.equal(await button(page, "Submit evidence").count(), 0);
+    await button(page, "Accept the dispute").click();
+    await said(page).getByText("Dispute accepted: it is lost.").waitFor();
+    await disputes.getByText("Lost", { exact: true }).waitFor();
+    await hasTitles("Dispute lost", "Dispute updated", "Disputed by the payer");
+    await hasStatus(page, "Chargeback");
+  });
+
+  await step(
+    "the test card is disputed at once, and winning evidence brings the money back",
+    async () => {
+      await newForm();
+      await page.getByRole("radio", { name: /···· 0259/ }).check();
+      await button(page, "Create payment").click();
+      await hasStatus(page, "Chargeback");
+      await section(page, "Disputes").getByText("Fraudulent", { exact: true }).waitFor();
+      await page.getByLabel("Evidence").last().fill("winning_evidence");
+      await button(page, "Submit evidence").click();
+      await said(page).getByText("Evidence submitted: the dispute is won.").waitFor();
+      await hasStatus(page, "Completed");
+    },
+  );
 
   await step("3-D Secure leads to an authorization, and a cancel releases it", async () => {
     await newForm();

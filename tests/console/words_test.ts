@@ -18,6 +18,9 @@ const EVENTS: [type: EventType, title: string, tone: string][] = [
   ["refund.created", "Refund created", "neutral"],
   ["refund.completed", "Refund completed", "good"],
   ["refund.failed", "Refund failed", "bad"],
+  ["dispute.created", "Dispute created", "neutral"],
+  ["dispute.won", "Dispute won", "good"],
+  ["dispute.lost", "Dispute lost", "bad"],
   ["transfer.failed", "Transfer failed", "bad"],
   ["webhook_endpoint.disabled", "Webhook endpoint disabled", "bad"],
   ["ping", "Ping", "neutral"],
@@ -31,8 +34,8 @@ for (const [type, title, tone] of EVENTS) {
 
 Deno.test("eventTitle() after a chargeback: a won dispute, with either status", () => {
   for (const type of ["payment.completed", "payment.partially_refunded"] as const) {
-    assert.equal(eventTitle(type, "payment.chargeback"), "Dispute won");
-    assert.notEqual(eventTitle(type, "payment.created"), "Dispute won");
+    assert.equal(eventTitle(type, "payment.chargeback"), "Chargeback reversed");
+    assert.notEqual(eventTitle(type, "payment.created"), "Chargeback reversed");
   }
 });
 

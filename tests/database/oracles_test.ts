@@ -90,6 +90,16 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     `update pay.refunds set body = replace(body, '"metadata":{}', '"metadata":{"a":"b"}')`,
     ["oracle_refund_bodies"],
   ],
+  [
+    "a payment that is charged back without a dispute",
+    "delete from pay.disputes",
+    ["oracle_disputes", "oracle_kept_answers"],
+  ],
+  [
+    "a dispute whose body has another reason",
+    `update pay.disputes set body = replace(body, '"reason":"', '"reason":"x')`,
+    ["oracle_dispute_bodies"],
+  ],
   ["a refund without a body", "update pay.refunds set body = ''", ["oracle_refund_bodies"]],
   [
     "a missing event",
@@ -434,6 +444,18 @@ async function work(service: TestService, key = service.key.text): Promise<void>
     key,
     body: { to: "partially_refunded" },
     idempotency_key: "kept-advance",
+  });
+  const { body: disputed } = await service.pay({ outcome: "chargeback" }, { key });
+  const disputes = "/api-v1-payments/v1/disputes";
+  const { body: { data: [dispute] } } = await service.call(
+    "GET",
+    `${disputes}?payment_id=${disputed.id}`,
+    { key },
+  );
+  await service.call("POST", `${disputes}/${dispute.id}/evidence`, {
+    key,
+    body: { text: "A receipt" },
+    idempotency_key: "kept-evidence",
   });
   for (const settlement of ["instant", "manual"]) {
     const made = await service.call("POST", TRANSFERS, {

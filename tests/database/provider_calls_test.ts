@@ -48,6 +48,7 @@ Deno.test("pay.commit() with calls", async (t) => {
     payment: null,
     transfer: null,
     refunds: [],
+    disputes: [],
     ledger: [],
     events: [],
     calls: [callOf(payment, { op, refund_id: op === "refund" ? "re_1" : null, ...patch })],

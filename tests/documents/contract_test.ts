@@ -13,6 +13,7 @@ import {
 import { DISABLED_REASONS } from "../../shared/schema/webhook.ts";
 import { SCOPES } from "../../shared/schema/api_key.ts";
 import {
+  ListDisputesQuery,
   ListLedgerEntriesQuery,
   ListPaymentsQuery,
   ListRefundsQuery,
@@ -85,6 +86,7 @@ Deno.test("docs/contract.md lists the errors of an attempt", () => {
 const FILTERS: Record<string, { shape: Record<string, unknown> }> = {
   payments: ListPaymentsQuery,
   refunds: ListRefundsQuery,
+  disputes: ListDisputesQuery,
   transfers: ListTransfersQuery,
   "ledger entries": ListLedgerEntriesQuery,
   events: ListEventsQuery,

@@ -9,6 +9,7 @@ import { ApiError, type Event, verifyWebhook } from "../../client/mod.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
 import { ApiKey } from "../../shared/schema/api_key.ts";
+import { Dispute } from "../../shared/schema/dispute.ts";
 import { Event as EventSchema } from "../../shared/schema/event.ts";
 import { Inbox, Recovery } from "../../shared/schema/inbox.ts";
 import { Balance, LedgerEntry } from "../../shared/schema/ledger.ts";
@@ -36,6 +37,21 @@ Deno.test("the client calls every operation", (t) =>
   withServedService(async ({ client, exchanges, service, base_url, clientWith }) => {
     const hooks = openRecorder();
     try {
+      await t.step("disputes: list, retrieve, send evidence, accept", async () => {
+        const made = await client.payments.create({
+          amount: 700,
+          currency: "EUR",
+          card: { token: "pm_card_createDispute" },
+        });
+        const [dispute] = await Array.fromAsync(client.disputes.list({ payment_id: made.id }));
+        assert.deepEqual(
+          assertShape(Dispute, await client.disputes.retrieve(dispute!.id)),
+          dispute,
+        );
+        const sent = await client.disputes.submitEvidence(dispute!.id, { text: "A receipt" });
+        assert.equal(assertShape(Dispute, sent).status, "under_review");
+        assert.equal((await client.disputes.accept(dispute!.id)).status, "lost");
+      });
       await t.step("payments", async () => {
         const input = { amount: 1000, ...EUR, card: APPROVED_CARD, reference: "order-1" };
         const paid = assertShape(Payment, await client.payments.create(input));

@@ -135,7 +135,7 @@ const FILLED = {
   payments: 10,
   refunds: 2,
   ledger_entries: 2 * (2 + 0 + 0 + 4 + 4),
-  events: 2 * (2 + 2 + 1 + 5 + 3),
+  events: 2 * (2 + 2 + 1 + 5 + 4),
   idempotency_keys: 5,
 };
 

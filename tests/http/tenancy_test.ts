@@ -23,6 +23,7 @@ const BODIES: [RegExp, Record<string, unknown>][] = [
   [/advance$/, { to: "completed" }],
   [/\/transfers$/, { amount: 1, currency: "EUR", destination: APPROVED.sepa }],
   [/\/payments$/, { amount: 1, currency: "EUR" }],
+  [/\/evidence$/, { text: "winning_evidence" }],
   [/\/api_keys$/, { name: "made" }],
   [/\/webhook_endpoints$/, { url: "https://example.com/hook" }],
   [/\/webhook_endpoints\/:id$/, { status: "disabled" }],
@@ -34,6 +35,8 @@ const FILTERS: [path: string, parameter: string, prefix: string][] = [
   [`${V1}/payments`, "starting_after", "pay"],
   [`${V1}/refunds`, "starting_after", "re"],
   [`${V1}/refunds`, "payment_id", "pay"],
+  [`${V1}/disputes`, "starting_after", "dp"],
+  [`${V1}/disputes`, "payment_id", "pay"],
   [`${V1}/transfers`, "starting_after", "tr"],
   [LEDGER, "starting_after", "le"],
   [LEDGER, "payment_id", "pay"],
@@ -57,7 +60,6 @@ const FILTERS: [path: string, parameter: string, prefix: string][] = [
 const WITHOUT_ROWS = [
   "oracle_findings",
   "provider_accounts",
-  "provider_calls",
   "provider_cursors",
   "provider_facts",
   "provider_methods",
@@ -168,6 +170,7 @@ async function fill(service: TestService): Promise<Record<string, string>> {
     outcome: "success",
   });
   const refund = await post(`${V1}/payments/${paid.id}/refund`, { amount: 1 });
+  await post(`${SANDBOX}/payments`, { amount: 5, currency: "EUR", outcome: "chargeback" });
   const transfer = await post(`${V1}/transfers`, {
     amount: 1,
     currency: "EUR",
@@ -184,6 +187,7 @@ async function fill(service: TestService): Promise<Record<string, string>> {
   return {
     pay: paid.id,
     re: refund.id,
+    dp: (await first(`${V1}/disputes`)).id,
     tr: transfer.id,
     evt: (await first(`${V1}/events`)).id,
     whe: endpoint.id,

@@ -8,7 +8,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { INSTRUMENTS, OUTCOMES } from "../../torture/instruments.ts";
-import { STATUSES } from "../../torture/payment_model.ts";
+import { type DisputeMove, STATUSES } from "../../torture/payment_model.ts";
 import { requestOf } from "../../torture/request.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import { serviceCase } from "../support/service/service_case.ts";
@@ -61,6 +61,17 @@ const Change = fc.oneof(
       ),
     }),
   },
+  fc.record({
+    do: fc.constant("dispute"),
+    target: Target,
+    move: fc.oneof(
+      fc.constant({ do: "accept" }),
+      fc.record({
+        do: fc.constant("evidence"),
+        text: fc.constantFrom("winning", "losing", "other", "saved"),
+      }),
+    ),
+  }),
   fc.record({
     do: fc.constant("advance_refund"),
     target: Target,
@@ -193,6 +204,7 @@ async function play(step: Step, model: ServiceModel, real: Real): Promise<void> 
 const NOBODY: Partial<Record<ChangeStep["do"], string>> = {
   move_transfer: "tr_",
   advance_refund: "re_",
+  dispute: "dp_",
 };
 
 async function send(
@@ -201,9 +213,13 @@ async function send(
   model: ServiceModel,
   { service, key: api_key }: Real,
 ): Promise<void> {
+  if (change.do === "dispute") await readDispute(change.target, model, { service, key: api_key });
   const subject = model.subjectOf(change);
   const nobody = NOBODY[change.do] ?? "pay_";
-  const request = requestOf(actionOf(change), subject?.id ?? nobody + "0".repeat(26));
+  const id = subject?.id ?? nobody + "0".repeat(26);
+  const request = change.do === "dispute"
+    ? disputeRequest(id, change.move)
+    : requestOf(actionOf(change), id);
   const judgement = model.judge(change, key);
   const answer = await service.call(request.method, request.path, {
     key: api_key.text,
@@ -225,8 +241,29 @@ async function send(
   judgement.happen({ id: resource.id, text: answer.text });
 }
 
+/** The request of a move of a dispute. */
+function disputeRequest(id: string, move: DisputeMove) {
+  const path = `/api-v1-payments/v1/disputes/${id}`;
+  if (move.do === "accept") return { method: "POST", path: `${path}/accept`, body: {} };
+  const text = move.text === "saved" ? "winning_evidence" : `${move.text}_evidence`;
+  const body = { text, ...(move.text === "saved" && { submit: false }) };
+  return { method: "POST", path: `${path}/evidence`, body };
+}
+
+/** Reads the newest dispute of a payment into the model. */
+async function readDispute(target: number, model: ServiceModel, { service, key }: Real) {
+  const payment = model.payments.at(-1 - target);
+  if (!payment) return;
+  const path = `/api-v1-payments/v1/disputes?payment_id=${payment.id}&limit=1`;
+  const { body } = await service.call("GET", path, { key: key.text });
+  const [dispute] = body.data;
+  if (dispute) payment.dispute = { id: dispute.id, at_ms: Date.parse(dispute.created_at) };
+}
+
 /** A step as an action of the torture plan. */
-function actionOf(change: ChangeStep): Parameters<typeof requestOf>[0] {
+function actionOf(
+  change: Exclude<ChangeStep, { do: "dispute" }>,
+): Parameters<typeof requestOf>[0] {
   switch (change.do) {
     case "create":
     case "transfer":
@@ -284,7 +321,13 @@ async function look(model: ServiceModel, { service, key }: Real): Promise<void> 
       standing.sequence,
     ]),
   );
-  for (const { id, events } of model.payments) {
+  for (const { id, events, standing } of model.payments) {
+    const disputes = await get(`disputes?payment_id=${id}&limit=100`);
+    assert.deepEqual(
+      disputes.data.filter(({ status }: { status: string }) => status !== "won")
+        .map(({ status, amount_minor }: Record<string, unknown>) => [status, amount_minor]),
+      standing.dispute === null ? [] : [[standing.dispute, standing.disputed]],
+    );
     const list = await get(`events?payment_id=${id}&limit=100`);
     const types = list.data.map(({ type }: { type: string }) => type).toReversed();
     assert.deepEqual(types, events.map(({ type }) => type));

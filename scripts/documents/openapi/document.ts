@@ -20,6 +20,7 @@ const TEST_VALUES = "{test_values}";
 const GROUPS: Record<OperationGroup, string> = {
   "Payments": "Money in: by card, SEPA, SWIFT or stablecoin.",
   "Refunds": "Money back to the payer: all of a payment or a part of it.",
+  "Disputes": "Payments that the payer has charged back. Evidence can bring the money back to you.",
   "Transfers": "Money out of the available balance, to a bank account or a wallet.",
   "Ledger":
     "Double entry: each change of money is a transaction whose debits and credits are equal.",

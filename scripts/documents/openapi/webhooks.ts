@@ -1,12 +1,14 @@
 /** Builds `webhooks`: the requests to registered endpoints, one entry for each event type. */
 
 import {
+  DISPUTE_EVENT_TYPES,
   ENDPOINT_EVENT_TYPES,
   PAYMENT_EVENT_TYPES,
   REFUND_EVENT_TYPES,
   TRANSFER_EVENT_TYPES,
 } from "../../../shared/core/vocabulary.ts";
 import {
+  DisputeEvent,
   PaymentEvent,
   RefundEvent,
   TransferEvent,
@@ -21,6 +23,7 @@ export const WEBHOOKS_TAG = "Webhooks";
 const FAMILIES = [
   { types: PAYMENT_EVENT_TYPES, schema: PaymentEvent, noun: "payment" },
   { types: REFUND_EVENT_TYPES, schema: RefundEvent, noun: "refund" },
+  { types: DISPUTE_EVENT_TYPES, schema: DisputeEvent, noun: "dispute" },
   { types: TRANSFER_EVENT_TYPES, schema: TransferEvent, noun: "transfer" },
   { types: ENDPOINT_EVENT_TYPES, schema: WebhookEndpointEvent, noun: "webhook endpoint" },
 ] as const;

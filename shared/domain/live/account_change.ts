@@ -13,6 +13,7 @@ export function accountChange(movement: MovementRow): FactChange {
     payment: null,
     transfer: null,
     refunds: [],
+    disputes: [],
     ledger: [movement],
     events: [],
     calls: [],

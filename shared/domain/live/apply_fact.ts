@@ -6,6 +6,7 @@
 
 import { formatAmount } from "../../core/currency.ts";
 import { FINAL_PAYMENT_STATUSES } from "../../core/vocabulary.ts";
+import type { Dispute } from "../../schema/dispute.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { Refund } from "../../schema/refund.ts";
@@ -13,16 +14,20 @@ import type { Change, MovementKind, MovementRow } from "../../store/commit_rows.
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
 import { canBecome, isRefundable, refundable } from "../payments/lifecycle.ts";
+import {
+  closeDispute,
+  isOpen,
+  openLiveDispute,
+  updateDispute,
+} from "../payments/dispute_payment.ts";
 import { beginRefund, completeRefund, failRefund } from "../payments/refund_payment.ts";
 import {
   authorize,
   cancel,
-  chargeBack,
   complete,
   decline,
   fail,
   requireAction,
-  winDispute,
 } from "../payments/settlement.ts";
 import type { Fact } from "../providers/connector.ts";
 import { movedAtProvider } from "./moved_at_provider.ts";
@@ -50,10 +55,11 @@ export interface FactChange extends Omit<Change, "answer"> {
   booked_minor: number;
 }
 
-/** A payment with the refund that the fact is about, if it is ours. */
+/** A payment with the refund or dispute that the fact is about, if it is ours. */
 interface FactSubject {
   payment: Payment;
   refund: Refund | null;
+  dispute: Dispute | null;
 }
 
 /** The effect of each kind of movement on the balance at the provider. */
@@ -95,7 +101,12 @@ export function applyFact(subject: FactSubject, fact: Fact, context: EventContex
     case "refund":
       return applyRefundFact({ ...subject, payment }, fact, context);
     case "dispute":
-      return applyDisputeFact(payment, fact, context);
+      return applyDisputeFact({ ...subject, payment }, fact, context);
+    case "dispute_evidence":
+    case "dispute_accept":
+      // An operation that has failed leaves the dispute as it is.
+      if (fact.state === "failed") return { outcome: "ignored" };
+      return applyEvidence({ ...subject, payment }, fact, context);
     case "fee":
       // The provider has taken the fee, also if the payment is over or not captured yet.
       return apply(payment, context, (change) => {
@@ -181,8 +192,7 @@ function applySuccess(payment: Payment, fact: Fact, context: EventContext): Effe
  * payment is open, the fact waits for the capture or for the end of the payment.
  */
 function applyWithoutCapture(payment: Payment, fact: Fact, context: EventContext): Effect {
-  const final: readonly string[] = FINAL_PAYMENT_STATUSES;
-  if (!final.includes(payment.status)) return { outcome: "wait" };
+  if (!isOver(payment)) return { outcome: "wait" };
   const moved = movedAtProvider(fact);
   return apply(payment, context, (change) => {
     change.move(moved > 0 ? "unmatched" : "unmatched_reversal", Math.abs(moved));
@@ -279,31 +289,98 @@ function applyOwnRefund(
   );
 }
 
-function applyDisputeFact(payment: Payment, fact: Fact, context: EventContext): Effect {
-  if (fact.state === "dispute_lost") return { outcome: "ignored" };
-  if (fact.state !== "disputed" && fact.state !== "dispute_won") {
-    return finding(`a dispute has no fact ${fact.state}`);
-  }
-  if (!isCaptured(payment)) return applyWithoutCapture(payment, fact, context);
+/** Applies what happens to a dispute at the provider. A dispute that is not ours yet can come. */
+function applyDisputeFact(subject: FactSubject, fact: Fact, context: EventContext): Effect {
+  const { payment, dispute } = subject;
   switch (fact.state) {
     case "disputed":
-      // A fact is stored once, so this is another dispute. It counts after the end of the first.
-      if (payment.status === "chargeback") return { outcome: "wait" };
-      // The end of a pending refund decides how much is left to dispute.
-      if (payment.amount_refunding > 0) return { outcome: "wait" };
-      if (!isRefundable(payment) || fact.amount_minor > payment.amount_captured) {
-        return finding(`a dispute of ${shown(fact)} is more than what is left`);
-      }
-      return apply(payment, context, (change) => chargeBack(change, fact.amount_minor));
+      if (!isCaptured(payment)) return applyWithoutCapture(payment, fact, context);
+      return dispute ? { outcome: "ignored" } : applyNewDispute(payment, fact, context);
     case "dispute_won":
-      if (payment.status !== "chargeback") {
-        // The fact that the payer has disputed can come later, unless it is a finding then.
-        return isRefundable(payment)
-          ? { outcome: "wait" }
-          : finding(`a dispute of ${shown(fact)} that was won has not begun here`);
+      if (!isCaptured(payment)) return applyWithoutCapture(payment, fact, context);
+      return applyWonDispute(subject, fact, context);
+    case "dispute_lost":
+    case "dispute_under_review": {
+      // Without a dispute here, only a payment that can be disputed waits for it.
+      if (!dispute) {
+        const may_come = isRefundable(payment) || payment.status === "chargeback" ||
+          !isCaptured(payment) && !isOver(payment);
+        return { outcome: may_come ? "wait" : "ignored" };
       }
-      return differs(payment.amount_disputed, fact) ?? apply(payment, context, winDispute);
+      const is_late = !isOpen(dispute) ||
+        fact.state === "dispute_under_review" && dispute.status === "under_review";
+      if (is_late) return { outcome: "ignored" };
+      return apply(payment, context, (change) => {
+        if (fact.state === "dispute_lost") closeDispute(change, dispute, "lost");
+        else updateDispute(change, dispute, { status: "under_review" });
+      });
+    }
+    default:
+      return finding(`a dispute has no fact ${fact.state}`);
   }
+}
+
+function applyNewDispute(payment: Payment, fact: Fact, context: EventContext): Effect {
+  // A fact is stored once, so this is another dispute. It counts after the end of the first.
+  if (payment.status === "chargeback") return { outcome: "wait" };
+  // The end of a pending refund decides how much is left to dispute.
+  if (payment.amount_refunding > 0) return { outcome: "wait" };
+  if (!isRefundable(payment) || fact.amount_minor > payment.amount_captured) {
+    return finding(`a dispute of ${shown(fact)} is more than what is left`);
+  }
+  const { reason = "general", evidence_due_by = null } = fact.dispute ?? {};
+  const { amount_minor } = fact;
+  const provider_reference = objectOf(fact);
+  return apply(
+    payment,
+    context,
+    (change) =>
+      openLiveDispute(change, { amount_minor, reason, evidence_due_by, provider_reference }),
+  );
+}
+
+/** Applies a dispute that was won. The bank can give up a dispute that was lost before. */
+function applyWonDispute(
+  { payment, dispute }: FactSubject,
+  fact: Fact,
+  context: EventContext,
+): Effect {
+  if (dispute?.status === "won") return { outcome: "ignored" };
+  if (payment.status !== "chargeback" || !dispute) {
+    // The fact that the payer has disputed can come later, unless it is a finding then.
+    return isRefundable(payment) || payment.status === "chargeback"
+      ? { outcome: "wait" }
+      : finding(`a dispute of ${shown(fact)} that was won has not begun here`);
+  }
+  return differs(payment.amount_disputed, fact) ??
+    apply(payment, context, (change) => closeDispute(change, dispute, "won"));
+}
+
+/** Applies evidence that the provider has taken. */
+function applyEvidence(
+  { payment, dispute }: FactSubject,
+  fact: Fact,
+  context: EventContext,
+): Effect {
+  const evidence = fact.dispute?.evidence;
+  if (!dispute || !evidence) return finding("the evidence belongs to no dispute here");
+  if (!isOpen(dispute)) return { outcome: "ignored" };
+  const { text, is_submitted } = evidence;
+  return apply(payment, context, (change) =>
+    updateDispute(change, dispute, {
+      evidence: { text, submitted_at: is_submitted ? change.at : null },
+      status: is_submitted ? "under_review" : dispute.status,
+    }));
+}
+
+/** Returns the provider's id of the object that a fact is about. */
+export function objectOf({ reference }: Pick<Fact, "reference">): string {
+  return reference.split(":", 1)[0]!;
+}
+
+function isOver({ status }: Payment): boolean {
+  const final: readonly string[] = FINAL_PAYMENT_STATUSES;
+  return final.includes(status);
 }
 
 function isCaptured(payment: Payment): boolean {

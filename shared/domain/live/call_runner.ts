@@ -121,6 +121,9 @@ export class CallRunner {
       ...call,
       subject: readSubject(found.subject_body),
       refund: found.refund_body === null ? null : readRefund(found.refund_body),
+      dispute: call.dispute && found.dispute_body !== null
+        ? { ...call.dispute, present: JSON.parse(found.dispute_body) }
+        : call.dispute,
     };
     return [present, found.booked_minor];
   }

@@ -1,6 +1,7 @@
 /** Applies facts to their subjects, and makes records of their effects (architecture §7). Pure. */
 
 import { formatTime } from "../../core/clock.ts";
+import type { Dispute } from "../../schema/dispute.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
@@ -14,19 +15,25 @@ import { afterUnmatched } from "./unmatched.ts";
 /** Age after which a fact that waits for another one is a finding. Polls bring it within hours. */
 const WAIT_LIMIT_MS = 7 * 24 * 3_600_000;
 
+/** The subject of a fact, and the refund or dispute that the fact is about. */
+export interface SubjectOfFact {
+  subject: Payment | Transfer;
+  refund: Refund | null;
+  dispute: Dispute | null;
+}
+
 /**
- * Applies a fact to the payment or transfer of a call.
+ * Applies a fact to the payment or transfer of a call, and to the refund or dispute that it is about.
  * @param booked_minor the amount that the ledger has booked for the fact as unmatched
  */
 export function applyToSubject(
-  subject: Payment | Transfer,
-  refund: Refund | null,
+  { subject, refund, dispute }: SubjectOfFact,
   fact: Fact,
   booked_minor: number,
   context: EventContext,
 ): Effect {
   const effect = subject.object === "payment"
-    ? applyFact({ payment: subject, refund }, fact, context)
+    ? applyFact({ payment: subject, refund, dispute }, fact, context)
     : applyTransferFact(subject, fact, context);
   return afterUnmatched(effect, fact, booked_minor, context);
 }

@@ -168,9 +168,15 @@ export class ProviderWorker {
     const subject = readSubject(subject_body);
     const refund = refund_body === null ? null : readRefund(refund_body);
     const known = await this.#withCard(work, fact, subject);
+    const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
     const call = work.call === null || work.call.state === "settled" ? null : ownCall(work);
     const ours = asStored(work, known, subject.livemode);
-    const { effect, record } = decideFact({ subject, refund, call }, environment_id, ours, context);
+    const { effect, record } = decideFact(
+      { subject, refund, dispute, call },
+      environment_id,
+      ours,
+      context,
+    );
     return effect.outcome === "wait" ? null : await this.#record(record);
   }
 
@@ -248,6 +254,9 @@ export function ownCall(work: ProviderWork): OwnCall {
     op,
     subject: readSubject(work.subject_body!),
     refund: work.refund_body === null ? null : readRefund(work.refund_body),
+    dispute: request.dispute && work.dispute_body !== null
+      ? { present: JSON.parse(work.dispute_body), request: request.dispute }
+      : null,
     amount_minor,
     currency,
     instrument: request.token === null ? null : { token: request.token },

@@ -14,10 +14,10 @@ import type { RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import { type Authorization, authorizePayment } from "../providers/sandbox_provider.ts";
 import type { PayerUrls } from "./challenge_url.ts";
+import { openDispute } from "./dispute_payment.ts";
 import { addRefund } from "./refund_payment.ts";
 import {
   authorize,
-  chargeBack,
   complete,
   decline,
   declineAnswer,
@@ -169,5 +169,5 @@ function settle(change: PaymentChange, authorization: Authorization, urls: Payer
   if (change.subject.capture === "manual") return authorize(change);
   complete(change, { tx_hash: authorization.tx_hash });
   if (authorization.result === "refunded") addRefund(change, change.subject.amount_minor);
-  if (authorization.result === "chargeback") chargeBack(change);
+  if (authorization.result === "chargeback") openDispute(change, authorization.reason);
 }

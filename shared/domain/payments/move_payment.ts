@@ -24,21 +24,27 @@ import {
   nextStatuses,
   refundable,
 } from "./lifecycle.ts";
+import type { Dispute } from "../../schema/dispute.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import type { PayerUrls } from "./challenge_url.ts";
+import {
+  closeDispute,
+  disputeTestCard,
+  invalidDisputeState,
+  isOpen,
+  openDispute,
+} from "./dispute_payment.ts";
 import { addRefund } from "./refund_payment.ts";
 import { transactionHash } from "../providers/sandbox_provider.ts";
 import {
   authorize,
   cancel,
-  chargeBack,
   complete,
   decline,
   declineAnswer,
   fail,
   requireChallenge,
-  winDispute,
 } from "./settlement.ts";
 
 /** The failure of each rail, for an advance to `failed`. */
@@ -58,6 +64,7 @@ export function decideCapture(
   const amount_minor = captureAmount(payment, body);
   const change = new ChangeBuilder(payment, context);
   complete(change, { amount_minor });
+  disputeTestCard(change);
   return change.finish({ status: 200, body: change.body });
 }
 
@@ -89,18 +96,24 @@ export function decideCancel(payment: Payment, context: RequestContext): Change 
 /**
  * Decides an advance to the status `to`. Returns null if the payment has this status already.
  * @param urls for the URL of a next action
+ * @param dispute of a payment that is charged back. Null: it is of release 1.0.0 and has none
  */
 export function decideAdvance(
   payment: Payment,
   to: PaymentStatus,
   urls: PayerUrls,
   context: RequestContext,
+  dispute: Dispute | null = null,
 ): Change | null {
   if (to === payment.status) return null;
   const allowed = advancesOf(payment);
   if (!allowed.includes(to)) throw invalidState(`advance to "${to}"`, payment, allowed);
+  if (dispute && !isOpen(dispute)) {
+    throw invalidDisputeState(`Cannot advance to "${to}": the dispute is lost`, dispute);
+  }
   const change = new ChangeBuilder(payment, context);
-  advance(change, to, urls);
+  if (payment.status === "chargeback") closeDispute(change, dispute, "won");
+  else advance(change, to, urls);
   return change.finish({ status: 200, body: change.body });
 }
 
@@ -136,9 +149,7 @@ function advance(change: PaymentChange, to: PaymentStatus, urls: PayerUrls): voi
     case "authorized":
       return authorize(change);
     case "completed":
-      return payment.status === "chargeback"
-        ? winDispute(change)
-        : complete(change, { tx_hash: hashOf(payment) });
+      return complete(change, { tx_hash: hashOf(payment) });
     case "requires_action":
       return requireChallenge(change, urls);
     case "processing":
@@ -152,13 +163,11 @@ function advance(change: PaymentChange, to: PaymentStatus, urls: PayerUrls): voi
       return fail(change, code, return_code);
     }
     case "chargeback":
-      return chargeBack(change);
+      return openDispute(change);
     case "refunded":
       return addRefund(change, refundable(payment));
     case "partially_refunded":
-      return payment.status === "chargeback"
-        ? winDispute(change)
-        : addRefund(change, halfOfRest(payment));
+      return addRefund(change, halfOfRest(payment));
     case "pending":
       throw new Error("no payment can be moved to pending");
     default:

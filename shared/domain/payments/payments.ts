@@ -10,13 +10,17 @@ import type {
   CreatePaymentBody,
   Payment,
 } from "../../schema/payment.ts";
+import type { Dispute, SubmitEvidenceBody } from "../../schema/dispute.ts";
 import type { AdvanceRefundBody, CreateRefundBody } from "../../schema/refund.ts";
 import { amountOf } from "../../schema/values.ts";
+import type { Change } from "../../store/commit_rows.ts";
 import type { Store } from "../../store/store.ts";
 import { readRefund } from "../changes/read_resource.ts";
 import { type ChangeWriter, replyOf, unavailable } from "../changes/change_writer.ts";
 import type { PayerUrls } from "./challenge_url.ts";
 import { decideCreate } from "./create_payment.ts";
+import { decideAccept, decideEvidence } from "./dispute_payment.ts";
+import { currentDispute, withDispute } from "./load_dispute.ts";
 import { KeyedQueue } from "../changes/keyed_queue.ts";
 import { decideAdvance, decideAuthenticate, decideCancel, decideCapture } from "./move_payment.ts";
 import { decideAdvanceRefund, decideRefund } from "./refund_payment.ts";
@@ -32,6 +36,9 @@ export interface Payments {
   capture(request: ServiceRequest, id: string, body: CapturePaymentBody): Promise<Reply>;
   cancel(request: ServiceRequest, id: string): Promise<Reply>;
   refund(request: ServiceRequest, id: string, body: CreateRefundBody): Promise<Reply>;
+  /** Sends evidence for a dispute. `id` is that of the dispute, here and in `acceptDispute`. */
+  submitEvidence(request: ServiceRequest, id: string, body: SubmitEvidenceBody): Promise<Reply>;
+  acceptDispute(request: ServiceRequest, id: string): Promise<Reply>;
   advance(
     request: ServiceRequest,
     id: string,
@@ -52,7 +59,10 @@ export interface Payments {
 }
 
 /** The operations that a provider takes part in. Live keys and sandboxes have one set each. */
-export type LivePayments = Pick<Payments, "create" | "capture" | "cancel" | "refund">;
+export type LivePayments = Pick<
+  Payments,
+  "create" | "capture" | "cancel" | "refund" | "submitEvidence" | "acceptDispute"
+>;
 
 /** Creates the operations over a store. */
 export function createPayments(
@@ -60,7 +70,7 @@ export function createPayments(
 ): Payments {
   const { store, changes, live, urls } = options;
   const resets = new KeyedQueue();
-  const sandbox = sandboxPayments(changes, urls);
+  const sandbox = sandboxPayments(store, changes, urls);
   const of = ({ context }: ServiceRequest) => context.livemode ? live : sandbox;
   return {
     create: (request, body, decline_is_error) =>
@@ -68,13 +78,18 @@ export function createPayments(
     capture: (request, id, body) => of(request).capture(request, id, body),
     cancel: (request, id) => of(request).cancel(request, id),
     refund: (request, id, body) => of(request).refund(request, id, body),
+    submitEvidence: (request, id, body) => of(request).submitEvidence(request, id, body),
+    acceptDispute: (request, id) => of(request).acceptDispute(request, id),
 
     advance: (request, id, { to }) =>
       changes.change<Payment>(
         request,
         "payments",
         id,
-        (payment) => decideAdvance(payment, to, urls, request.context),
+        async (payment) => {
+          const dispute = await currentDispute(store, request, payment);
+          return decideAdvance(payment, to, urls, request.context, dispute);
+        },
       ),
 
     authenticate: (request, id, { result }) =>
@@ -113,7 +128,20 @@ export function createPayments(
 }
 
 /** The operations of sandboxes, whose provider is a pure function. Each is one commit. */
-function sandboxPayments(changes: ChangeWriter, urls: PayerUrls): LivePayments {
+function sandboxPayments(store: Store, changes: ChangeWriter, urls: PayerUrls): LivePayments {
+  /** Changes a dispute together with its payment. */
+  const dispute = (
+    request: ServiceRequest,
+    id: string,
+    decide: (payment: Payment, dispute: Dispute) => Change,
+  ) =>
+    withDispute(store, request, id, (asked, payment_id, present) =>
+      changes.change<Payment>(
+        asked,
+        "payments",
+        payment_id,
+        async (payment) => decide(payment, (await present()).dispute),
+      ));
   return {
     create: (request, body, decline_is_error) =>
       changes.create(
@@ -144,5 +172,15 @@ function sandboxPayments(changes: ChangeWriter, urls: PayerUrls): LivePayments {
         id,
         (payment) => decideRefund(payment, amountOf(body), body, request.context),
       ),
+
+    submitEvidence: (request, id, body) =>
+      dispute(
+        request,
+        id,
+        (payment, present) => decideEvidence(payment, present, body, request.context),
+      ),
+
+    acceptDispute: (request, id) =>
+      dispute(request, id, (payment, present) => decideAccept(payment, present, request.context)),
   };
 }

@@ -8,6 +8,7 @@ import { canonicalJson } from "../../core/canonical_json.ts";
 import type { Stablecoin } from "../../core/currency.ts";
 import { type DeclineCode, invalidParameter } from "../../core/errors.ts";
 import type { Network } from "../../core/wallet_address.ts";
+import type { DisputeReason } from "../../schema/dispute.ts";
 import type { Outcome } from "../../schema/payment.ts";
 import type { Instrument } from "./instrument.ts";
 import { OUTCOME_RESULTS, TEST_RESULTS } from "./test_values.ts";
@@ -30,6 +31,8 @@ export interface AuthorizationRequest {
 /** The money has come in. An outcome can force that it goes back at once. */
 interface Capture {
   result: "completed" | "refunded" | "chargeback";
+  /** Of a dispute that a test value causes. */
+  reason?: DisputeReason;
   /** Of a stablecoin payment. */
   tx_hash?: string;
 }

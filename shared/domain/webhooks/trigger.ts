@@ -6,6 +6,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { ApiError, invalidParameter } from "../../core/errors.ts";
 import { idMint } from "../../core/ids.ts";
+import type { DisputeStatus } from "../../schema/dispute.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { EventType } from "../../schema/event_type.ts";
 import type { TriggerWebhookBody } from "../../schema/webhook.ts";
@@ -16,6 +17,7 @@ import { makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow, type RequestContext } from "../changes/event.ts";
 import { readPayment } from "../changes/read_resource.ts";
+import { sampleDispute } from "../payments/dispute_payment.ts";
 import { sampleRefund } from "../payments/refund_payment.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 import { type Tenant, type TenantLimits, TenantPlaces } from "./tenant_places.ts";
@@ -146,6 +148,13 @@ function deliveryOf(event: EventRow, endpoint_id: string, { at_ms, random }: Req
     delivery_id: idMint(at_ms, random)("whd_"),
   };
 }
+/** The status of the sample in an event of a dispute. */
+const SAMPLE_DISPUTES: ReadonlyMap<EventType, DisputeStatus> = new Map([
+  ["dispute.created", "needs_response"],
+  ["dispute.updated", "under_review"],
+  ["dispute.won", "won"],
+  ["dispute.lost", "lost"],
+]);
 
 /** Makes an error handler that gives a 404 these words. Other errors pass unchanged. */
 function missing(words: string): (error: unknown) => never {
@@ -156,7 +165,7 @@ function missing(words: string): (error: unknown) => never {
   };
 }
 
-/** Returns the resource of the event: the payment, the endpoint, or a sample refund. */
+/** Returns the resource of the event: the payment, the endpoint, or a sample of a refund or dispute. */
 function objectOf(
   type: EventType,
   payment: Payment,
@@ -174,8 +183,11 @@ function objectOf(
       : "completed";
     return JSON.stringify(sampleRefund(payment, status, context));
   }
+  const disputed = SAMPLE_DISPUTES.get(type);
+  if (disputed) return JSON.stringify(sampleDispute(payment, disputed, context));
   throw invalidParameter(
     "event",
-    "Events of transfers cannot be triggered: choose one of a payment, a refund or an endpoint",
+    "Events of transfers cannot be triggered: choose one of a payment, a refund, a dispute or an " +
+      "endpoint",
   );
 }

@@ -51,6 +51,15 @@ export async function fillLists(
     "payment_id, amount_minor, currency, body",
     `${SUBJECT}, 1, 'EUR', ${body}`,
   );
+  // A payment has one dispute at most that is not won.
+  const is_lost = "n % 500 = 1";
+  await insert(
+    "disputes",
+    "dp_",
+    "payment_id, status, amount_minor, currency, body",
+    `case when ${is_lost} then 'pay_' || ${suffix("n + 1000000")} else ${SUBJECT} end,
+     case when ${is_lost} then 'lost' else 'won' end, 1, 'EUR', ${body}`,
+  );
   await insert(
     "transfers",
     "tr_",
@@ -89,6 +98,10 @@ const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
     reference: [undefined, "often", "never"],
   },
   refunds: { payment_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)] },
+  disputes: {
+    payment_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)],
+    status: [undefined, "won", "lost", "under_review"],
+  },
   transfers: {
     status: [undefined, "completed", "failed"],
     currency: [undefined, "USD", "GBP"],

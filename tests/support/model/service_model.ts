@@ -7,6 +7,7 @@
 
 import {
   availableOf,
+  type DisputeMove,
   expectCreate,
   expectMove,
   type Move,
@@ -24,6 +25,8 @@ const HOUR_MS = 3_600_000;
 const KEY_RETENTION_MS = 24 * HOUR_MS;
 /** Lifetime of the data of a test key (interface §8). */
 const DATA_RETENTION_MS = 30 * 24 * HOUR_MS;
+/** Time in which a dispute takes evidence (contract §3). */
+const EVIDENCE_MS = 7 * 24 * HOUR_MS;
 
 /** A request that changes something. `target` counts back from the newest resource, which is 0. */
 export type ChangeStep =
@@ -34,7 +37,9 @@ export type ChangeStep =
     amount: number;
     is_sandbox: boolean;
   }
-  | { do: "move"; target: number; move: Exclude<Move, { do: "advance_refund" }> }
+  | { do: "move"; target: number; move: Exclude<Move, { do: "advance_refund" } | DisputeMove> }
+  /** About the newest dispute of the payment. */
+  | { do: "dispute"; target: number; move: DisputeMove }
   /** `refund` counts back from the newest requested refund of the payment. */
   | { do: "advance_refund"; target: number; refund: number; to: "completed" | "failed" }
   | { do: "transfer"; amount: number; destination: "approved" | "returned"; is_manual: boolean }
@@ -56,6 +61,8 @@ export type Step =
 /** A payment or transfer of the sandbox. */
 interface Made<T> {
   id: string;
+  /** The newest dispute of a payment. The model does not know its id before it is read. */
+  dispute?: { id: string; at_ms: number };
   at_ms: number;
   standing: T;
   /** Its events, with their times. */
@@ -96,6 +103,7 @@ export class ServiceModel {
       const id = this.#refundOf(change);
       return id === undefined ? undefined : { id };
     }
+    if (change.do === "dispute") return newest(this.payments, change.target)?.dispute;
     if (change.do === "move") return newest(this.payments, change.target);
     if (change.do === "move_transfer") return newest(this.transfers, change.target);
     return undefined;
@@ -158,6 +166,13 @@ export class ServiceModel {
       case "move": {
         const payment = newest(this.payments, change.target);
         return payment === undefined ? NOT_FOUND : this.#judgeMove(payment, change.move);
+      }
+      case "dispute": {
+        const { target, move } = change;
+        const payment = newest(this.payments, target);
+        if (payment?.dispute === undefined) return NOT_FOUND;
+        const is_late = at_ms > payment.dispute.at_ms + EVIDENCE_MS;
+        return this.#judgeMove(payment, move.do === "evidence" ? { ...move, is_late } : move);
       }
       case "advance_refund": {
         const { target, to } = change;

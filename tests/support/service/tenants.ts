@@ -82,6 +82,15 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     updated_at: "2026-01-01",
     body: "{}",
   },
+  disputes: {
+    id: "dp_1",
+    payment_id: "pay_1",
+    status: "needs_response",
+    amount_minor: 1,
+    currency: "EUR",
+    created_at: "2026-01-01",
+    body: "{}",
+  },
   provider_accounts: {
     id: "pac_1",
     connector: "stripe",
