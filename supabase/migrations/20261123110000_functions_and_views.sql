@@ -314,6 +314,20 @@ begin
   join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
   where p.n <> all (p_moved);
   if p_moved <> '{}' then
+    with moved as materialized (
+      select p.*, k.place
+      from json_to_recordset(p_payments) as p (
+        n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
+        amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
+        body text
+      )
+      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+      cross join lateral (
+        select k.ctid as place from pay.payments k
+        where k.environment_id = w.environment_id and k.id = p.id limit 1
+      ) k
+      where p.n = any (p_moved)
+    )
     update pay.payments t
     set status = p.status, amount_refunded = p.amount_refunded,
       amount_refunding = coalesce(p.amount_refunding, t.amount_refunding),
@@ -321,13 +335,47 @@ begin
       amount_disputed = coalesce(p.amount_disputed,
         case p.status when 'chargeback' then t.amount_minor - p.amount_refunded else 0 end),
       sequence = p.sequence, updated_at = p.updated_at, body = p.body
-    from json_to_recordset(p_payments) as p (
-      n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
-      amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
-      body text
+    from moved p
+    where t.ctid = p.place;
+  end if;
+end
+$$;
+
+create or replace function pay.write_transfers(
+  p_transfers json, p_won integer[], p_environments text[], p_moved integer[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.transfers
+    (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
+  select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
+    r.updated_at, r.body
+  from json_to_recordset(p_transfers) as r (
+    n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
+    created_at timestamptz, updated_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+  where r.n <> all (p_moved);
+  if p_moved <> '{}' then
+    with moved as materialized (
+      select r.*, k.place
+      from json_to_recordset(p_transfers) as r (
+        n integer, id text, status text, sequence integer, updated_at timestamptz, body text
+      )
+      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+      cross join lateral (
+        select k.ctid as place from pay.transfers k
+        where k.environment_id = w.environment_id and k.id = r.id limit 1
+      ) k
+      where r.n = any (p_moved)
     )
-    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
-    where p.n = any (p_moved) and t.environment_id = w.environment_id and t.id = p.id;
+    update pay.transfers t
+    set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
+    from moved r
+    where t.ctid = r.place;
   end if;
 end
 $$;
@@ -1043,9 +1091,14 @@ begin
         else o.account_id
       end as account_id,
       c.op in ('authorize', 'capture', 'cancel') and exists (
-        select from pay.provider_calls p
-        where p.environment_id = f.environment_id and p.subject_id = c.subject_id
-          and p.state = 'pending' and p.op in ('authorize', 'capture', 'cancel')
+        select from (
+          -- All calls of the subject. With the condition inside, the planner would read every
+          -- pending call of the service.
+          select p.state, p.op from pay.provider_calls p
+          where p.subject_id = c.subject_id and p.environment_id = f.environment_id
+          offset 0
+        ) p
+        where p.state = 'pending' and p.op in ('authorize', 'capture', 'cancel')
       ) as is_waiting
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
@@ -1152,14 +1205,19 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   with lost as materialized (
-    select f.environment_id, f.account_id, f.reference
+    select r.environment_id, c.account_id, f.reference
     from json_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
-    join pay.provider_calls c on c.environment_id = r.environment_id and c.id = r.id
-    join pay.provider_facts f
-      on f.provider_reference = r.provider_reference and f.account_id = c.account_id
-      and f.environment_id = c.environment_id and f.outcome = 'unmatched'
+    cross join lateral (
+      select c.account_id from pay.provider_calls c
+      where c.environment_id = r.environment_id and c.id = r.id limit 1
+    ) c
+    cross join lateral (
+      select f.reference from pay.provider_facts f
+      where f.provider_reference = r.provider_reference and f.account_id = c.account_id
+        and f.environment_id = r.environment_id and f.outcome = 'unmatched'
+      for update of f skip locked
+    ) f
     where r.provider_reference is not null
-    for update of f skip locked
   )
   update pay.provider_facts f
   set outcome = null, finding = null, handled_at = null, leased_until = null,
@@ -1176,16 +1234,23 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  with result as materialized (
-    select r.*, coalesce(r.state, c.state) as new_state
+  with asked as materialized (
+    select r.*
     from json_to_recordset(p_calls) as r (
       environment_id text, id text, state text, next_attempt_at timestamptz,
       provider_reference text, last_reply text, may_repeat boolean
     )
-    join pay.provider_calls c on c.environment_id = r.environment_id and c.id = r.id
+    order by r.environment_id collate "C", r.id collate "C"
+  ),
+  result as materialized (
+    select a.*, coalesce(a.state, c.state) as new_state
+    from asked a
+    cross join lateral (
+      select c.state from pay.provider_calls c
+      where c.environment_id = a.environment_id and c.id = a.id limit 1
+      for update of c
+    ) c
     where c.state <> 'settled'
-    order by c.environment_id, c.id
-    for update of c
   )
   update pay.provider_calls c
   set state = r.new_state, leased_until = null,
@@ -1659,9 +1724,11 @@ begin
       '[]')
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
-    join pay.environments e on e.id = f.environment_id and e.retired_at is null
+    cross join lateral (
+      select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+    ) e
     cross join json_array_elements(r.facts) as t (fact)
-    where f.outcome <> 'stale'
+    where f.outcome <> 'stale' and e.retired_at is null
   ));
   for v_refused in
     with
@@ -1764,7 +1831,11 @@ begin
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
       on r.n = f.n
-    join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id
+    cross join lateral (
+      select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
+      from pay.provider_calls c
+      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+    ) c
     join pay.idempotency_keys k
       on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
       and k.key = c.idempotency_key and k.request_id = c.request_id
@@ -1817,15 +1888,26 @@ begin
   from unnest(v_found) f where f.outcome = 'ok';
   if v_won is not null then
     perform pay.handle_facts(v_records, v_found);
-    perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
-    perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
-    perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+    -- Most lists of records need only some of these steps.
+    if p_payments <> '[]' then
+      perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
+    end if;
+    if p_transfers <> '[]' then
+      perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+    end if;
+    if p_refunds <> '[]' then
+      perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+    end if;
     perform pay.settle_calls(v_records, v_found);
     if p_calls <> '[]' then
       perform pay.write_later_calls(p_calls::json, v_found);
     end if;
-    perform pay.record_movements(p_ledger::json, v_won, v_environments);
-    v_deliveries := pay.write_events(p_events::json, v_found);
+    if p_ledger <> '[]' then
+      perform pay.record_movements(p_ledger::json, v_won, v_environments);
+    end if;
+    if p_events <> '[]' then
+      v_deliveries := pay.write_events(p_events::json, v_found);
+    end if;
     if strpos(p_records, '"did"') > 0 then
       perform pay.count_results(v_records, v_found);
     end if;
@@ -1835,7 +1917,10 @@ begin
       coalesce(c.state = 'settled', false), v_deliveries
     from unnest(v_found) f
     join json_to_recordset(v_records) as r (n integer, call_id text) on r.n = f.n
-    left join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id;
+    left join lateral (
+      select c.state from pay.provider_calls c
+      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+    ) c on true;
 end
 $$;
 grant execute on function pay.record(text, text, text, text, text, text, text)
@@ -1951,8 +2036,10 @@ begin
   due as materialized (
     select c.environment_id, c.id, e.livemode
     from pay.provider_calls c
-    join pay.environments e on e.id = c.environment_id and e.retired_at is null
-    where c.state = 'pending' and c.next_attempt_at <= p_at
+    cross join lateral (
+      select e.livemode, e.retired_at from pay.environments e where e.id = c.environment_id limit 1
+    ) e
+    where e.retired_at is null and c.state = 'pending' and c.next_attempt_at <= p_at
       and (c.leased_until is null or c.leased_until <= p_at)
     order by c.next_attempt_at
     limit p_limit
@@ -2008,8 +2095,11 @@ begin
   open as materialized (
     select f.environment_id, f.account_id, f.reference, e.livemode
     from pay.provider_facts f
-    join pay.environments e on e.id = f.environment_id and e.retired_at is null
-    where f.outcome is null and (f.leased_until is null or f.leased_until <= p_at)
+    cross join lateral (
+      select e.livemode, e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+    ) e
+    where e.retired_at is null and f.outcome is null
+      and (f.leased_until is null or f.leased_until <= p_at)
     order by f.received_at
     limit p_limit
     for update of f skip locked
@@ -3465,6 +3555,17 @@ end
 $$;
 grant execute on function pay.due_relay() to pay_operator;
 
+create or replace function pay.server_time()
+returns timestamptz
+language plpgsql stable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return now();
+end
+$$;
+comment on function pay.server_time is 'Internal.';
+
 create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -3565,6 +3666,16 @@ begin
 end
 $$;
 grant execute on function pay.begin_trigger(text, text) to pay_api;
+
+create or replace function pay.wire_time(p_at timestamptz)
+returns text
+language plpgsql stable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
+$$;
 
 create or replace function pay.webhook_delivery_body(p_delivery pay.webhook_deliveries)
 returns text
