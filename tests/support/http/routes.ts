@@ -55,6 +55,10 @@ export const ROUTES: Route[] = [
   ["POST", "/api-v1-sandbox/v1/transfers/:tr/advance", "sandbox:write"],
   ["POST", "/api-v1-sandbox/webhooks/trigger", "sandbox:write"],
   ["POST", "/api-v1-sandbox/v1/webhooks/trigger", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/clock", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/clock", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/clock", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/clock", "sandbox:write"],
   ["POST", "/api-v1-sandbox/reset", "sandbox:write"],
   ["POST", "/api-v1-sandbox/v1/reset", "sandbox:write"],
 ];
