@@ -97,6 +97,7 @@ export type {
   CreateApiKeyInput,
   RotateApiKeyInput,
 } from "./api_keys.ts";
+export type { Clock, ClockAdvance, SetClockInput } from "./clock.ts";
 export type {
   AdvanceInput,
   AdvanceRefundInput,

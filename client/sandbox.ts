@@ -2,6 +2,7 @@
  * The sandbox function, which puts payments into any state (interface §4). It takes test keys only.
  */
 
+import type { Clock, ClockAdvance, SetClockInput } from "./clock.ts";
 import { type List, listOf, type ListParams } from "./list.ts";
 import type { Payment } from "./payment.ts";
 import type { CreatePaymentInput, Refund } from "./payments.ts";
@@ -138,7 +139,29 @@ export class Sandbox {
     return listOf(this.#transport, [`${SANDBOX}/requests`], params, options);
   }
 
-  /** Deletes all payments and transfers with their data. API keys and endpoints stay. */
+  /** Retrieves the clock of the sandbox. */
+  clock(options?: ReadOptions): Promise<Clock> {
+    return this.#transport.send({ method: "GET", path: [`${SANDBOX}/clock`] }, options);
+  }
+
+  /**
+   * Sets, freezes or advances the clock, and does what becomes due. A long advance takes several
+   * requests. The method sends all of them, so `has_more` is false.
+   */
+  async setClock(input: SetClockInput, options?: RequestOptions): Promise<ClockAdvance> {
+    const path = [`${SANDBOX}/clock`];
+    const send = (body: SetClockInput, options?: RequestOptions): Promise<ClockAdvance> =>
+      this.#transport.send({ method: "POST", path, body }, options);
+    const { idempotencyKey: _, ...others } = options ?? {};
+    let clock = await send(input, options);
+    while (clock.has_more) clock = await send({ to: clock.target! }, others);
+    return clock;
+  }
+
+  /**
+   * Deletes all payments and transfers with their data, and makes the clock the real one again. API
+   * keys and endpoints stay.
+   */
   reset(options?: RequestOptions): Promise<SandboxReset> {
     return this.#transport.send({ method: "POST", path: [`${SANDBOX}/reset`] }, options);
   }

@@ -199,7 +199,7 @@ const BUGS: PlantedBug[] = [
     name: "a signature is as old as its event",
     edits: [{
       file: "shared/domain/webhooks/attempt.ts",
-      find: "timestamp_seconds: Math.floor(at_ms / 1000)",
+      find: "timestamp_seconds: Math.floor(signed_ms / 1000)",
       replace: "timestamp_seconds: Math.floor(Date.parse(JSON.parse(body).created_at) / 1000)",
     }],
     noticed_by: "torture --promise r8",
@@ -304,8 +304,8 @@ const BUGS: PlantedBug[] = [
     name: "a key outlives its day by a moment: >= for >",
     edits: [{
       file: `${SCHEMAS}/idempotency.sql`,
-      find: "when i.created_at <= v_now - pay.idempotency_retention() then 'expired'",
-      replace: "when i.created_at < v_now - pay.idempotency_retention() then 'expired'",
+      find: "when i.created_at <= a.kept_since then 'expired'",
+      replace: "when i.created_at < a.kept_since then 'expired'",
     }],
     noticed_by: "tests/model/model_test.ts",
   },
@@ -323,10 +323,37 @@ const BUGS: PlantedBug[] = [
     name: "a revoked key opens its environment",
     edits: [{
       file: `${SCHEMAS}/admission.sql`,
-      find: "      and s.revoked_at is null\n",
-      replace: "",
+      find: "where s.hash = a.hash and s.revoked_at is null\n",
+      replace: "where s.hash = a.hash\n",
     }],
     noticed_by: "tests/database/admission_test.ts",
+  },
+  {
+    name: "an advance waits for nothing that is due",
+    edits: [{
+      file: `${SCHEMAS}/sandbox_clock_steps.sql`,
+      find: "elsif pay.has_due_work(p_environment_id, p_sends) then",
+      replace: "elsif false then",
+    }],
+    noticed_by: "tests/http/clock_test.ts",
+  },
+  {
+    name: "a signature has the time of the sandbox's clock",
+    edits: [{
+      file: "shared/domain/webhooks/relay.ts",
+      find: "signed_ms: real_ms,",
+      replace: "signed_ms: at_ms,",
+    }],
+    noticed_by: "tests/webhook/sandbox_clock_test.ts",
+  },
+  {
+    name: "a request is decided by an older clock",
+    edits: [{
+      file: `${SCHEMAS}/admission.sql`,
+      find: "        when a.version is distinct from k.version then 'outdated'\n",
+      replace: "",
+    }],
+    noticed_by: "tests/http/sandbox_settings_test.ts",
   },
   {
     name: "a twin is let through",

@@ -16,11 +16,14 @@ import { ProviderWorker } from "../domain/live/provider_worker.ts";
 import { type Challenges, createChallenges } from "../domain/payments/challenges.ts";
 import { createSandboxes, type Sandboxes } from "../domain/sandboxes.ts";
 import { createPayments, type Payments } from "../domain/payments/payments.ts";
+import { createSandboxClock, type SandboxClock } from "../domain/sandbox_clock.ts";
 import { createTransfers, type Transfers } from "../domain/transfers/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks/webhooks.ts";
 import { createApiKeyStore } from "../store/api_key_store.ts";
+import { createClockStore } from "../store/clock_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
+import { KnownSettings } from "../store/known_settings.ts";
 import { createProviderStore, type ProviderStore } from "../store/provider_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import { createSandboxStore } from "../store/sandbox_store.ts";
@@ -43,6 +46,10 @@ export interface Dependencies {
   challenges: Challenges;
   api_keys: ApiKeys;
   sandboxes: Sandboxes;
+  /** The clocks of sandboxes. */
+  sandbox_clock: SandboxClock;
+  /** The settings of sandboxes, by key. */
+  known_settings: KnownSettings;
   /** Null: there are no limits. */
   rate_limits: RateLimits | null;
   provider_store: ProviderStore;
@@ -142,6 +149,12 @@ export function createDependencies(settings: Settings): OpenDependencies {
     (count) => log(lostNotes(clock(), count)),
     inBackground,
   );
+  const known_settings = new KnownSettings();
+  const sandbox_clock = createSandboxClock({
+    store: createClockStore(database, calls, known_settings),
+    sends: webhooks !== null,
+    work: () => Promise.all([provider_worker.nudge(), webhooks?.relay.nudge()]),
+  });
   const { base_url, console_url = null } = settings;
   return {
     store,
@@ -155,6 +168,8 @@ export function createDependencies(settings: Settings): OpenDependencies {
     api_keys: createApiKeys(createApiKeyStore(calls)),
     sandboxes: createSandboxes(createSandboxStore(calls)),
     webhooks,
+    known_settings,
+    sandbox_clock,
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),
     base_url,

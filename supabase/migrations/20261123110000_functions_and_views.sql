@@ -9,10 +9,68 @@ set check_function_bodies = off;
 drop function pay.claim(json,pay.admission[]);
 drop function pay.commit(text,text,text,text,text,text,integer);
 drop function pay.hold_environment(text);
+drop function pay.limit_writes(json,pay.admission[],integer[],integer[]);
 drop function pay.max_live_keys();
+drop function pay.note_use(bytea[],timestamp with time zone);
 drop function pay.read_resource(text,text,text,timestamp with time zone);
+drop function pay.write_events(json,integer[],text[]);
 drop function pay.write_webhook_endpoint(text,text,text,pay.webhook_endpoints);
+drop function pay.list(text);
 drop function pay.find_room(jsonb,integer,integer,integer,integer);
+
+create or replace function pay.note_use(p_hashes bytea[], p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.api_key_secrets s
+  set last_used_at = idle.at
+  from (
+    select o.hash, u.at from pay.api_key_secrets o
+    join (
+      select p_hashes[f.n] as hash, max(now() + coalesce(f.ahead, '0')) as at
+      from unnest(p_found) f
+      where f.outcome not in ('unauthorized', 'outdated')
+      group by 1
+    ) u on u.hash = o.hash
+    where o.last_used_at is null or o.last_used_at < u.at - interval '1 hour'
+    for update of o skip locked
+  ) idle
+  where s.hash = idle.hash;
+end
+$$;
+
+create or replace function pay.judge_ended_keys(
+  p_found pay.admission[], p_hashes bytea[], p_versions bigint[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_opened constant text := current_setting('pay.environment_ids', true);
+  v_ended record;
+begin
+  perform set_config('pay.environment_ids', array(
+    select s.environment_id from unnest(p_found) f
+    join pay.api_key_secrets s on s.hash = p_hashes[f.n]
+    where f.outcome = 'unauthorized' and s.revoked_at is null and not s.livemode)::text, true);
+  for v_ended in
+    select f.n, s.environment_id, row_to_json(w)::text as detail
+    from unnest(p_found) f
+    join pay.api_key_secrets s on s.hash = p_hashes[f.n]
+    left join pay.sandbox_settings w on w.environment_id = s.environment_id
+    where f.outcome = 'unauthorized' and s.revoked_at is null and not s.livemode
+      and p_versions[f.n] is distinct from w.version
+  loop
+    p_found[v_ended.n].outcome := 'outdated';
+    p_found[v_ended.n].detail := v_ended.detail;
+  end loop;
+  perform set_config('pay.environment_ids', v_opened, true);
+  return p_found;
+end
+$$;
 
 create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
 returns pay.admission[]
@@ -23,6 +81,7 @@ declare
   v_found pay.admission[];
   v_hashes bytea[];
   v_ats timestamptz[];
+  v_versions bigint[];
   v_scopes text[];
   v_has_keys boolean;
   v_key_rates integer[];
@@ -30,21 +89,21 @@ declare
   v_api_keys text[];
   v_environments text[];
   v_opened text[];
-  v_idle bytea[];
+  v_is_idle boolean;
   v_set text;
 begin
   select array_agg(decode(r.key_hash, 'hex') order by r.n), array_agg(r.at order by r.n),
-    array_agg(r.scope order by r.n), bool_or(r.idempotency_key is not null),
+    array_agg(r.version order by r.n), array_agg(r.scope order by r.n),
+    bool_or(r.idempotency_key is not null),
     array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
-  into v_hashes, v_ats, v_scopes, v_has_keys, v_key_rates, v_environment_rates
-  from json_to_recordset(p_requests) as r (
-    n integer, key_hash text, at timestamptz, scope text, idempotency_key text, rate integer[]);
+  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_environment_rates
+  from json_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
+    version bigint, scope text, idempotency_key text, rate integer[]);
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
     array_agg(distinct s.environment_id) filter (where s.is_held),
-    array_agg(s.hash) filter (
-      where s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
-  into v_api_keys, v_environments, v_opened, v_idle
+    bool_or(s.hash is not null and coalesce(s.last_used_at, '-infinity') < a.at - interval '1 hour')
+  into v_api_keys, v_environments, v_opened, v_is_idle
   from unnest(v_hashes, v_ats) with ordinality as a (hash, at, n)
   left join lateral (
     select s.*, s.livemode or case p_hold
@@ -62,33 +121,36 @@ begin
     limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
-  -- A new snapshot under the locks. This statement does not find a key whose environment is not
-  -- open, or which a reset has moved in the meantime.
+  -- A new snapshot under the locks, for the settings too. It does not find a key whose environment
+  -- is not open, or which a reset has moved in the meantime.
   v_found := array(
     select row(a.n, case
         when a.api_key_id is null then 'unauthorized'
         when k.id is null then 'resetting'
+        when a.version is distinct from k.version then 'outdated'
         when a.scope is null or k.scopes is null or a.scope = any (k.scopes) then 'ok'
         else 'forbidden'
-      end, a.api_key_id, a.environment_id, a.at, null, null, null)::pay.admission
-    from unnest(v_scopes, v_ats, v_api_keys, v_environments) with ordinality
-      as a (scope, at, api_key_id, environment_id, n)
+      end, a.api_key_id, a.environment_id, a.at, null, null, null,
+      case when k.version > 0 then pay.time_ahead(k.settings) end, case
+        when a.version is distinct from k.version then row_to_json(k.settings) end)::pay.admission
+    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments) with ordinality
+      as a (scope, at, version, api_key_id, environment_id, n)
     left join lateral (
-      select k.id, k.scopes from pay.api_keys k
+      select k.id, k.scopes, w.version, w as settings from pay.api_keys k
+      left join pay.sandbox_settings w on w.environment_id = k.environment_id
       where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
-    ) k on true
-    order by a.n);
-  if v_idle is not null then
-    perform pay.note_use(v_idle, now());
+    ) k on true order by a.n);
+  if array_position(v_api_keys, null) is not null then
+    v_found := pay.judge_ended_keys(v_found, v_hashes, v_versions);
+  end if;
+  if v_is_idle then
+    perform pay.note_use(v_hashes, v_found);
   end if;
   if p_is_read and v_has_keys then
     v_found := pay.find_answers(p_requests, v_found, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_environment_rates) then
-    v_found := case
-      when p_is_read then pay.limit_requests(v_found, v_key_rates, v_environment_rates, true)
-      else pay.limit_writes(p_requests, v_found, v_key_rates, v_environment_rates)
-    end;
+    v_found := pay.limit_list(p_requests, v_found, v_key_rates, v_environment_rates, p_is_read);
   end if;
   return v_found;
 end
@@ -274,7 +336,7 @@ $$;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 
 create or replace function pay.read_challenge(p_token text)
-returns table (environment_id text, account text, body text)
+returns table (environment_id text, account text, body text, settings text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -283,7 +345,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select c.environment_id, e.account, p.body
+    select c.environment_id, e.account, p.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)
     from pay.provider_calls c
     join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
     join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
@@ -453,6 +516,48 @@ begin
 end
 $$;
 
+create or replace function pay.write_events(p_events json, p_found pay.admission[])
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pay.server_time();
+  v_deliveries bigint;
+begin
+  with
+  event as materialized (
+    select f.environment_id, f.ahead, e.*
+    from json_to_recordset(p_events) as e (
+      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
+      delivery_id text, body text
+    )
+    join unnest(p_found) f on f.n = e.n
+    where f.outcome = 'ok'
+  ),
+  event_made as (
+    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    select environment_id, id, type, subject_id, sequence, created_at, body from event
+  ),
+  delivery_made as (
+    insert into pay.webhook_deliveries
+      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+        next_attempt_at, created_at, due_at)
+    select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
+      e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at,
+      case when e.ahead is not null then e.created_at end
+    from event e
+    join pay.webhook_endpoints t
+      on t.environment_id = e.environment_id
+      and t.status = 'enabled'
+      and t.events && pay.patterns_of(e.type)
+    returning 1
+  )
+  select count(*) into v_deliveries from delivery_made;
+  return v_deliveries;
+end
+$$;
+
 create or replace function pay.commit(
   p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text,
   p_calls text default '[]', p_patience_ms integer default null, p_disputes text default '[]'
@@ -522,12 +627,12 @@ begin
     if p_ledger <> '[]' then
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
     end if;
-    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+    v_deliveries := pay.write_events(p_events::json, v_found);
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.remaining, f.status, f.body, v_details[f.n], v_deliveries
-    from unnest(v_found) f;
+      f.environment_id, f.remaining, f.status, f.body,
+      coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end
 $$;
 grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
@@ -667,18 +772,19 @@ begin
   for v_kept in
     with asked as materialized (
       select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
-        decode(r.fingerprint, 'hex') as fingerprint
+        decode(r.fingerprint, 'hex') as fingerprint,
+        v_now + coalesce(f.ahead, '0') - pay.idempotency_retention() as kept_since
       from unnest(p_found) f
       join json_to_recordset(p_requests)
         as r (n integer, kind text, idempotency_key text, fingerprint text)
         on r.n = f.n
       where r.idempotency_key is not null
-        and f.outcome not in ('unauthorized', 'resetting', 'forbidden')
+        and f.outcome not in ('unauthorized', 'resetting', 'outdated', 'forbidden')
         and (p_is_read or f.outcome <> 'ok')
     )
-    select a.n, a.environment_id, a.api_key_id, a.key, i.status, i.body,
+    select a.n, a.environment_id, a.api_key_id, a.key, a.kept_since, i.status, i.body,
       case
-        when i.created_at <= v_now - pay.idempotency_retention() then 'expired'
+        when i.created_at <= a.kept_since then 'expired'
         when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
         when i.fingerprint = a.fingerprint then 'replay'
         when a.outcome = 'rate_limited' then 'rate_limited'
@@ -693,7 +799,7 @@ begin
     ) i
     where not (p_is_read
       and (i.status = 102 and a.kind = 'webhook_endpoints'
-        or i.created_at <= v_now - pay.idempotency_retention()))
+        or i.created_at <= a.kept_since))
     -- Expired answers are deleted in one order, so that two lists do not deadlock.
     order by a.api_key_id, a.key
   loop
@@ -707,7 +813,7 @@ begin
         and o.api_key_id = v_kept.api_key_id
         and o.key = v_kept.key
         -- A twin may have claimed the key meanwhile. Its row is newer and stays.
-        and o.created_at <= v_now - pay.idempotency_retention();
+        and o.created_at <= v_kept.kept_since;
     end if;
   end loop;
   return p_found;
@@ -730,8 +836,8 @@ declare
 begin
   with
   asked as materialized (
-    select f.environment_id, f.api_key_id, r.n, r.request_id, r.idempotency_key, r.fingerprint,
-      r.request_line, r.status, coalesce(r.body, p.body) as body
+    select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
+      r.fingerprint, r.request_line, r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
     join json_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
@@ -745,7 +851,7 @@ begin
       (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
         created_at)
     select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
-      a.request_id, a.request_line, a.status, a.body, v_now
+      a.request_id, a.request_line, a.status, a.body, v_now + coalesce(a.ahead, '0')
     from asked a
     order by a.api_key_id, a.idempotency_key, a.n
     on conflict on constraint idempotency_keys_pkey do nothing
@@ -1124,6 +1230,64 @@ begin
 end
 $$;
 
+create or replace function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at timestamptz := least(p_at, pay.environment_time(p_environment_id));
+  v_rows bigint;
+  v_total bigint;
+begin
+  v_total := pay.drop_ended_secrets(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and exists (
+      select from pay.api_key_secrets s
+      where s.api_key_id = k.id and s.expires_at <= v_at and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    )
+    limit p_batch for update skip locked
+  ), v_at);
+
+  v_total := v_total + pay.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and not k.livemode
+      and least(k.revoked_at, k.expires_at) <= v_at - interval '30 days'
+    limit p_batch for update skip locked
+  ));
+
+  update pay.webhook_endpoints t
+  set secrets = (
+    select json_agg(s.source order by s.n)
+    from json_array_elements(t.secrets) with ordinality as s (source, n)
+    where s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at
+  )
+  where t.id in (
+    select o.id from pay.webhook_endpoints o
+    where o.environment_id = p_environment_id and exists (
+      select from json_array_elements(o.secrets) as s (source)
+      where (s.source ->> 'expires_at')::timestamptz <= v_at
+    )
+    for update skip locked
+  ) and t.environment_id = p_environment_id;
+  get diagnostics v_rows = row_count;
+  v_total := v_total + v_rows;
+
+  delete from pay.rate_counters c
+  where c.ctid = any (array(
+    select o.ctid from pay.rate_counters o
+    where o.environment_id = p_environment_id
+      and o.window_number < floor(extract(epoch from pay.server_time()) / 2) - 1800
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
+end
+$$;
+
 create or replace function pay.list_column(p_kind text, p_filters jsonb)
 returns text
 language sql immutable
@@ -1213,6 +1377,75 @@ begin
 end
 $$;
 
+create or replace function pay.list(p_requests text)
+returns table (
+  n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
+  has_more boolean, next_cursor text, detail text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_requests json := p_requests::json;
+  v_found pay.admission[] := pay.admit(v_requests, 'shared', true);
+begin
+  return query
+    with asked as materialized (
+      select f.*, r."limit", r.starting_after, r.is_plain,
+        -- Every id sorts before 'pay_~'. Computed here: in the comparison, below row-level
+        -- security, a coalesce is a filter and not an index condition, and a deep page would read
+        -- all rows before it.
+        coalesce(r.starting_after, 'pay_~') as before
+      from unnest(v_found) f
+      join (
+        select *, kind = 'payments' and filters is null and parent_id is null as is_plain
+        from json_to_recordset(v_requests) as r (
+          n integer, kind text, "limit" integer, starting_after text, filters json, parent_id text
+        )
+      ) r on r.n = f.n
+    )
+    select a.n, case when c.is_known then coalesce(p.outcome, a.outcome) else 'unknown_cursor' end,
+      a.api_key_id, a.environment_id, a.remaining, p.data, p.has_more, p.next_cursor, a.detail
+    from asked a
+    cross join lateral (
+      select a.outcome <> 'ok' or not a.is_plain or a.starting_after is null or exists (
+        select from pay.payments t
+        where t.environment_id = a.environment_id and t.id = a.starting_after
+      ) as is_known
+    ) c
+    left join lateral (
+      select
+        'ok' as outcome,
+        coalesce(string_agg(page.body, ',' order by page.id desc) filter (where page.is_shown), '')
+          as data,
+        coalesce(bool_or(not page.is_shown), false) as has_more,
+        case when bool_or(not page.is_shown)
+          then min(page.id) filter (where page.is_shown)
+        end as next_cursor
+      from (
+        select t.id, t.body, row_number() over newest = 1 or (
+          row_number() over newest <= a."limit"
+          and sum(octet_length(t.body)) over newest <= pay.page_bytes()
+        ) as is_shown
+        from pay.payments t
+        where t.environment_id = a.environment_id and t.id < a.before
+        window newest as (order by t.id desc rows unbounded preceding)
+        order by t.id desc
+        limit a."limit" + 1
+      ) page
+      having a.outcome = 'ok' and a.is_plain and c.is_known
+      union all
+      select x.outcome, x.data, x.has_more, x.next_cursor
+      from pay.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
+      where a.outcome = 'ok' and not a.is_plain
+    ) p on true;
+end
+$$;
+grant execute on function pay.list(text) to pay_api;
+
 create or replace function pay.read_resource(
   p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz,
   out body text, out detail text
@@ -1282,7 +1515,7 @@ begin
         else f.outcome
       end,
       f.api_key_id, f.environment_id, f.remaining, f.status, coalesce(p.body, o.body, f.body),
-      o.detail
+      coalesce(o.detail, f.detail)
     from unnest(v_found) f
     join json_to_recordset(p_requests::json) as r (n integer, kind text, id text, at timestamptz)
       on r.n = f.n
@@ -1475,7 +1708,10 @@ as $$
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
       p_call.decline_is_error,
       case when p_call.request ? 'dispute' then pay.dispute_body(p_call.environment_id,
-        p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body
+        p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body,
+      pay.wire_time(p_call.due_at) as due_at,
+      (select row_to_json(w) from pay.sandbox_settings w
+       where w.environment_id = p_call.environment_id) as settings
   ) t
 $$;
 
@@ -1555,7 +1791,10 @@ begin
   with
   call as materialized (
     select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
-      v.provider_reference as known_reference, c.provider_reference is not null as is_settled, c.*
+      v.provider_reference as known_reference, c.provider_reference is not null as is_settled,
+      v_now + coalesce(f.ahead, '0') as made_at, f.ahead is not null as has_clock,
+      v_now + coalesce(f.ahead, '0') + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' as due_at,
+      c.*
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
@@ -1572,27 +1811,29 @@ begin
     insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
       next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
-      api_key_id, idempotency_key, request_id, decline_is_error)
+      api_key_id, idempotency_key, request_id, decline_is_error, due_at)
     select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
       c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
       case when c.is_settled then 'settled' else 'pending' end,
-      case when c.delay_ms is null then 1 else 0 end, v_now,
+      case when c.delay_ms is null then 1 else 0 end, c.made_at,
       case when c.delay_ms is null then v_now end,
-      case when not c.is_settled
-        then v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' end,
+      case when c.is_settled then null
+        when c.has_clock then pay.real_due(c.environment_id, c.due_at)
+        else c.due_at end,
       case when not c.is_settled and c.delay_ms is null
         then v_now + c.lease_ms * interval '1 ms' end,
       case when c.is_settled then v_now end,
       case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
         then v_now + v_look_after end,
       true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
-      c.request_id, c.decline_is_error
+      c.request_id, c.decline_is_error,
+      case when c.has_clock and not c.is_settled then c.due_at end
     from call c
   )
   select array_agg(
     case when c.n is not null then json_build_object(
       'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
-      'created_at', pay.wire_time(v_now))::text end
+      'created_at', pay.wire_time(c.made_at))::text end
     order by f.n)
   into v_details
   from unnest(p_found) f
@@ -1771,15 +2012,21 @@ declare
 begin
   insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
     amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
-    provider_reference, api_key_id, request_id, decline_is_error)
+    provider_reference, api_key_id, request_id, decline_is_error, due_at)
   select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
-    c.currency, c.request, 'pending', 0, v_now, v_now + c.delay_ms * interval '1 ms', true,
-    o.provider_reference, o.api_key_id, o.request_id, false
+    c.currency, c.request, 'pending', 0, t.made_at,
+    case when f.ahead is null then t.due_at else pay.real_due(o.environment_id, t.due_at) end, true,
+    o.provider_reference, o.api_key_id, o.request_id, false,
+    case when f.ahead is not null then t.due_at end
   from unnest(p_found) f
   join json_to_recordset(p_calls) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
     request jsonb, delay_ms integer
   ) on c.n = f.n
+  cross join lateral (
+    select v_now + coalesce(f.ahead, '0') as made_at,
+      v_now + coalesce(f.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
+  ) t
   cross join lateral (
     select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
       a.request_id
@@ -2063,9 +2310,10 @@ begin
   ) e;
   return array(
     select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
-      null, null, null, null)::pay.admission
+      null, null, null, null, pay.time_ahead(w), null)::pay.admission
     from json_to_recordset(p_records) as r (n integer, environment_id text)
     left join pay.environments e on e.id = r.environment_id and e.retired_at is null
+    left join pay.sandbox_settings w on w.environment_id = e.id
     order by r.n);
 end
 $$;
@@ -2310,7 +2558,10 @@ begin
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
     end if;
     if p_events <> '[]' then
-      v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+      v_deliveries := pay.write_events(p_events::json, v_found);
+    end if;
+    if strpos(p_records, '"did"') > 0 then
+      perform pay.count_results(v_records, v_found);
     end if;
   end if;
   return query
@@ -2603,11 +2854,13 @@ declare
   v_left integer;
 begin
   for v_request in
-    select f.n, f.environment_id, f.api_key_id, f.outcome, max(f.at) over () as at,
+    select f.n, f.environment_id, f.api_key_id, f.outcome,
+      -- Limits are in real time.
+      max(f.at - coalesce(f.ahead, '0')) over () as at,
       nullif(p_key_rates[f.n], 0) as key_rate,
       nullif(p_environment_rates[f.n], 0) as environment_rate
     from unnest(p_found) f
-    where f.outcome not in ('unauthorized', 'resetting')
+    where f.outcome not in ('unauthorized', 'resetting', 'outdated')
       and (p_key_rates[f.n] > 0 or p_environment_rates[f.n] > 0)
     order by f.environment_id, f.n
   loop
@@ -2636,6 +2889,63 @@ begin
     end if;
   end loop;
   return case when p_counts then pay.count_requests(p_found) else p_found end;
+end
+$$;
+
+create or replace function pay.limit_list(
+  p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[],
+  p_is_read boolean
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limited pay.admission[] := pay.limit_requests(
+    p_found, p_key_rates, p_environment_rates, p_is_read);
+begin
+  if not p_is_read and cardinality(p_found) > 1 and exists (
+    select from unnest(v_limited) f where f.outcome = 'rate_limited'
+  ) then
+    v_limited := pay.limit_requests(
+      pay.find_answers(p_requests, p_found, true), p_key_rates, p_environment_rates, false);
+  end if;
+  return v_limited;
+end
+$$;
+
+create or replace function pay.count_requests(p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_told record;
+begin
+  perform pay.add_requests(c.environment_id, c.api_key_id, c.at, c.requests)
+  from (
+    select f.environment_id, f.api_key_id, max(f.at - coalesce(f.ahead, '0')) as at,
+      count(*)::integer as requests
+    from unnest(p_found) f
+    where f.remaining >= 0
+      and f.outcome not in ('replay', 'resetting', 'outdated', 'stale', 'expired')
+    group by f.environment_id, f.api_key_id
+  ) c;
+  for v_told in
+    select f.n, f.outcome, f.remaining from unnest(p_found) f
+    where f.remaining < 0 or (f.remaining is not null
+      and f.outcome in ('replay', 'resetting', 'outdated', 'stale', 'expired'))
+  loop
+    if v_told.outcome = 'forbidden' then
+      p_found[v_told.n].outcome := 'rate_limited';
+    end if;
+    p_found[v_told.n].remaining := case
+      when v_told.outcome in ('resetting', 'outdated', 'stale', 'expired') then null
+      when v_told.outcome = 'replay' then greatest(0, v_told.remaining + 1)
+      else 0
+    end;
+  end loop;
+  return p_found;
 end
 $$;
 
@@ -2757,6 +3067,67 @@ begin
 end
 $$;
 
+create or replace function pay.claim_due(
+  p_due pay.due_delivery[],
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  counted as (
+    select k.*, count(*) over (
+        partition by k.endpoint_id, k.subject_id order by k.sequence
+        range between unbounded preceding and 1 preceding
+      ) as taken_before
+    from pay.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
+  ),
+  judged as materialized (
+    select k.*,
+      -- All earlier events are taken as well.
+      k.sequence is null or (k.taken_before < 100 and earlier.known = k.taken_before) as is_next,
+      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
+    from counted k
+    cross join lateral (
+      select count(*) as known from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending'
+          and d.environment_id is not distinct from k.environment_id
+          and d.endpoint_id = k.endpoint_id
+          and d.subject_id = k.subject_id
+          and d.sequence < k.sequence
+        -- One more than those that are taken is enough.
+        limit least(k.taken_before, 99) + 1
+      ) l
+    ) earlier
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
+    from judged j
+    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
+    returning j.*, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets, c.livemode,
+    -- In the caller's time, because the caller computes how long the endpoint has been failing.
+    c.failing_since + p_ahead, false, false, v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id)
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
+  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
+end
+$$;
+
 create or replace function pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamptz)
 returns void
 language plpgsql volatile
@@ -2811,6 +3182,169 @@ begin
       or j.blocked_until > j.next_attempt_at
     )
     and d.environment_id = j.environment_id and d.id = j.id;
+end
+$$;
+
+create or replace function pay.disable_webhook_endpoint(
+  p_environment_id text,
+  p_id text,
+  p_expects_revision integer,
+  p_at timestamptz,
+  p_endpoint_body text,
+  p_event_id text,
+  p_event_body text,
+  p_delivery_id text
+)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.webhook_endpoints t
+  set status = 'disabled', revision = t.revision + 1, body = p_endpoint_body
+  where t.environment_id = p_environment_id and t.id = p_id
+    and t.revision = p_expects_revision and t.status = 'enabled';
+  if not found then
+    return 'stale';
+  end if;
+  perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
+  insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+  values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
+    p_at, p_event_body);
+  insert into pay.webhook_deliveries
+    (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+      next_attempt_at, created_at, due_at)
+  select p_environment_id, p_delivery_id || pay.slot_character(t.slot), p_event_id,
+    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
+    least(p_at, pay.server_time()), p_at,
+    (select p_at from pay.sandbox_settings w where w.environment_id = p_environment_id)
+  from pay.webhook_endpoints t
+  where t.environment_id = p_environment_id
+    and t.status = 'enabled'
+    and t.events && pay.patterns_of('webhook_endpoint.disabled');
+  return 'committed';
+end
+$$;
+grant execute on function pay.disable_webhook_endpoint(
+  text, text, integer, timestamptz, text, text, text, text) to pay_api;
+
+create or replace function pay.record_attempts(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_recorded record;
+begin
+  if p_results like '%"released"%' then
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count - 1, leased_until = null
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text
+    )
+    where r.outcome = 'released'
+      and d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null;
+  end if;
+
+  select * into v_recorded from pay.record_results(p_results, p_at, p_ahead);
+  if v_recorded.next_ids is not null then
+    perform pay.release_next_deliveries(v_recorded.next_environments, v_recorded.next_ids, p_at);
+  end if;
+  -- Only the results of sandboxes with a clock of their own have a due_at.
+  if p_results like '%"due_at"%' then
+    perform pay.count_attempts(p_results);
+  end if;
+  if v_recorded.turned_ids is not null then
+    perform pay.note_failing_endpoints(v_recorded.turned_environments, v_recorded.turned_ids,
+      v_recorded.turned_to_success, p_at);
+  end if;
+end
+$$;
+
+create or replace function pay.record_results(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval,
+  out next_environments text[],
+  out next_ids text[],
+  out turned_environments text[],
+  out turned_ids text[],
+  out turned_to_success boolean[]
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with
+  result as materialized (
+    select * from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+      record text, due_at timestamptz
+    )
+    where r.outcome <> 'released'
+    order by r.environment_id, r.id
+  ),
+  recorded as (
+    update pay.webhook_deliveries d
+    set status = case
+        when r.outcome = 'delivered' then 'delivered'
+        when r.next_attempt_at is null then 'failed'
+        else 'pending'
+      end,
+      next_attempt_at = case
+        when r.next_attempt_at is null or r.due_at is null then r.next_attempt_at - p_ahead
+        else pay.real_due(r.environment_id, r.due_at) end,
+      due_at = case when r.next_attempt_at is not null then r.due_at end,
+      leased_until = null,
+      -- The process survived the attempt. A crashed delivery stays a suspect.
+      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
+      -- Limited, because a delivery can be redelivered any number of times and each record rewrites
+      -- the text. 8 000 bytes are more than 50 attempts.
+      attempts = case
+        when d.attempts = '' then r.record
+        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
+        else pay.without_second_attempt(d.attempts) || ',' || r.record
+      end
+    from result r
+    where d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null
+    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
+  ),
+  next as (
+    select array_agg(r.environment_id) as environments, array_agg(n.id) as ids
+    from recorded r
+    cross join lateral (
+      select w.id, w.leased_until
+      from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from r.environment_id
+        and w.endpoint_id = r.endpoint_id
+        and w.subject_id = r.subject_id
+        and w.sequence > r.sequence
+      order by w.sequence
+      limit 1
+    ) n
+    where r.status <> 'pending' and (n.leased_until is null or n.leased_until <= p_at)
+  ),
+  turned as (
+    select array_agg(t.environment_id) as environments, array_agg(t.id) as ids,
+      array_agg(e.any_delivered) as to_success
+    from (
+      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
+      from recorded r group by r.environment_id, r.endpoint_id
+    ) e
+    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
+    where (t.failing_since is null) <> e.any_delivered
+  )
+  select n.environments, n.ids, t.environments, t.ids, t.to_success
+  into next_environments, next_ids, turned_environments, turned_ids, turned_to_success
+  from next n cross join turned t;
 end
 $$;
 
@@ -2977,7 +3511,9 @@ begin
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
-    v.body
+    v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id)
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
 end
@@ -3123,7 +3659,10 @@ begin
   values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
     v_environment.ends_at);
   update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
-  update pay.api_key_secrets t set environment_id = p_new where t.environment_id = p_old;
+  -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
+  update pay.api_key_secrets t
+  set environment_id = p_new, last_used_at = least(t.last_used_at, pay.server_time())
+  where t.environment_id = p_old;
   update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
   update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
   update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
@@ -3133,18 +3672,16 @@ begin
 end
 $$;
 
-create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
+create or replace function pay.admit_alone(p_request text)
 returns pay.admission
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
   v_request json := p_request::json -> 0;
-  v_old text;
   v_access pay.admission;
 begin
-  -- Takes no lock, so that a caller who may not reset does not wait and delays nobody. A replay is
+  -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
   -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
   v_access := pay.admit_one(p_request, 'none');
   if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
@@ -3160,12 +3697,28 @@ begin
       v_access.outcome := 'resetting';
     end if;
   end if;
-  v_old := v_access.environment_id;
   if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_old and e.livemode
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
   ) then
     v_access.outcome := 'live';
   end if;
+  return v_access;
+end
+$$;
+
+create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_old text;
+  v_access pay.admission;
+begin
+  v_access := pay.admit_alone(p_request);
+  v_old := v_access.environment_id;
   v_access := pay.claim_one(p_request, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -3207,7 +3760,7 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
     'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes', 'payments',
-    'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests'
+    'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests', 'sandbox_settings'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -3255,12 +3808,17 @@ begin
   perform set_config('pay.worker', 'on', true);
   v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch);
   for v_environment in
-    select e.id, e.livemode from pay.environments e
+    select e.id, e.livemode, w.environment_id is not null as has_clock
+    from pay.environments e
+    left join pay.sandbox_settings w on w.environment_id = e.id
     where e.retired_at is null and e.ends_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch)
-      + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch);
+    v_total := v_total + case
+      when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
+      else pay.purge_keys(v_environment.id, v_at, p_batch)
+        + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
+    end;
   end loop;
   for v_environment in
     select e.id from pay.environments e
@@ -3273,6 +3831,57 @@ begin
 end
 $$;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
+
+create or replace function pay.purge_sandbox(p_environment_id text, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_rows bigint;
+begin
+  with old as materialized (
+    select o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.environment_id = p_environment_id
+      and o.created_at <= v_now - pay.idempotency_retention()
+    limit p_batch for update skip locked
+  )
+  delete from pay.idempotency_keys t using old
+  where t.environment_id = p_environment_id
+    and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_rows = row_count;
+  return v_rows + pay.purge_keys(p_environment_id, v_now, p_batch)
+    + pay.purge_old(p_environment_id, false, v_now, p_batch);
+end
+$$;
+
+create or replace function pay.purge_idempotency_keys(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  -- Materialized, because a batch that is read again for each row has no limit. In order, because
+  -- with a limit alone a scan of the table looks cheap while its statistics are old.
+  with old as materialized (
+    select o.environment_id, o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.created_at <= p_at - pay.idempotency_retention()
+      and not exists (
+        select from pay.sandbox_settings w where w.environment_id = o.environment_id)
+    order by o.created_at
+    limit p_batch for update skip locked
+  )
+  delete from pay.idempotency_keys t using old
+  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
 
 create or replace function pay.purge_old(
   p_environment_id text,
@@ -3326,7 +3935,9 @@ begin
     delete from pay.provider_facts t
     where t.ctid = any (array(
       select o.ctid from pay.provider_facts o
-      where o.environment_id = p_environment_id and o.received_at < p_at - interval '30 days'
+      where o.environment_id = p_environment_id
+        -- The time of receipt is real.
+        and o.received_at < least(p_at, pay.server_time()) - interval '30 days'
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
@@ -3335,6 +3946,477 @@ begin
   return v_total;
 end
 $$;
+
+create or replace function pay.longest_advance()
+returns interval
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select interval '400 days' $$;
+
+create or replace function pay.clock_body(
+  p_settings pay.sandbox_settings, p_is_advance boolean
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ahead interval := coalesce(pay.time_ahead(p_settings), '0');
+begin
+  return format('{"object":"clock","now":%s,"mode":%s,"offset_seconds":%s,"target":%s',
+    to_json(pay.wire_time(pay.server_time() + v_ahead)),
+    case when p_settings.frozen_at is null then '"real"' else '"frozen"' end,
+    -- A clock that stands has no constant distance to the real time.
+    case when p_settings.frozen_at is null
+      then round(extract(epoch from v_ahead))::text else 'null' end,
+    coalesce(to_json(pay.wire_time(p_settings.target_at))::text, 'null'))
+    || case when p_is_advance then format(',"did":{"deliveries":%s,"expired_payments":%s,'
+        '"disputes_closed":%s,"purged":%s},"has_more":%s',
+      coalesce(p_settings.did ->> 'deliveries', '0'),
+      coalesce(p_settings.did ->> 'expired_payments', '0'),
+      coalesce(p_settings.did ->> 'disputes_closed', '0'),
+      coalesce(p_settings.did ->> 'purged', '0'),
+      (p_settings.target_at is not null)::text) else '' end
+    || '}';
+end
+$$;
+
+create or replace function pay.read_clock(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_settings pay.sandbox_settings;
+begin
+  if v_access.outcome = 'ok' and exists (
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
+  ) then
+    v_access.outcome := 'live';
+  elsif v_access.outcome = 'ok' then
+    select * into v_settings from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id;
+    v_access.body := pay.clock_body(v_settings, false);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.read_clock(text) to pay_api;
+
+create or replace function pay.count_did(p_environment_id text, p_name text, p_count bigint)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.sandbox_settings w
+  set did = w.did || jsonb_build_object(p_name, coalesce((w.did ->> p_name)::bigint, 0) + p_count)
+  where w.environment_id = p_environment_id and w.target_at is not null;
+end
+$$;
+
+create or replace function pay.count_attempts(p_results text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.count_did(r.environment_id, 'deliveries', r.attempts)
+  from (
+    select r.environment_id, count(*) as attempts
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, outcome text, due_at timestamptz)
+    where r.due_at is not null and r.outcome <> 'released'
+    group by r.environment_id order by r.environment_id
+  ) r;
+end
+$$;
+
+create or replace function pay.count_results(p_records json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.count_did(r.environment_id, r.did, r.records)
+  from (
+    select f.environment_id, r.did, count(*) as records
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, did text) on r.n = f.n
+    where f.outcome = 'ok' and r.did is not null
+    group by f.environment_id, r.did order by f.environment_id, r.did
+  ) r;
+end
+$$;
+
+create or replace function pay.retime_sandbox(
+  p_environment_id text, p_before pay.sandbox_settings, p_from timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_clock pay.sandbox_settings;
+  v_server constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_before constant interval := coalesce(pay.time_ahead(p_before), '0');
+begin
+  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  if p_from is null then
+    update pay.webhook_deliveries d
+    set due_at = case when isfinite(d.next_attempt_at)
+      then d.next_attempt_at + v_before else d.created_at end
+    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is null;
+    update pay.provider_calls c set due_at = c.next_attempt_at + v_before
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is null;
+  end if;
+  -- As pay.real_due.
+  update pay.webhook_deliveries d
+  set next_attempt_at = case
+      when v_clock.frozen_at is null then d.due_at - v_clock.offset_ms * interval '1 ms'
+      when d.due_at > v_now then 'infinity'
+      else v_server - (v_now - d.due_at) end
+  where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is not null
+    and (p_from is null or d.due_at > p_from and d.due_at <= v_now);
+  update pay.provider_calls c
+  set next_attempt_at = case
+      when v_clock.frozen_at is null then c.due_at - v_clock.offset_ms * interval '1 ms'
+      when c.due_at > v_now then 'infinity'
+      else v_server - (v_now - c.due_at) end
+  where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
+    and (p_from is null or c.due_at > p_from and c.due_at <= v_now);
+end
+$$;
+
+create or replace function pay.lock_waiting(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from pay.webhook_deliveries d
+  where d.environment_id = p_environment_id and d.status = 'pending'
+  order by d.id for update of d;
+end
+$$;
+
+create or replace function pay.write_clock(p_settings pay.sandbox_settings)
+returns pay.sandbox_settings
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_written pay.sandbox_settings;
+begin
+  insert into pay.sandbox_settings as w
+    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, did)
+  values (p_settings.environment_id, pay.new_settings_version(), p_settings.offset_ms,
+    p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, p_settings.did)
+  on conflict on constraint sandbox_settings_pkey do update
+  set version = excluded.version, offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at,
+    target_at = excluded.target_at, runs_after = excluded.runs_after, did = excluded.did
+  returning * into v_written;
+  return v_written;
+end
+$$;
+
+create or replace function pay.set_clock(p_request text, p_command text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_access pay.admission := pay.admit_alone(p_request);
+  v_before pay.sandbox_settings;
+  v_clock pay.sandbox_settings;
+  v_now timestamptz;
+  v_target timestamptz;
+begin
+  if v_access.outcome = 'ok' then
+    select * into v_before from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id;
+    v_now := date_trunc('milliseconds', pay.environment_time(v_access.environment_id));
+    v_target := pay.clock_target(p_command::json, v_now);
+    if v_target < v_now or v_target > v_now + pay.longest_advance() then
+      v_access.outcome := case when v_target < v_now then 'behind' else 'too_far' end;
+      v_access.detail := pay.wire_time(v_now);
+    end if;
+  end if;
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  perform pay.lock_waiting(v_access.environment_id);
+  v_clock := pay.planned_clock(v_before, p_command::json ->> 'mode', v_now, v_target);
+  v_target := v_clock.target_at;
+  v_clock.environment_id := v_access.environment_id;
+  v_clock := pay.write_clock(v_clock);
+  perform pay.retime_sandbox(v_access.environment_id, v_before, null);
+  v_access.outcome := 'committed';
+  v_access.status := 200;
+  v_access.body := pay.clock_body(v_clock, true);
+  v_access.detail := row_to_json(v_clock)::text;
+  perform pay.keep_answer(p_request, v_access);
+  -- Kept for 24 hours after the advance, and not after its beginning.
+  update pay.idempotency_keys k set created_at = greatest(k.created_at, v_target)
+  where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key';
+  return v_access;
+end
+$$;
+grant execute on function pay.set_clock(text, text) to pay_api;
+
+create or replace function pay.clock_target(p_command json, p_now timestamptz)
+returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_command ->> 'to' is not null then (p_command ->> 'to')::timestamptz
+    when p_command ->> 'advance_s' is not null
+      then p_now + (p_command ->> 'advance_s')::bigint * interval '1 second'
+    -- A clock that has stood until now catches up with the real time.
+    when p_command ->> 'mode' = 'real'
+      then greatest(p_now, date_trunc('milliseconds', pay.server_time()))
+  end
+$$;
+
+create or replace function pay.planned_clock(
+  p_before pay.sandbox_settings, p_mode text, p_now timestamptz, p_target timestamptz
+)
+returns pay.sandbox_settings
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_clock pay.sandbox_settings := p_before;
+begin
+  -- An advance that goes on keeps its numbers.
+  v_clock.did := case when p_before.target_at is null then '{}' else p_before.did end;
+  v_clock.offset_ms := 0;
+  v_clock.frozen_at := p_now;
+  v_clock.target_at := p_target;
+  v_clock.runs_after := p_target is not null and case
+    when p_mode is not null then p_mode = 'real'
+    else p_before.frozen_at is null or p_before.runs_after
+  end;
+  -- A clock that runs is never behind the real time.
+  if v_clock.runs_after then
+    v_clock.target_at := greatest(p_target, date_trunc('milliseconds', pay.server_time()));
+  end if;
+  return v_clock;
+end
+$$;
+
+create or replace function pay.step_clock(
+  p_environment_id text, p_answer text, p_sends boolean
+)
+returns table (state text, body text, detail text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_answer json := p_answer::json;
+  v_clock pay.sandbox_settings;
+  v_state text;
+begin
+  perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
+  perform pg_advisory_xact_lock(hashtextextended('environment ' || p_environment_id, 0));
+  if not exists (
+    select from pay.environments e where e.id = p_environment_id and e.retired_at is null
+  ) then
+    return;
+  end if;
+  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  if v_clock.target_at is null then
+    v_state := 'done';
+  elsif pay.has_due_work(p_environment_id, p_sends) then
+    v_state := 'waiting';
+  else
+    v_state := pay.move_clock(v_clock, p_sends);
+    select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  end if;
+  return query select v_state, pay.clock_body(v_clock, true), row_to_json(v_clock)::text;
+  update pay.idempotency_keys k set body = pay.clock_body(v_clock, true)
+  where k.environment_id = p_environment_id and k.api_key_id = v_answer ->> 'api_key_id'
+    and k.key = v_answer ->> 'idempotency_key' and k.request_id = v_answer ->> 'request_id';
+end
+$$;
+grant execute on function pay.step_clock(text, text, boolean) to pay_api;
+
+create or replace function pay.has_due_work(p_environment_id text, p_sends boolean)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
+      and c.next_attempt_at <= pay.server_time()
+  ) or p_sends and exists (
+    -- A delivery with lost claims has no place here: the relay sends one such at a time.
+    select from pay.webhook_endpoints t
+    join pay.webhook_deliveries d
+      on d.endpoint_id = t.id and d.lost_claims = 0 and d.next_attempt_at <= pay.server_time()
+      and d.environment_id = p_environment_id
+    where t.environment_id = p_environment_id and t.status = 'enabled'
+  );
+end
+$$;
+
+create or replace function pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_batch constant integer := 1000;
+  v_clock pay.sandbox_settings := p_clock;
+  v_next timestamptz := pay.next_due(p_clock.environment_id, p_clock.frozen_at, p_sends);
+  v_purged bigint;
+begin
+  if v_next <= p_clock.target_at then
+    v_clock.frozen_at := pay.last_due(
+      p_clock.environment_id, v_next, p_clock.target_at, p_sends);
+  elsif p_clock.frozen_at < p_clock.target_at then
+    v_clock.frozen_at := p_clock.target_at;
+  else
+    v_purged := pay.purge_sandbox(p_clock.environment_id, v_batch);
+    if v_purged > 0 then
+      perform pay.count_did(p_clock.environment_id, 'purged', v_purged);
+      return 'moved';
+    end if;
+    v_clock.target_at := null;
+    v_clock.runs_after := false;
+    if p_clock.runs_after then
+      v_clock.frozen_at := null;
+      v_clock.offset_ms := greatest(0,
+        round(extract(epoch from p_clock.target_at - pay.server_time()) * 1000));
+    end if;
+  end if;
+  if v_clock.frozen_at is null then
+    perform pay.lock_waiting(p_clock.environment_id);
+  end if;
+  -- The numbers stay: the relay can count at the same time.
+  update pay.sandbox_settings w
+  set version = pay.new_settings_version(), frozen_at = v_clock.frozen_at,
+    target_at = v_clock.target_at, runs_after = v_clock.runs_after, offset_ms = v_clock.offset_ms
+  where w.environment_id = p_clock.environment_id;
+  perform pay.retime_sandbox(p_clock.environment_id, p_clock,
+    case when v_clock.frozen_at is not null then p_clock.frozen_at end);
+  return case when v_clock.target_at is null then 'done' else 'moved' end;
+end
+$$;
+
+create or replace function pay.next_due(
+  p_environment_id text, p_after timestamptz, p_sends boolean
+)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return least((
+    select min(c.due_at) from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at > p_after
+  ), (
+    select min(d.due_at) from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at > p_after
+      and p_sends
+  ));
+end
+$$;
+
+create or replace function pay.last_due(
+  p_environment_id text, p_first timestamptz, p_last timestamptz, p_sends boolean
+)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_together constant interval := interval '1 second';
+  v_most constant integer := 64;
+  v_last timestamptz := least(p_first + v_together, p_last);
+begin
+  if not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.status = 'enabled'
+  ) then
+    select greatest(v_last, max(e.due_at)) into v_last
+    from (
+      select c.due_at, bool_or(c.op = 'authorize') over (order by c.due_at) as makes_more
+      from (
+        select o.due_at, o.op from pay.provider_calls o
+        where o.environment_id = p_environment_id and o.state = 'pending'
+          and o.due_at between p_first and p_last
+        order by o.due_at limit v_most
+      ) c
+    ) e
+    where not e.makes_more;
+  end if;
+  return greatest(p_first, (
+    select max(c.due_at) from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending'
+      and c.due_at between p_first and v_last
+  ), (
+    select max(d.due_at) from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.status = 'pending'
+      and d.due_at between p_first and v_last and p_sends
+  ));
+end
+$$;
+
+create or replace function pay.time_ahead(p_settings pay.sandbox_settings)
+returns interval
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_settings.frozen_at - pay.server_time(), p_settings.offset_ms * interval '1 ms')
+$$;
+
+create or replace function pay.environment_time(p_environment_id text)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return pay.server_time() + coalesce((
+    select pay.time_ahead(w) from pay.sandbox_settings w where w.environment_id = p_environment_id
+  ), '0');
+end
+$$;
+
+create or replace function pay.real_due(p_environment_id text, p_due_at timestamptz)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce((
+    select case
+        when w.frozen_at is null then p_due_at - w.offset_ms * interval '1 ms'
+        when p_due_at > w.frozen_at then 'infinity'
+        else pay.server_time() - (w.frozen_at - p_due_at)
+      end
+    from pay.sandbox_settings w where w.environment_id = p_environment_id
+  ), p_due_at);
+end
+$$;
+
+create or replace function pay.new_settings_version()
+returns bigint
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$ select pg_current_xact_id()::text::bigint $$;
 
 create or replace function pay.max_sandboxes()
 returns integer
@@ -3737,10 +4819,12 @@ begin
   ) then
     -- An attempt that is under way goes on; the delivery is then due again only if it fails.
     if v_delivery.status <> 'available'
-      and (v_delivery.leased_until is null or v_delivery.leased_until <= v_access.at)
+      and (v_delivery.leased_until is null
+        or v_delivery.leased_until <= v_access.at - coalesce(v_access.ahead, '0'))
     then
       update pay.webhook_deliveries d
-      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time())
+      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time()),
+        due_at = case when v_access.ahead is not null then v_access.at end
       where d.environment_id = v_access.environment_id and d.id = p_id
       returning * into v_delivery;
     end if;
@@ -3783,7 +4867,7 @@ begin
       and k.key = v_request ->> 'idempotency_key' and k.status = 102
       -- Not a request with the same key that waits for a provider.
       and k.fingerprint = decode(v_request ->> 'fingerprint', 'hex')
-      and k.created_at <= pay.server_time() - v_trigger.lease;
+      and k.created_at <= pay.server_time() + coalesce(v_access.ahead, '0') - v_trigger.lease;
     if not exists (
       select from pay.webhook_endpoints t
       where t.environment_id = v_access.environment_id and t.id = v_trigger.endpoint_id
@@ -3798,12 +4882,13 @@ begin
       v_access.at, v_trigger.body);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-        attempt_count, next_attempt_at, leased_until, created_at)
+        attempt_count, next_attempt_at, leased_until, created_at, due_at)
     values
       (v_access.environment_id, v_trigger.delivery_id, v_trigger.event_id, v_trigger.type,
         v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending',
         case when v_leased_until is null then 0 else 1 end,
-        coalesce(v_leased_until, pay.server_time()), v_leased_until, v_access.at);
+        coalesce(v_leased_until, pay.server_time()), v_leased_until, v_access.at,
+        case when v_access.ahead is not null then v_access.at end);
     v_access.outcome := 'committed';
   end if;
   if v_access.outcome = 'committed' and v_leased_until is null then
@@ -3923,6 +5008,28 @@ begin
 end
 $$;
 
+create or replace function pay.webhook_delivery_body(p_delivery pay.webhook_deliveries)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_delivery.id,
+      'webhook_delivery' as object,
+      p_delivery.event_id,
+      p_delivery.event_type,
+      p_delivery.endpoint_id,
+      case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
+      p_delivery.status,
+      ('[' || p_delivery.attempts || ']')::json as attempts,
+      -- The relay's column can be infinite if the sandbox has a clock of its own.
+      case when p_delivery.status = 'pending' then pay.wire_time(
+        coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
+      pay.wire_time(p_delivery.created_at) as created_at
+  ) t
+$$;
+
 create or replace view pay.health with (security_invoker = true) as
   select o.*, b.*, s.*, c.*, w.*, p.*
   from pay.read_outbox() o
@@ -3966,6 +5073,13 @@ comment on column pay.health.unmatched_facts is
   'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
 grant select on pay.health to pay_operator;
 
+create or replace view pay.sandbox_times with (security_invoker = true) as
+select t.environment_id, t.now, pay.id_floor('', t.now - interval '29 days') as recent_suffix
+from (
+  select w.environment_id, now() + pay.time_ahead(w) as now from pay.sandbox_settings w
+) t;
+comment on view pay.sandbox_times is 'Internal: the time of each sandbox with a clock of its own.';
+
 create or replace view pay.subject_accounts with (security_invoker = true) as
 select m.environment_id, m.subject_id, m.currency,
   coalesce(sum(s.amount) filter (where s.account = 'available'), 0) as available,
@@ -3995,6 +5109,26 @@ having count(*) <> max(m.leg) + 1 or min(m.subject_id) <> max(m.subject_id);
 comment on view pay.oracle_ledger_legs is
   'R4: the legs of a ledger transaction are numbered without a gap and belong to one subject';
 
+create or replace view pay.oracle_ledger_totals with (security_invoker = true) as
+select x.environment_id,
+  x.currency || ' ' || x.debit_account || ' to ' || x.credit_account as subject_id,
+  'total off by ' || sum(x.amount_minor) as detail
+from (
+  select t.environment_id, t.currency, t.debit_account, t.credit_account, t.amount_minor
+  from pay.ledger_totals t
+  union all
+  select m.environment_id, m.currency, m.debit_account, m.credit_account, -m.amount_minor
+  from pay.ledger_movements m
+) x
+group by x.environment_id, x.currency, x.debit_account, x.credit_account
+having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id in (
+  select v.id from pay.environments v
+  left join pay.sandbox_times c on c.environment_id = v.id
+  where v.livemode or v.created_at > coalesce(c.now, now()) - interval '29 days'
+);
+comment on view pay.oracle_ledger_totals is
+  'R4: the total of two accounts is the sum of the movements between them';
+
 create or replace view pay.oracle_payment_money with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   p.status || ': available ' || a.available || ', charged back ' || a.chargebacks || ', processor '
@@ -4015,7 +5149,8 @@ cross join lateral (
       else 0 end as available,
     p.amount_disputed as chargebacks
 ) must
-where (right(p.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
@@ -4033,7 +5168,8 @@ cross join lateral (
   select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
     coalesce(s.external, 0) as external
 ) a
-where (right(t.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = t.environment_id
+where (right(t.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or t.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     a.taken <> case when t.status in ('pending', 'completed') then t.amount_minor else 0 end
@@ -4055,7 +5191,8 @@ left join (
     sum(amount_minor) filter (where status = 'pending') as pending
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
-where (right(p.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (coalesce(r.completed, 0) <> p.amount_refunded
     or coalesce(r.pending, 0) <> p.amount_refunding
@@ -4073,8 +5210,9 @@ join pay.webhook_endpoints t
   -- requests that were under way when it was created.
   and t.revision = 1
   and e.created_at > t.created_at + interval '10 seconds'
+left join pay.sandbox_times c on c.environment_id = e.environment_id
 where e.sequence is not null
-  and right(e.id, 26) >= (select pay.recent_suffix())
+  and right(e.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
   and not exists (
     select from pay.webhook_deliveries d
     where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
@@ -4086,13 +5224,27 @@ comment on view pay.oracle_outbox is
 
 create or replace view pay.oracle_endless_deliveries with (security_invoker = true) as
 select d.environment_id, d.id as subject_id,
-  'next attempt at ' || greatest(d.next_attempt_at, d.leased_until) as detail
+  'next attempt at ' || greatest(coalesce(d.due_at, d.next_attempt_at), d.leased_until) as detail
 from pay.webhook_deliveries d
+left join pay.sandbox_times c on c.environment_id = d.environment_id
 where d.status = 'pending'
   -- The longest delay of the schedule is 24 hours and a fifth, and twice that if the receiver asks
-  -- for it. A lease lasts seconds.
-  and (d.next_attempt_at > now() + interval '58 hours'
+  -- for it. A lease lasts seconds. Infinity is the time of a clock that stands.
+  and (coalesce(case when c.now is not null then d.due_at end, d.next_attempt_at)
+      > coalesce(c.now, now()) + interval '58 hours'
     or d.leased_until > now() + interval '1 hour')
+union all
+select d.environment_id, d.id, 'due by the clock of its sandbox since ' || d.due_at
+from pay.webhook_deliveries d
+join pay.sandbox_times c on c.environment_id = d.environment_id
+where d.status = 'pending' and d.next_attempt_at = 'infinity' and d.due_at <= c.now
+  -- It does not wait for an earlier delivery.
+  and not exists (
+    select from pay.webhook_deliveries o
+    where o.status = 'pending' and o.environment_id = d.environment_id
+      and o.endpoint_id = d.endpoint_id and o.subject_id = d.subject_id
+      and o.sequence < d.sequence
+  )
 union all
 select d.environment_id, d.id, 'due since ' || d.next_attempt_at
 from pay.webhook_deliveries d
@@ -4103,12 +5255,15 @@ where d.status = 'pending'
   and (d.environment_id, d.endpoint_id) not in (
     select o.environment_id, o.endpoint_id
     from pay.webhook_deliveries o
-    cross join (
-      select
-        '%"at":"' || to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%' as this_hour,
-        '%"at":"' || to_char((now() - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
+    join (
+      select v.id, '%"at":"' || to_char(t.now at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%'
+          as this_hour,
+        '%"at":"' || to_char((t.now - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
           || '%' as last_hour
-    ) h
+      from pay.environments v
+      left join pay.sandbox_times c on c.environment_id = v.id
+      cross join lateral (select coalesce(c.now, now()) as now) t
+    ) h on h.id = o.environment_id
     where o.leased_until > now() - interval '1 hour'
       or o.attempts like h.this_hour or o.attempts like h.last_hour
   );
@@ -4283,6 +5438,35 @@ where a.status = 'enabled'
 comment on view pay.oracle_provider_facts is
   'R14: every fact of a provider is read and applied once, and the ledger moved by its amount';
 
+create or replace view pay.oracle_sequences with (security_invoker = true) as
+select x.environment_id, x.id as subject_id,
+  'at ' || x.sequence || ', events ' || coalesce(e.first || ' to ' || e.last, 'none') || ', '
+    || coalesce(e.events, 0) || ' of them' as detail
+from (
+  select environment_id, id, sequence, updated_at from pay.payments
+  union all
+  select environment_id, id, sequence, updated_at from pay.transfers
+) x
+left join (
+  select environment_id, subject_id, min(sequence) as first, max(sequence) as last,
+    count(*) as events
+  from pay.events where sequence is not null group by environment_id, subject_id
+) e on e.environment_id = x.environment_id and e.subject_id = x.id
+left join pay.sandbox_times c on c.environment_id = x.environment_id
+where case
+  when right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+    then e.first is distinct from 1 or e.last is distinct from x.sequence
+      or e.events is distinct from x.sequence::bigint
+  -- Retention may have deleted the first events of the resource, and all events if the resource has
+  -- not changed for that long.
+  when x.environment_id in (select v.id from pay.environments v where v.livemode)
+    then coalesce(e.last <> x.sequence or e.events <> e.last - e.first + 1,
+      x.updated_at >= now() - interval '29 days')
+  else false
+end;
+comment on view pay.oracle_sequences is
+  'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, to its sequence';
+
 create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
@@ -4298,15 +5482,17 @@ from (
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
+    left join pay.sandbox_times c on c.environment_id = v.environment_id
     where v.sequence is not null
-      and (right(v.subject_id, 26) >= (select pay.recent_suffix())
+      and (right(v.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
       or v.environment_id in (select n.id from pay.environments n where n.livemode))
       and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
   ) e
 ) m
+left join pay.sandbox_times c on c.environment_id = m.environment_id
 -- Retention may have deleted earlier events of an old resource.
 where (m.directly_before is not null or m.sequence = 1
-    or right(m.subject_id, 26) >= (select pay.recent_suffix()))
+    or right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())))
   and case
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
@@ -4330,7 +5516,7 @@ where (m.directly_before is not null or m.sequence = 1
     when m.directly_before = 'refund.completed'
       then m.type not in ('payment.partially_refunded', 'payment.refunded')
     when m.before is null and m.sequence > 1
-      then right(m.subject_id, 26) >= (select pay.recent_suffix())
+      then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     when m.type in ('payment.partially_refunded', 'payment.refunded')
       and m.before <> 'payment.chargeback' then true
     else not exists (
@@ -4369,7 +5555,8 @@ from (
 ) x
 left join pay.events e
   on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
-where (right(x.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = x.environment_id
+where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
@@ -4379,7 +5566,7 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
-      else right(x.id, 26) >= (select pay.recent_suffix())
+      else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
         or x.updated_at >= now() - interval '29 days'
     end
     -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
@@ -4406,7 +5593,8 @@ comment on view pay.oracle_bodies is
 create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
-where (right(r.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = r.environment_id
+where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or r.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(r.body, '{"id":"' || r.id || '",')
@@ -4415,7 +5603,7 @@ where (right(r.id, 26) >= (select pay.recent_suffix())
     or position('"currency":"' || r.currency || '",' in r.body) = 0
     or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
-    or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
+    or right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())) and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
         and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
@@ -4439,8 +5627,9 @@ from (
   union all
   select environment_id, id, subject_id from pay.webhook_deliveries
 ) x
+left join pay.sandbox_times c on c.environment_id = x.environment_id
 where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
-  and (right(x.owner_id, 26) >= (select pay.recent_suffix())
+  and (right(x.owner_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and not exists (
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
@@ -4460,10 +5649,15 @@ from (
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
-    and id >= (select pay.id_floor('evt_', now() - interval '23 hours'))
+    and id >= (select pay.id_floor('evt_', least(now(), min(c.now)) - interval '23 hours')
+      from pay.sandbox_times c)
   offset 0
 ) e
-where right(e.request, 24) <> '"idempotency_key":null}}'
+left join pay.sandbox_times c on c.environment_id = e.environment_id
+where e.id >= coalesce(
+    (select pay.id_floor('evt_', c.now - interval '23 hours') where c.now is not null),
+    (select pay.id_floor('evt_', now() - interval '23 hours')))
+  and right(e.request, 24) <> '"idempotency_key":null}}'
   and not exists (
     select from (
       select environment_id,
@@ -4497,7 +5691,8 @@ from (
         -- A 402 ends with the payment that was stored.
         else left(substr(a.body, position('"payment":{' in a.body) + 10), -2) end as object
     from pay.idempotency_keys a
-    where a.created_at > now() - interval '23 hours'
+    left join pay.sandbox_times c on c.environment_id = a.environment_id
+    where a.created_at > coalesce(c.now, now()) - interval '23 hours'
   ) o
   join pay.environments v on v.id = o.environment_id
   offset 0
@@ -4512,15 +5707,18 @@ left join (
   union all
   select environment_id, id, payment_id, body from pay.disputes
 ) x on x.environment_id = k.environment_id and x.id = k.id
+left join pay.sandbox_times c on c.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
   when k.id is null then case
     when k.status in (200, 201)
-      then k.body !~ '^\{("id":"(whe|whd|key|env)_[0-9a-z]{26}",|"object":"sandbox_reset",)'
+      then k.body !~
+        '^\{("id":"(whe|whd|key|env)_[0-9a-z]{26}",|"object":"(sandbox_reset|clock)",)'
     when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
     else true
   end
-  when right(k.id, 26) < (select pay.recent_suffix()) and not k.livemode then false
+  when right(k.id, 26) < coalesce(c.recent_suffix, (select pay.recent_suffix()))
+    and not k.livemode then false
   when k.status not in (200, 201, 402) then true
   when x.id is null then true
   else x.body <> k.object and not exists (

@@ -30,6 +30,7 @@ const ENTRY_FUNCTIONS = [
   "purge",
   "read_challenge",
   "read_inbox",
+  "read_clock",
   "read_provider_account",
   "read_provider_subject",
   "record",
@@ -39,6 +40,8 @@ const ENTRY_FUNCTIONS = [
   "reset_sandbox",
   "save_cursor",
   "save_totals_cursor",
+  "set_clock",
+  "step_clock",
   "store_facts",
   "store_totals",
 ];

@@ -10,6 +10,7 @@ import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_functio
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
 import { ApiKey } from "../../shared/schema/api_key.ts";
 import { Dispute } from "../../shared/schema/dispute.ts";
+import { Clock, ClockAdvance } from "../../shared/schema/clock.ts";
 import { Event as EventSchema } from "../../shared/schema/event.ts";
 import { Inbox, Recovery } from "../../shared/schema/inbox.ts";
 import { Balance, LedgerEntry } from "../../shared/schema/ledger.ts";
@@ -280,6 +281,20 @@ Deno.test("the client calls every operation", (t) =>
         const { data } = await client.sandbox.listRequests({ idempotency_key: idempotencyKey });
         assert.ok(Array.isArray(data));
         for (const request of data) assertShape(LoggedRequest, request);
+      });
+
+      await t.step("the clock", async () => {
+        assert.equal(assertShape(Clock, await client.sandbox.clock()).mode, "real");
+        const waiting = await client.payments.create({
+          amount: 1000,
+          ...EUR,
+          card: { token: "pm_card_authenticationRequired" },
+        });
+        const moved = await client.sandbox.setClock({ advance: 86_400, mode: "frozen" });
+        assertShape(ClockAdvance, moved);
+        assert.deepEqual([moved.mode, moved.has_more], ["frozen", false]);
+        assert.equal(moved.did.expired_payments, 1);
+        assert.equal((await client.payments.retrieve(waiting.id)).failure_code, "expired");
       });
 
       await t.step("reset", async () => {

@@ -129,6 +129,8 @@ export class ProviderWorker {
   }
 
   async #call(work: ProviderWork): Promise<void> {
+    // Retention has deleted the payment before its call was due.
+    if (work.subject_body === null) return void await this.#record(orphanRecord(work));
     const call = ownCall(work);
     const pointless = pointlessRecord(call);
     if (pointless) await this.#record(pointless);
@@ -244,6 +246,19 @@ function asStored(work: ProviderWork, fact: StoredFact, livemode: boolean): Stor
   return { ...fact, ...ours };
 }
 
+/** Makes the record that settles a call whose payment is deleted. */
+function orphanRecord({ environment_id, call }: ProviderWork): ProviderRecord {
+  const settled = { state: "settled", last_reply: "not sent: the payment is deleted" } as const;
+  return {
+    environment_id,
+    call_id: call!.id,
+    call: settled,
+    facts: [],
+    change: null,
+    answer: null,
+  };
+}
+
 /** Returns the call of a piece of work as the domain needs it. */
 export function ownCall(work: ProviderWork): OwnCall {
   const call = work.call!;
@@ -267,5 +282,8 @@ export function ownCall(work: ProviderWork): OwnCall {
     may_repeat: call.may_repeat,
     request_id: call.request_id,
     decline_is_error: call.decline_is_error,
+    ...(call.settings !== null && call.due_at !== null && {
+      clock: { due_ms: Date.parse(call.due_at), settings: call.settings },
+    }),
   };
 }

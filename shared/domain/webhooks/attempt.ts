@@ -23,6 +23,8 @@ interface AttemptToMake {
   /** The secrets that sign now, as text, newest first. */
   secrets: string[];
   allow_private: boolean;
+  /** The real time, which the signature carries because receivers compare it with their own. */
+  signed_ms: number;
 }
 
 /** An attempt that has ended. */
@@ -48,30 +50,30 @@ export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
   };
 }
 
-/** Makes the headers of an attempt, signed with the time `at_ms`. */
+/** Makes the headers of an attempt, signed with the real time `signed_ms`. */
 export function deliveryHeaders(
   { event_id, body, number, secrets }: Pick<
     AttemptToMake,
     "event_id" | "body" | "number" | "secrets"
   >,
-  at_ms: number,
+  signed_ms: number,
 ): Record<string, string> {
   return {
     "Content-Type": "application/json",
     "User-Agent": "Payments-Webhooks/1",
-    ...signDelivery({ event_id, body, secrets, timestamp_seconds: Math.floor(at_ms / 1000) }),
+    ...signDelivery({ event_id, body, secrets, timestamp_seconds: Math.floor(signed_ms / 1000) }),
     "Webhook-Attempt": String(number),
   };
 }
 
-/** Makes one attempt. `at_ms` is its time. */
+/** Makes one attempt. `at_ms` is its time, by the clock of the environment. */
 export async function makeAttempt(
   attempt: AttemptToMake,
   at_ms: number,
   send: Send,
 ): Promise<EndedAttempt> {
-  const { body, url, number, allow_private } = attempt;
-  const headers = deliveryHeaders(attempt, at_ms);
+  const { body, url, number, allow_private, signed_ms } = attempt;
+  const headers = deliveryHeaders(attempt, signed_ms);
   const result = await send({ url, headers, body, allow_private });
   const response_status = result.outcome === "response" ? result.status : null;
   return {

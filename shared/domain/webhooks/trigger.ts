@@ -113,17 +113,17 @@ export function createTrigger(options: {
       leased_until_ms: context.at_ms + LEASE_MS,
     }, idempotency);
     if (kept) return kept;
-    const at_ms = clock();
     const attempt = await makeAttempt(
       {
         event_id: event.id,
         body: event.body,
         url,
         number: 1,
-        secrets: endpoint_secrets.signing(endpoint_id, JSON.stringify(secrets), at_ms),
+        secrets: endpoint_secrets.signing(endpoint_id, JSON.stringify(secrets), context.at_ms),
         allow_private: settings.allow_private && !context.livemode,
+        signed_ms: clock(),
       },
-      at_ms,
+      context.at_ms,
       send,
     );
     const answer = await webhook_store.endTrigger(
@@ -138,14 +138,15 @@ export function createTrigger(options: {
 }
 
 /** Makes the row of a triggered delivery. */
-function deliveryOf(event: EventRow, endpoint_id: string, { at_ms, random }: RequestContext) {
+function deliveryOf(event: EventRow, endpoint_id: string, context: RequestContext) {
+  const { at_ms, random, order_ms } = context;
   return {
     endpoint_id,
     event_id: event.id,
     type: event.type,
     subject_id: event.subject_id,
     body: event.body,
-    delivery_id: idMint(at_ms, random)("whd_"),
+    delivery_id: idMint(at_ms, random, order_ms)("whd_"),
   };
 }
 /** The status of the sample in an event of a dispute. */

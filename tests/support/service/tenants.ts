@@ -44,6 +44,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     expires_at: "2026-01-02",
   },
   relay_wakes: { request_id: "1", woken_at: "2026-01-01" },
+  sandbox_settings: { version: 1, offset_ms: 0, runs_after: false, did: {} },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
   oracle_findings: {
     oracle: "oracle_refunds",
