@@ -115,10 +115,19 @@ export type {
   SandboxWithKey,
 } from "./sandboxes.ts";
 export type { IdempotencyKey, IdempotencyKeys, LoggedRequest } from "./requests.ts";
+export type {
+  CreateFaultInput,
+  DeletedFault,
+  DeliveryConditions,
+  Fault,
+  ProviderConditions,
+  RequestConditions,
+} from "./faults.ts";
 export {
   type Capability,
   type CaptureMethod,
   type DeclineCode,
+  type DeliveryFault,
   type DeliveryStatus,
   type DisputeReason,
   type DisputeStatus,
@@ -132,8 +141,12 @@ export {
   type Network,
   type Outcome,
   type PaymentStatus,
+  type ProviderFault,
+  type ProviderOperation,
   type RefundReason,
   type RefundStatus,
+  type RequestFault,
+  type RequestMethod,
   type Scope,
   type Settlement,
   type Stablecoin,

@@ -3,6 +3,7 @@
  */
 
 import type { Clock, ClockAdvance, SetClockInput } from "./clock.ts";
+import type { CreateFaultInput, DeletedFault, Fault } from "./faults.ts";
 import { type List, listOf, type ListParams } from "./list.ts";
 import type { Payment } from "./payment.ts";
 import type { CreatePaymentInput, Refund } from "./payments.ts";
@@ -72,6 +73,7 @@ export interface ListRequestsParams extends ListParams {
 }
 
 const SANDBOX = "/api-v1-sandbox";
+const FAULTS = `${SANDBOX}/faults`;
 
 /** Operations of the sandbox. A failed one throws a `PaymentsError`. */
 export class Sandbox {
@@ -158,9 +160,29 @@ export class Sandbox {
     return clock;
   }
 
+  /** Declares a fault: the next matching things fail in this way. */
+  createFault(input: CreateFaultInput, options?: RequestOptions): Promise<Fault> {
+    return this.#transport.send({ method: "POST", path: [FAULTS], body: input }, options);
+  }
+
+  /** Lists declared faults, newest first. */
+  listFaults(params?: ListParams, options?: ReadOptions): List<Fault> {
+    return listOf(this.#transport, [FAULTS], params, options);
+  }
+
+  /** Retrieves a declared fault. `left` tells how often it will still happen. */
+  retrieveFault(id: string, options?: ReadOptions): Promise<Fault> {
+    return this.#transport.send({ method: "GET", path: [FAULTS, id] }, options);
+  }
+
+  /** Deletes a declared fault: it does not happen any more. */
+  deleteFault(id: string, options?: RequestOptions): Promise<DeletedFault> {
+    return this.#transport.send({ method: "DELETE", path: [FAULTS, id] }, options);
+  }
+
   /**
-   * Deletes all payments and transfers with their data, and makes the clock the real one again. API
-   * keys and endpoints stay.
+   * Deletes all payments and transfers with their data and the declared faults, and makes the clock
+   * the real one again. API keys and endpoints stay.
    */
   reset(options?: RequestOptions): Promise<SandboxReset> {
     return this.#transport.send({ method: "POST", path: [`${SANDBOX}/reset`] }, options);

@@ -142,6 +142,31 @@ export type TransferEventType =
 /** An event type that shows a webhook endpoint. */
 export type EndpointEventType = "webhook_endpoint.disabled" | "ping";
 
+/** A declared fault of requests. After `server_error_after` and `connection_lost_after` the request is done. */
+export type RequestFault =
+  | "rate_limited"
+  | "server_error_before"
+  | "server_error_after"
+  | "connection_lost_after"
+  | "delay";
+
+/** A declared fault of webhook deliveries. */
+export type DeliveryFault =
+  | "duplicate"
+  | "delay"
+  | "reorder"
+  | "wrong_signature"
+  | "drop_until_recovered";
+
+/** A declared fault of the sandbox's provider. */
+export type ProviderFault = "timeout" | "declined" | "failed";
+
+/** An operation of the sandbox's provider. */
+export type ProviderOperation = "authorize" | "capture" | "cancel" | "refund" | "transfer";
+
+/** The method of a request. */
+export type RequestMethod = "GET" | "POST" | "PUT" | "DELETE";
+
 /** A pattern that matches several event types. */
 export type EventPattern =
   | "*"

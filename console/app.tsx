@@ -10,6 +10,7 @@ import { Connect } from "./connect.tsx";
 import { CreatePage } from "./create_page.tsx";
 import { EndpointPage } from "./endpoint_page.tsx";
 import { EventsPage } from "./events_page.tsx";
+import { FaultsPage, NewFaultPage } from "./faults_page.tsx";
 import { clearFlashOfOtherPage, Flash } from "./flash.tsx";
 import { keepFocus } from "./focus.ts";
 import { Logo } from "./logo.tsx";
@@ -33,6 +34,7 @@ const SECTIONS = [
   ["events", "Events"],
   ["webhooks", "Webhooks"],
   ["requests", "Requests"],
+  ["faults", "Faults"],
 ] as const;
 
 /**
@@ -158,6 +160,8 @@ function Page({ route: { steps, query } }: { route: Route }) {
       return id === "new" ? <NewEndpointPage /> : <EndpointPage key={id} id={id} query={query} />;
     case "requests":
       return <RequestsPage query={query} />;
+    case "faults":
+      return id === "new" ? <NewFaultPage /> : <FaultsPage query={query} />;
     default:
       return (
         <>

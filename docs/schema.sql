@@ -135,7 +135,8 @@ create type pay.claimed_delivery as (
   suspect boolean,
   crashed boolean,
   body text,
-  settings text
+  settings text,
+  fault text
 );
 alter type pay.claimed_delivery owner to pay_owner;
 comment on type pay.claimed_delivery is 'A delivery that the relay has claimed and now attempts.';
@@ -155,6 +156,7 @@ comment on column pay.claimed_delivery.suspect is 'It has a lost claim, so it ma
 comment on column pay.claimed_delivery.crashed is 'The relay records a crashed attempt under this number and does not send the delivery.';
 comment on column pay.claimed_delivery.body is 'The event as JSON text.';
 comment on column pay.claimed_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';
+comment on column pay.claimed_delivery.fault is 'The declared fault of this attempt; null: none.';
 
 -- table pay.disputes
 create table pay.disputes (
@@ -279,6 +281,41 @@ comment on column pay.events.body is 'The payload as JSON text, as it is signed 
 alter table pay.events enable row level security;
 alter table pay.events force row level security;
 create policy events_of_environment on pay.events as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- table pay.faults
+create table pay.faults (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  kind text collate "C" not null,
+  fault text collate "C" not null,
+  filter json not null,
+  delay_ms integer,
+  times integer not null,
+  times_left integer not null,
+  created_at timestamp with time zone not null,
+  constraint faults_pkey PRIMARY KEY (environment_id, id),
+  constraint faults_delay_has_ms CHECK (((fault = 'delay'::text) = (delay_ms IS NOT NULL))),
+  constraint faults_delay_ms_in_range CHECK (((delay_ms >= 1) AND (delay_ms <= 10000))),
+  constraint faults_fault_known CHECK (((((((((((((((kind = 'request'::text) AND (fault = 'rate_limited'::text)) OR ((kind = 'request'::text) AND (fault = 'server_error_before'::text))) OR ((kind = 'request'::text) AND (fault = 'server_error_after'::text))) OR ((kind = 'request'::text) AND (fault = 'connection_lost_after'::text))) OR ((kind = 'request'::text) AND (fault = 'delay'::text))) OR ((kind = 'delivery'::text) AND (fault = 'duplicate'::text))) OR ((kind = 'delivery'::text) AND (fault = 'delay'::text))) OR ((kind = 'delivery'::text) AND (fault = 'reorder'::text))) OR ((kind = 'delivery'::text) AND (fault = 'wrong_signature'::text))) OR ((kind = 'delivery'::text) AND (fault = 'drop_until_recovered'::text))) OR ((kind = 'provider'::text) AND (fault = 'timeout'::text))) OR ((kind = 'provider'::text) AND (fault = 'declined'::text))) OR ((kind = 'provider'::text) AND (fault = 'failed'::text)))),
+  constraint faults_times_in_range CHECK (((times >= 1) AND (times <= 1000))),
+  constraint faults_times_left_in_range CHECK (((times_left >= 0) AND (times_left <= times)))
+);
+alter table pay.faults owner to pay_owner;
+comment on table pay.faults is 'A fault that a test has declared in its sandbox.';
+comment on column pay.faults.environment_id is 'The sandbox of the row.';
+comment on column pay.faults.id is 'The id in answers; sorts by time.';
+comment on column pay.faults.kind is 'The kind of thing that fails: request, delivery or provider ("on" in answers).';
+comment on column pay.faults.fault is 'The way in which it fails.';
+comment on column pay.faults.filter is 'The conditions that the thing has to match, by name; empty: it matches everything ("where" in answers).';
+comment on column pay.faults.delay_ms is 'The duration of a delay in milliseconds; null for other faults.';
+comment on column pay.faults.times is 'How often the fault was declared to happen.';
+comment on column pay.faults.times_left is 'How often it will still happen ("left" in answers).';
+comment on column pay.faults.created_at is 'Time of creation.';
+CREATE INDEX faults_open ON pay.faults USING btree (kind, environment_id, id) WHERE (times_left > 0);
+alter table pay.faults enable row level security;
+alter table pay.faults force row level security;
+create policy faults_of_environment on pay.faults as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- view pay.health
@@ -1153,6 +1190,7 @@ create table pay.sandbox_settings (
   target_at timestamp with time zone,
   runs_after boolean default false not null,
   did jsonb default '{}'::jsonb not null,
+  fault_kinds text[] default '{}'::text[] not null,
   constraint sandbox_settings_pkey PRIMARY KEY (environment_id),
   constraint sandbox_settings_offset_ms_range CHECK ((offset_ms >= 0)),
   constraint sandbox_settings_runs_after_target CHECK (((NOT runs_after) OR (target_at IS NOT NULL))),
@@ -1168,6 +1206,7 @@ comment on column pay.sandbox_settings.frozen_at is 'The time at which the clock
 comment on column pay.sandbox_settings.target_at is 'The end of an advance that is not complete; null: none is under way.';
 comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
 comment on column pay.sandbox_settings.did is 'What the advance under way has done: numbers by name.';
+comment on column pay.sandbox_settings.fault_kinds is 'The kinds of declared faults that can still happen: request, provider. The relay finds those of deliveries itself.';
 alter table pay.sandbox_settings enable row level security;
 alter table pay.sandbox_settings force row level security;
 create policy sandbox_settings_of_environment on pay.sandbox_settings as permissive for all to pay_owner
@@ -1291,7 +1330,11 @@ create table pay.webhook_deliveries (
   lost_claims smallint default 0 not null,
   created_at timestamp with time zone not null,
   due_at timestamp with time zone,
+  fault text collate "C",
+  fault_attempt integer,
   constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
+  constraint webhook_deliveries_fault_has_attempt CHECK (((fault IS NULL) = (fault_attempt IS NULL))) NOT VALID,
+  constraint webhook_deliveries_fault_known CHECK ((fault = ANY (ARRAY['duplicate'::text, 'delay'::text, 'reorder'::text, 'wrong_signature'::text, 'drop_until_recovered'::text]))) NOT VALID,
   constraint webhook_deliveries_lost_claims_not_negative CHECK ((lost_claims >= 0)),
   constraint webhook_deliveries_pending_has_next CHECK ((((status = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((status = 'pending'::text) OR (leased_until IS NULL)))),
   constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'available'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
@@ -1313,6 +1356,8 @@ comment on column pay.webhook_deliveries.leased_until is 'End of the lease of th
 comment on column pay.webhook_deliveries.lost_claims is 'Claims since the last recorded attempt that expired without a record. From 3 on the delivery has crashed and the count stays.';
 comment on column pay.webhook_deliveries.created_at is 'Time of creation.';
 comment on column pay.webhook_deliveries.due_at is 'Time of the next attempt by the clock of the sandbox; null: it has no clock of its own.';
+comment on column pay.webhook_deliveries.fault is 'The declared fault that changed this delivery; null: none did.';
+comment on column pay.webhook_deliveries.fault_attempt is 'The number of the attempt that has the fault; null without a fault.';
 CREATE INDEX webhook_deliveries_clock ON pay.webhook_deliveries USING btree (environment_id, due_at) WHERE ((status = 'pending'::text) AND (due_at IS NOT NULL));
 CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, subject_id, sequence) WHERE ((next_attempt_at IS NOT NULL) AND (lost_claims = 0));
 CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, environment_id, id);
@@ -1675,6 +1720,13 @@ CREATE OR REPLACE FUNCTION pay.count_did(p_environment_id text, p_name text, p_c
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.count_did(text,text,bigint) owner to pay_owner;
 
+-- function pay.count_faults(json,integer[],text[])
+CREATE OR REPLACE FUNCTION pay.count_faults(p_changes json, p_won integer[], p_environments text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.count_faults(json,integer[],text[]) owner to pay_owner;
+
 -- function pay.count_ignored_notification(text)
 CREATE OR REPLACE FUNCTION pay.count_ignored_notification(p_account_id text)
  RETURNS void
@@ -1717,6 +1769,37 @@ CREATE OR REPLACE FUNCTION pay.create_environment(p_id text, p_account text, p_l
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.create_environment(text,text,boolean,text) owner to pay_owner;
 grant execute on function pay.create_environment(text,text,boolean,text) to pay_operator;
+
+-- function pay.create_fault(text,text,integer)
+CREATE OR REPLACE FUNCTION pay.create_fault(p_request text, p_fault text, p_limit integer)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.create_fault(text,text,integer) owner to pay_owner;
+grant execute on function pay.create_fault(text,text,integer) to pay_api;
+
+-- function pay.delay_delivery(text,text,timestamp with time zone,interval)
+CREATE OR REPLACE FUNCTION pay.delay_delivery(p_environment_id text, p_id text, p_at timestamp with time zone, p_wait interval)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.delay_delivery(text,text,timestamp with time zone,interval) owner to pay_owner;
+
+-- function pay.delete_fault(text,text)
+CREATE OR REPLACE FUNCTION pay.delete_fault(p_request text, p_id text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.delete_fault(text,text) owner to pay_owner;
+grant execute on function pay.delete_fault(text,text) to pay_api;
 
 -- function pay.delete_keys(text[])
 CREATE OR REPLACE FUNCTION pay.delete_keys(p_ids text[])
@@ -1824,6 +1907,22 @@ CREATE OR REPLACE FUNCTION pay.environment_time(p_environment_id text)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.environment_time(text) owner to pay_owner;
 
+-- function pay.fault_body(pay.faults)
+CREATE OR REPLACE FUNCTION pay.fault_body(p_fault pay.faults)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.fault_body(pay.faults) owner to pay_owner;
+
+-- function pay.fault_matches(jsonb,jsonb)
+CREATE OR REPLACE FUNCTION pay.fault_matches(p_filter jsonb, p_thing jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.fault_matches(jsonb,jsonb) owner to pay_owner;
+
 -- function pay.fill_inbox(text,text,integer)
 CREATE OR REPLACE FUNCTION pay.fill_inbox(p_environment_id text, p_endpoint_id text, p_most integer)
  RETURNS bigint
@@ -1905,6 +2004,13 @@ CREATE OR REPLACE FUNCTION pay.forget_findings()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.forget_findings() owner to pay_owner;
 grant execute on function pay.forget_findings() to pay_operator;
+
+-- function pay.give_faults(pay.due_delivery[],timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.give_faults(p_due pay.due_delivery[], p_at timestamp with time zone)
+ RETURNS pay.due_delivery[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.give_faults(pay.due_delivery[],timestamp with time zone) owner to pay_owner;
 
 -- function pay.handle_facts(json,pay.admission[])
 CREATE OR REPLACE FUNCTION pay.handle_facts(p_records json, p_found pay.admission[])
@@ -1992,6 +2098,14 @@ CREATE OR REPLACE FUNCTION pay.insert_webhook_endpoint(p_endpoint pay.webhook_en
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.insert_webhook_endpoint(pay.webhook_endpoints) owner to pay_owner;
+
+-- function pay.is_reordered(text,text,text)
+CREATE OR REPLACE FUNCTION pay.is_reordered(p_environment_id text, p_endpoint_id text, p_subject_id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.is_reordered(text,text,text) owner to pay_owner;
 
 -- function pay.judge_ended_keys(pay.admission[],bytea[],bigint[])
 CREATE OR REPLACE FUNCTION pay.judge_ended_keys(p_found pay.admission[], p_hashes bytea[], p_versions bigint[])
@@ -2207,6 +2321,13 @@ CREATE OR REPLACE FUNCTION pay.lock_facts(p_records json, p_found pay.admission[
  SET enable_sort TO 'off';
 alter function pay.lock_facts(json,pay.admission[]) owner to pay_owner;
 
+-- function pay.lock_faults(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.lock_faults(p_changes json, p_found pay.admission[])
+ RETURNS pay.admission[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.lock_faults(json,pay.admission[]) owner to pay_owner;
+
 -- function pay.lock_funds(json,json,pay.admission[])
 CREATE OR REPLACE FUNCTION pay.lock_funds(p_changes json, p_transfers json, p_found pay.admission[])
  RETURNS pay.admission[]
@@ -2254,6 +2375,18 @@ CREATE OR REPLACE FUNCTION pay.make_sandbox(p_request text, p_sandbox text, p_se
  SET lock_timeout TO '3s';
 alter function pay.make_sandbox(text,text,text) owner to pay_owner;
 grant execute on function pay.make_sandbox(text,text,text) to pay_api;
+
+-- function pay.match_fault(text,text,text,boolean)
+CREATE OR REPLACE FUNCTION pay.match_fault(p_request text, p_kind text, p_thing text, p_takes boolean)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.match_fault(text,text,text,boolean) owner to pay_owner;
+grant execute on function pay.match_fault(text,text,text,boolean) to pay_api;
 
 -- function pay.max_active_keys()
 CREATE OR REPLACE FUNCTION pay.max_active_keys()
@@ -2324,6 +2457,13 @@ CREATE OR REPLACE FUNCTION pay.next_due(p_environment_id text, p_after timestamp
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.next_due(text,timestamp with time zone,boolean) owner to pay_owner;
 
+-- function pay.next_fault(text,text,jsonb,boolean,text)
+CREATE OR REPLACE FUNCTION pay.next_fault(p_environment_id text, p_kind text, p_thing jsonb, p_takes boolean, p_without text DEFAULT NULL::text)
+ RETURNS pay.faults
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.next_fault(text,text,jsonb,boolean,text) owner to pay_owner;
+
 -- function pay.note_calls(text)
 CREATE OR REPLACE FUNCTION pay.note_calls(p_calls text)
  RETURNS void
@@ -2341,6 +2481,13 @@ CREATE OR REPLACE FUNCTION pay.note_failing_endpoints(p_environments text[], p_i
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.note_failing_endpoints(text[],text[],boolean[],timestamp with time zone) owner to pay_owner;
+
+-- function pay.note_fault_kinds(text)
+CREATE OR REPLACE FUNCTION pay.note_fault_kinds(p_environment_id text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.note_fault_kinds(text) owner to pay_owner;
 
 -- function pay.note_findings()
 CREATE OR REPLACE FUNCTION pay.note_findings()
@@ -2530,6 +2677,13 @@ CREATE OR REPLACE FUNCTION pay.purge_sandboxes(p_at timestamp with time zone, p_
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.purge_sandboxes(timestamp with time zone,integer) owner to pay_owner;
+
+-- function pay.put_after_next(text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.put_after_next(p_environment_id text, p_id text, p_at timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.put_after_next(text,text,timestamp with time zone) owner to pay_owner;
 
 -- function pay.put_off_deliveries(pay.due_delivery[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamp with time zone)
@@ -2812,6 +2966,13 @@ CREATE OR REPLACE FUNCTION pay.release_next_deliveries(p_environments text[], p_
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.release_next_deliveries(text[],text[],timestamp with time zone) owner to pay_owner;
 
+-- function pay.release_overtaken(text,text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.release_overtaken(p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.release_overtaken(text,text,text,timestamp with time zone) owner to pay_owner;
+
 -- function pay.reopen_facts(json)
 CREATE OR REPLACE FUNCTION pay.reopen_facts(p_calls json)
  RETURNS void
@@ -3032,6 +3193,14 @@ CREATE OR REPLACE FUNCTION pay.update_calls(p_calls json)
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.update_calls(json) owner to pay_owner;
+
+-- function pay.waits_for_fault(pay.webhook_deliveries)
+CREATE OR REPLACE FUNCTION pay.waits_for_fault(p_delivery pay.webhook_deliveries)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.waits_for_fault(pay.webhook_deliveries) owner to pay_owner;
 
 -- function pay.wake_relay()
 CREATE OR REPLACE FUNCTION pay.wake_relay()

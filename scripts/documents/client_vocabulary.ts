@@ -15,14 +15,17 @@ import {
   ENDPOINT_EVENT_TYPES,
   ENDPOINT_STATUSES,
   EVENT_PATTERNS,
+  FAULTS,
   METHOD_KINDS,
   NETWORKS,
   OUTCOMES,
   PAYMENT_EVENT_TYPES,
   PAYMENT_STATUSES,
+  PROVIDER_OPERATIONS,
   REFUND_EVENT_TYPES,
   REFUND_REASONS,
   REFUND_STATUSES,
+  REQUEST_METHODS,
   TRANSFER_EVENT_TYPES,
   TRANSFER_STATUSES,
 } from "../../shared/core/vocabulary.ts";
@@ -108,6 +111,15 @@ const TYPES: readonly (readonly [name: string, doc: string, values: readonly str
   ["DisputeEventType", "An event type that shows a dispute.", DISPUTE_EVENT_TYPES],
   ["TransferEventType", "An event type that shows a transfer.", TRANSFER_EVENT_TYPES],
   ["EndpointEventType", "An event type that shows a webhook endpoint.", ENDPOINT_EVENT_TYPES],
+  [
+    "RequestFault",
+    "A declared fault of requests. After `server_error_after` and `connection_lost_after` the request is done.",
+    FAULTS.request,
+  ],
+  ["DeliveryFault", "A declared fault of webhook deliveries.", FAULTS.delivery],
+  ["ProviderFault", "A declared fault of the sandbox's provider.", FAULTS.provider],
+  ["ProviderOperation", "An operation of the sandbox's provider.", PROVIDER_OPERATIONS],
+  ["RequestMethod", "The method of a request.", REQUEST_METHODS],
   ["EventPattern", "A pattern that matches several event types.", EVENT_PATTERNS],
 ];
 

@@ -23,6 +23,7 @@ export type IdPrefix =
   | "txn_"
   | "key_"
   | "req_"
+  | "flt_"
   | "env_"
   | "pac_"
   | "pc_";

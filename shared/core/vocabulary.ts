@@ -135,3 +135,45 @@ export const EVENT_PATTERNS = [
   "transfer.*",
   "webhook_endpoint.*",
 ] as const;
+
+/** Kinds of things that a declared fault concerns. */
+export const FAULT_KINDS = ["request", "delivery", "provider"] as const;
+
+/** Faults of each kind of thing, in the order of the contract (§7). */
+export const FAULTS = {
+  request: [
+    "rate_limited",
+    "server_error_before",
+    "server_error_after",
+    "connection_lost_after",
+    "delay",
+  ],
+  delivery: ["duplicate", "delay", "reorder", "wrong_signature", "drop_until_recovered"],
+  provider: ["timeout", "declined", "failed"],
+} as const satisfies Record<typeof FAULT_KINDS[number], readonly string[]>;
+
+/** Every fault. `delay` concerns requests and deliveries. */
+export const FAULT_NAMES = [
+  ...FAULTS.request,
+  ...FAULTS.delivery.filter((fault) => fault !== "delay"),
+  ...FAULTS.provider,
+] as const;
+
+/** The conditions of faults of each kind of thing. */
+export const FAULT_CONDITIONS = {
+  request: ["method", "path", "idempotency_key"],
+  delivery: ["endpoint_id", "event_type"],
+  provider: ["method_kind", "operation"],
+} as const satisfies Record<typeof FAULT_KINDS[number], readonly string[]>;
+
+/** Operations of the simulated provider that a fault can concern. */
+export const PROVIDER_OPERATIONS = [
+  "authorize",
+  "capture",
+  "cancel",
+  "refund",
+  "transfer",
+] as const;
+
+/** Methods of requests that a fault can concern. */
+export const REQUEST_METHODS = ["GET", "POST", "PUT", "DELETE"] as const;

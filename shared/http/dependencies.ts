@@ -24,6 +24,7 @@ import { createClockStore } from "../store/clock_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
 import { KnownSettings } from "../store/known_settings.ts";
+import { createFaultStore, type FaultStore } from "../store/fault_store.ts";
 import { createProviderStore, type ProviderStore } from "../store/provider_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import { createSandboxStore } from "../store/sandbox_store.ts";
@@ -48,6 +49,8 @@ export interface Dependencies {
   sandboxes: Sandboxes;
   /** The clocks of sandboxes. */
   sandbox_clock: SandboxClock;
+  /** The declared faults of sandboxes. */
+  faults: FaultStore;
   /** The settings of sandboxes, by key. */
   known_settings: KnownSettings;
   /** Null: there are no limits. */
@@ -102,6 +105,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   };
   const calls = new EntryCalls(database);
   const store = createStore(database, reads, calls, wakeRelay);
+  const faults = createFaultStore(calls);
   const changes = new ChangeWriter(store);
   const webhook_store = createWebhookStore(database, calls, wakeRelay);
   const { webhook_master_secret: master_secret, webhook_sender, webhook_lease_ms } = settings;
@@ -162,9 +166,10 @@ export function createDependencies(settings: Settings): OpenDependencies {
     provider_store,
     provider_accounts,
     provider_worker,
-    payments: createPayments({ store, changes, live, urls: { base_url, console_url } }),
+    payments: createPayments({ store, faults, changes, live, urls: { base_url, console_url } }),
     challenges: createChallenges({ store: provider_store, clock, random }),
-    transfers: createTransfers(changes, live.transfers),
+    transfers: createTransfers(changes, live.transfers, faults),
+    faults,
     api_keys: createApiKeys(createApiKeyStore(calls)),
     sandboxes: createSandboxes(createSandboxStore(calls)),
     webhooks,

@@ -14,7 +14,8 @@ import type { Health } from "../schema/service.ts";
 import type { Reply } from "../domain/changes/service_request.ts";
 import { renderError } from "../domain/changes/error_body.ts";
 import type { Answer } from "../store/commit_rows.ts";
-import type { Idempotency } from "../store/outcome.ts";
+import type { SandboxSettings } from "../store/known_settings.ts";
+import type { Access, Idempotency } from "../store/outcome.ts";
 import { apiKeyHeader, invalidKey } from "./api_key_header.ts";
 import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -25,6 +26,14 @@ import { asSent, parseBody, parseQuery, unknownParameters } from "./parse_input.
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
 import { withPresentSettings } from "./present_settings.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
+import {
+  breakOff,
+  ConnectionLost,
+  FAULT_HEADER,
+  FaultOfRequest,
+  faultThing,
+  readFaultHeader,
+} from "./request_faults.ts";
 import { faultOf } from "./request_log.ts";
 import type { Env } from "./request_state.ts";
 import { unknownRoute } from "./unknown_route.ts";
@@ -112,19 +121,16 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   state.route = path;
   state.operation = operation;
   return keyFirst(c, operation.scope, async () => {
-    if (operation.test_only && state.key!.livemode) {
-      throw new ApiError(
-        "test_key_required",
-        'The sandbox takes test keys only: use a key that has "_test_" in its text',
-      );
-    }
+    const { headers } = c.req.raw;
+    if (state.key!.livemode) refuseLiveKey(operation, headers);
     const mutating = MUTATING.has(operation.method);
     const sent = mutating ? await readBody(c.req.raw) : null;
     const { searchParams } = new URL(c.req.url);
     const unknown = unknownParameters(operation, sent, searchParams);
     if (unknown) c.header("Unknown-Parameters", unknown);
-    const idempotency_key = mutating ? readIdempotencyKey(c.req.raw.headers) : null;
+    const idempotency_key = mutating ? readIdempotencyKey(headers) : null;
     state.idempotency_key = idempotency_key;
+    const fault = readFaultHeader(headers);
     const query = parseQuery(operation.query, searchParams);
     const body = sent ? parseBody(operation.body, sent) : undefined;
 
@@ -135,7 +141,12 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
     const idempotency = idempotency_key === null
       ? null
       : identify(operation, id, idempotency_key, sent!);
-    const outcome = await withPresentSettings(c, operation.scope, (access) => {
+    const faults = new FaultOfRequest(
+      c,
+      fault,
+      () => faultThing(operation, sent_id, idempotency_key),
+    );
+    const run = (access: Access, { fault_kinds }: SandboxSettings) => {
       const order_ms = access.version === 0 ? undefined : state.at_ms;
       return operation.run({
         deps,
@@ -151,6 +162,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
             ...(order_ms !== undefined && { order_ms }),
           },
           idempotency,
+          has_provider_faults: fault_kinds.includes("provider"),
         },
         key_text: state.key!.text,
         // Deno prints a warning when the signal is first read, so only reads that wait read it.
@@ -160,13 +172,36 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
         body,
         query,
       });
-    }).catch((error) => {
+    };
+    const outcome = await withPresentSettings(
+      c,
+      operation.scope,
+      (access, settings) =>
+        faults.decide(
+          access,
+          settings,
+          !operation.without_faults,
+          (access) => run(access, settings),
+        ),
+    ).catch((error) => {
       const kind = pathKind(path);
       const is_missing = error instanceof ApiError && error.code === "not_found";
       throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
     });
     return respond(c, outcome);
   });
+}
+
+/** Refuses a live key where only test keys are taken. Throws `test_key_required`. */
+function refuseLiveKey(operation: Operation, headers: Headers): void {
+  const refuse = (subject: string) => {
+    throw new ApiError(
+      "test_key_required",
+      `${subject} takes test keys only: use a key that has "_test_" in its text`,
+    );
+  };
+  if (operation.test_only) refuse("The sandbox");
+  if (headers.has(FAULT_HEADER)) refuse(`The header "${FAULT_HEADER}"`);
 }
 
 /** The form of every id. The service neither hashes any other text nor sends it to the database. */
@@ -218,7 +253,10 @@ function identify(operation: Operation, id: string, key: string, body: ReadBody)
 }
 
 function respond(c: Ctx, outcome: Reply | Answer): Response {
-  const { answer, replayed } = "answer" in outcome ? outcome : { answer: outcome, replayed: false };
+  const { answer, replayed, fault }: Reply = "answer" in outcome
+    ? outcome
+    : { answer: outcome, replayed: false };
+  if (fault !== undefined) c.header(FAULT_HEADER, fault);
   if (replayed) c.header("Idempotent-Replayed", "true");
   if (answer.status === 201) c.header("Location", locationOf(answer, c.get("deps").base_url));
   if (answer.status >= 400) c.get("state").code = JSON.parse(answer.body).error.code;
@@ -232,6 +270,7 @@ function locationOf(answer: Answer, base_url: string): string {
 
 function renderFailure(c: Ctx, error: Error): Response {
   const state = c.get("state");
+  if (error instanceof ConnectionLost) return breakOff(c);
   const shown = error instanceof ApiError
     ? error
     : new ApiError("internal_error", "Something went wrong on our side: try again");

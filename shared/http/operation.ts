@@ -66,6 +66,8 @@ export interface Operation {
   scope: Scope;
   /** True: live keys are refused before the body is read. */
   test_only: boolean;
+  /** True: no declared fault concerns the operation. */
+  without_faults?: boolean;
   body: z.ZodType;
   query: z.ZodType;
   /** Schema of a success; `status` is its HTTP status. */

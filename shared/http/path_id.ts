@@ -11,6 +11,8 @@ import { PAYMENTS_FUNCTION, SANDBOX_FUNCTION } from "./operation.ts";
 interface PathKind {
   prefix: IdPrefix;
   noun: string;
+  /** The function that serves the resource; by default that of payments. */
+  home?: string;
 }
 
 /** The kind of resource in each collection of paths. */
@@ -24,7 +26,8 @@ const COLLECTIONS: Readonly<Record<string, PathKind>> = {
   webhook_endpoints: { prefix: "whe_", noun: "webhook endpoint" },
   webhook_deliveries: { prefix: "whd_", noun: "webhook delivery" },
   events: { prefix: "evt_", noun: "event" },
-  sandboxes: { prefix: "env_", noun: "disposable sandbox" },
+  sandboxes: { prefix: "env_", noun: "disposable sandbox", home: SANDBOX_FUNCTION },
+  faults: { prefix: "flt_", noun: "fault", home: SANDBOX_FUNCTION },
 };
 
 /** Returns the kind of the id in a path such as `/v1/payments/:id/refund`, or null without one. */
@@ -34,11 +37,11 @@ export function pathKind(path: string): PathKind | null {
   return at === -1 ? null : COLLECTIONS[steps[at - 1]!] ?? null;
 }
 
-/** Returns the path of a resource: `/api-v1-payments/v1/payments/pay_…`. */
+/** Returns the path of a resource with the name of its function: `/api-v1-payments/v1/payments/…`. */
 export function pathOfResource(id: string): string {
-  const [collection] = Object.entries(COLLECTIONS).find(([, { prefix }]) => id.startsWith(prefix))!;
-  if (collection === "sandboxes") return `/${SANDBOX_FUNCTION}/${collection}/${id}`;
-  return `/${PAYMENTS_FUNCTION}/v1/${collection}/${id}`;
+  const [collection, { home = PAYMENTS_FUNCTION }] = Object.entries(COLLECTIONS)
+    .find(([, { prefix }]) => id.startsWith(prefix))!;
+  return `/${home}/v1/${collection}/${id}`;
 }
 
 /** Makes the 404 for an id in a path. */

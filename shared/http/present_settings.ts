@@ -7,7 +7,7 @@
 import type { Context } from "hono";
 import { databaseUnavailable } from "../store/database.ts";
 import type { Scope } from "../schema/api_key.ts";
-import { OutdatedSettings, timeIn } from "../store/known_settings.ts";
+import { OutdatedSettings, type SandboxSettings, timeIn } from "../store/known_settings.ts";
 import type { Access } from "../store/outcome.ts";
 import type { Env } from "./request_state.ts";
 
@@ -21,13 +21,14 @@ const MAX_DECISIONS = 20;
 export async function withPresentSettings<T>(
   c: Context<Env>,
   scope: Scope | null,
-  decide: (access: Access) => Promise<T>,
+  decide: (access: Access, settings: SandboxSettings) => Promise<T>,
 ): Promise<T> {
   const { known_settings } = c.get("deps");
   const { hash } = c.get("state").key!;
   for (let i = 0; i < MAX_DECISIONS; i++) {
     try {
-      return await decide(accessOf(c, scope));
+      const settings = known_settings.of(hash);
+      return await decide(accessOf(c, scope, settings), settings);
     } catch (error) {
       if (!(error instanceof OutdatedSettings)) throw error;
       known_settings.learn(hash, error.detail);
@@ -36,10 +37,9 @@ export async function withPresentSettings<T>(
   throw databaseUnavailable();
 }
 
-function accessOf(c: Context<Env>, scope: Scope | null): Access {
+function accessOf(c: Context<Env>, scope: Scope | null, settings: SandboxSettings): Access {
   const state = c.get("state");
-  const { known_settings, rate_limits } = c.get("deps");
-  const settings = known_settings.of(state.key!.hash);
+  const { rate_limits } = c.get("deps");
   return {
     key_hash: state.key!.hash,
     scope,

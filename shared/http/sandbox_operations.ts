@@ -16,6 +16,7 @@ import { SandboxReset } from "../schema/service.ts";
 import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
 import { DISPOSABLE_SANDBOXES } from "./disposable_sandboxes.ts";
+import { FAULT_OPERATIONS } from "./sandbox_faults.ts";
 import { type Operation, operation, SANDBOX_FUNCTION } from "./operation.ts";
 import { listRequests } from "./request_operations.ts";
 import { webhooksOf } from "./webhook_operations.ts";
@@ -144,12 +145,14 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     summary: "Reset the sandbox",
     description:
       "Deletes all payments, refunds, transfers, ledger entries, events and deliveries of the " +
-      "key's sandbox. Keys and webhook endpoints stay.",
+      "key's sandbox, and its declared faults. Keys and webhook endpoints stay.",
     paths: ["/reset", "/v1/reset"],
+    without_faults: true,
     body: EmptyBody,
     answer: SandboxReset,
     run: ({ deps, request }) => deps.payments.reset(request),
   }),
   ...DISPOSABLE_SANDBOXES,
   listRequests,
+  ...FAULT_OPERATIONS,
 ];

@@ -169,7 +169,9 @@ export interface Change {
    * others have a delay.
    */
   calls: CallRow[];
+  /** The declared fault that has decided the change, in a sandbox. The commit counts it. */
+  fault_id?: string;
 }
 
 /** The rows that `pay.commit` and `pay.record` write. */
-export type ChangedRows = Omit<Change, "answer" | "expects">;
+export type ChangedRows = Omit<Change, "answer" | "expects" | "fault_id">;

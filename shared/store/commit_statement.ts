@@ -39,6 +39,7 @@ export function commitParameters(
       expects_id: change.expects.id,
       expects_sequence: change.expects.sequence,
     }),
+    ...(change.fault_id !== undefined && { fault_id: change.fault_id }),
   }));
   return [
     JSON.stringify(changes),

@@ -17,6 +17,8 @@ export interface SandboxSettings {
   frozen_at: string | null;
   /** RFC 3339: the end of an advance under way; null: there is none. */
   target_at: string | null;
+  /** The kinds of declared faults that can still happen, without those of deliveries. */
+  fault_kinds: readonly string[];
 }
 
 /** The settings of every other environment: the real clock. */
@@ -25,6 +27,7 @@ const NO_SETTINGS: SandboxSettings = {
   offset_ms: 0,
   frozen_at: null,
   target_at: null,
+  fault_kinds: [],
 };
 
 /** Returns the time of a sandbox with these settings at a real time. */

@@ -15,7 +15,8 @@ export type ResourceKind =
   | "sandboxes"
   | "webhook_endpoints"
   | "webhook_deliveries"
-  | "idempotency_keys";
+  | "idempotency_keys"
+  | "faults";
 
 /** The statement. */
 export const LOAD = `select * from pay.load(p_requests => $1::text)`;

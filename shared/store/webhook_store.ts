@@ -4,6 +4,7 @@
  */
 
 import { formatTime } from "../core/clock.ts";
+import type { FAULTS } from "../core/vocabulary.ts";
 import type { EventType } from "../schema/event_type.ts";
 import type { EndpointDelivery, EndpointStatus } from "../schema/webhook.ts";
 import type { Answer } from "./commit_rows.ts";
@@ -93,6 +94,8 @@ export interface ClaimedDelivery {
   crashed: boolean;
   /** The payload. */
   body: string;
+  /** The declared fault of this attempt; null: none. */
+  fault: typeof FAULTS.delivery[number] | null;
 }
 
 /** The result of a claimed delivery. */

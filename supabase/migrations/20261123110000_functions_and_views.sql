@@ -566,8 +566,7 @@ returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
   body text, detail text, deliveries bigint
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_material = off
 set plan_cache_mode = force_generic_plan
 -- The time for which a twin waits for the first request (contract §5).
@@ -583,6 +582,7 @@ declare
   v_environments text[];
   v_providers jsonb;
   v_details text[];
+  v_has_faults boolean := strpos(p_changes, '"fault_id"') > 0;
   v_deliveries bigint := 0;
 begin
   if p_patience_ms is not null then
@@ -599,6 +599,9 @@ begin
   if p_calls <> '[]' then
     select f.p_found, f.providers into v_found, v_providers
     from pay.find_providers(p_calls::json, v_found) f;
+  end if;
+  if v_has_faults then
+    v_found := pay.lock_faults(v_changes, v_found);
   end if;
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
@@ -626,6 +629,9 @@ begin
     end if;
     if p_ledger <> '[]' then
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
+    end if;
+    if v_has_faults then
+      perform pay.count_faults(v_changes, v_won, v_environments);
     end if;
     v_deliveries := pay.write_events(p_events::json, v_found);
   end if;
@@ -713,6 +719,239 @@ begin
 end
 $$;
 grant execute on function pay.find_environment(text, boolean) to pay_operator;
+
+create or replace function pay.fault_body(p_fault pay.faults)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_fault.id,
+      'fault' as object,
+      p_fault.kind as "on",
+      p_fault.fault,
+      p_fault.times,
+      p_fault.times_left as "left",
+      p_fault.filter as "where",
+      p_fault.delay_ms,
+      pay.wire_time(p_fault.created_at) as created_at
+  ) t
+$$;
+
+create or replace function pay.fault_matches(p_filter jsonb, p_thing jsonb)
+returns boolean
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return not exists (
+    select from jsonb_each(p_filter) w
+    -- A list contains each of its texts, and a text contains itself.
+    where not coalesce(p_thing -> w.key @> w.value, false)
+  );
+end
+$$;
+
+create or replace function pay.next_fault(
+  p_environment_id text, p_kind text, p_thing jsonb, p_takes boolean, p_without text default null
+)
+returns pay.faults
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault pay.faults;
+begin
+  if not p_takes then
+    select f.* into v_fault from pay.faults f
+    where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
+      and pay.fault_matches(f.filter::jsonb, p_thing)
+    order by f.id limit 1;
+    return v_fault;
+  end if;
+  -- If another transaction uses the fault up while this one waits, the next one is locked.
+  select f.* into v_fault from pay.faults f
+  where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
+    and f.fault is distinct from p_without and pay.fault_matches(f.filter::jsonb, p_thing)
+  order by f.id limit 1 for update;
+  update pay.faults f set times_left = f.times_left - 1
+  where f.environment_id = p_environment_id and f.id = v_fault.id;
+  return v_fault;
+end
+$$;
+
+create or replace function pay.note_fault_kinds(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kinds text[] := array(
+    select distinct f.kind from pay.faults f
+    where f.environment_id = p_environment_id and f.times_left > 0 and f.kind <> 'delivery'
+    order by 1);
+begin
+  update pay.sandbox_settings w
+  set fault_kinds = v_kinds, version = pay.new_settings_version()
+  where w.environment_id = p_environment_id and w.fault_kinds <> v_kinds;
+  if not found and v_kinds <> '{}' then
+    insert into pay.sandbox_settings (environment_id, version, fault_kinds)
+    values (p_environment_id, pay.new_settings_version(), v_kinds)
+    on conflict on constraint sandbox_settings_pkey do nothing;
+  end if;
+end
+$$;
+
+create or replace function pay.match_fault(
+  p_request text, p_kind text, p_thing text, p_takes boolean
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_fault pay.faults;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  v_fault := pay.next_fault(v_access.environment_id, p_kind, p_thing::jsonb, p_takes);
+  if v_fault.id is not null then
+    v_access.body := json_build_object(
+      'id', v_fault.id, 'fault', v_fault.fault, 'delay_ms', v_fault.delay_ms);
+  elsif not exists (
+    select from pay.faults f
+    where f.environment_id = v_access.environment_id and f.times_left > 0
+      and f.kind in ('request', 'provider')
+  ) and pg_try_advisory_xact_lock(
+    hashtextextended('environment ' || v_access.environment_id, 0)
+  ) then
+    perform pay.note_fault_kinds(v_access.environment_id);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
+
+create or replace function pay.create_fault(p_request text, p_fault text, p_limit integer)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_alone(p_request));
+  v_fault pay.faults := json_populate_record(null::pay.faults, p_fault::json);
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if (
+    select count(*) from pay.faults f
+    where f.environment_id = v_access.environment_id and f.times_left > 0
+  ) >= p_limit then
+    v_access.outcome := 'full';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  v_fault.environment_id := v_access.environment_id;
+  v_fault.times_left := v_fault.times;
+  v_fault.created_at := v_access.at;
+  insert into pay.faults select v_fault.*;
+  perform pay.note_fault_kinds(v_access.environment_id);
+  v_access.outcome := 'committed';
+  v_access.body := pay.fault_body(v_fault);
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.create_fault(text, text, integer) to pay_api;
+
+create or replace function pay.delete_fault(p_request text, p_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_alone(p_request));
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  delete from pay.faults f where f.environment_id = v_access.environment_id and f.id = p_id;
+  if not found then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  perform pay.note_fault_kinds(v_access.environment_id);
+  v_access.outcome := 'committed';
+  v_access.body := json_build_object('id', p_id, 'object', 'fault', 'deleted', true);
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.delete_fault(text, text) to pay_api;
+
+create or replace function pay.lock_faults(p_changes json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    with
+    asked as materialized (
+      select c.n, f.environment_id, c.fault_id,
+        row_number() over (partition by f.environment_id, c.fault_id order by c.n) as place
+      from unnest(p_found) f
+      join json_to_recordset(p_changes) as c (n integer, fault_id text) on c.n = f.n
+      where f.outcome = 'ok' and c.fault_id is not null
+    ),
+    locked as materialized (
+      select o.environment_id, o.id, o.times_left
+      from pay.faults o
+      where (o.environment_id, o.id) in (select a.environment_id, a.fault_id from asked a)
+      order by o.environment_id, o.id
+      for update of o
+    )
+    select a.n from asked a
+    left join locked l on l.environment_id = a.environment_id and l.id = a.fault_id
+    where l.id is null or a.place > l.times_left
+  loop
+    p_found[v_n].outcome := 'stale';
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay.count_faults(
+  p_changes json, p_won integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.faults o
+  set times_left = o.times_left - u.times
+  from (
+    select w.environment_id, c.fault_id, count(*) as times
+    from json_to_recordset(p_changes) as c (n integer, fault_id text)
+    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = c.n
+    where c.fault_id is not null
+    group by w.environment_id, c.fault_id
+  ) u
+  where o.environment_id = u.environment_id and o.id = u.fault_id;
+end
+$$;
 
 create or replace function pay.read_providers()
 returns table (
@@ -1357,6 +1596,7 @@ begin
     v_match,
     case p_kind
       when 'api_keys' then 'pay.api_key_body(t, $6)'
+      when 'faults' then 'pay.fault_body(t)'
       when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
       -- A row without a body is not shown.
       when 'sandboxes' then
@@ -1484,6 +1724,9 @@ begin
       into body, detail
       from pay.webhook_endpoints t
       join pay.environments e on e.id = t.environment_id
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'faults' then
+      select pay.fault_body(t) into body from pay.faults t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'webhook_deliveries' then
       select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
@@ -2950,13 +3193,8 @@ end
 $$;
 
 create or replace function pay.relay_turn(
-  p_results text,
-  p_rooms text,
-  p_limit integer,
-  p_per_endpoint integer,
-  p_per_environment integer,
-  p_per_account integer,
-  p_suspects_ahead text,
+  p_results text, p_rooms text, p_limit integer,
+  p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspects_ahead text,
   p_at timestamptz,
   p_leased_until timestamptz
 )
@@ -3003,6 +3241,10 @@ begin
     v_due := pay.lock_due(
       v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
     exit when v_due is null;
+    -- One probe of an index that is mostly empty.
+    if exists (select from pay.faults f where f.kind = 'delivery' and f.times_left > 0) then
+      v_due := pay.give_faults(v_due, v_at);
+    end if;
     return query select * from pay.claim_due(
       v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
     get diagnostics v_claimed = row_count;
@@ -3114,14 +3356,15 @@ begin
     set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
     from judged j
     where j.is_next and d.environment_id = j.environment_id and d.id = j.id
-    returning j.*, d.attempt_count
+    returning j.*, d.attempt_count,
+      case d.fault_attempt when d.attempt_count then d.fault end as fault
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets, c.livemode,
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
     c.failing_since + p_ahead, false, false, v.body, (
       select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id)
+      where w.environment_id = c.environment_id), c.fault
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
@@ -3228,6 +3471,175 @@ end
 $$;
 grant execute on function pay.disable_webhook_endpoint(
   text, text, integer, timestamptz, text, text, text, text) to pay_api;
+
+create or replace function pay.give_faults(p_due pay.due_delivery[], p_at timestamptz)
+returns pay.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_delivery record;
+  v_fault pay.faults;
+  v_kept text[] := '{}';
+begin
+  for v_delivery in
+    select d.environment_id, d.id, d.endpoint_id, d.event_type, d.subject_id,
+      d.attempt_count + 1 as attempt, d.sequence is null as has_no_order
+    from unnest(p_due) c
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    where not c.is_lost and d.fault_attempt is distinct from d.attempt_count + 1
+      and exists (
+        select from pay.faults f
+        where f.kind = 'delivery' and f.environment_id = c.environment_id and f.times_left > 0
+      )
+    order by d.endpoint_id, d.subject_id, d.sequence, d.id
+  loop
+    v_fault := pay.next_fault(v_delivery.environment_id, 'delivery',
+      jsonb_build_object(
+        'endpoint_id', v_delivery.endpoint_id, 'event_type', v_delivery.event_type),
+      true,
+      case when v_delivery.has_no_order or pay.is_reordered(v_delivery.environment_id,
+        v_delivery.endpoint_id, v_delivery.subject_id) then 'reorder' end);
+    continue when v_fault.id is null;
+    update pay.webhook_deliveries d
+    set fault = v_fault.fault, fault_attempt = v_delivery.attempt,
+      status = case v_fault.fault when 'drop_until_recovered' then 'failed' else d.status end,
+      next_attempt_at =
+        case when v_fault.fault <> 'drop_until_recovered' then d.next_attempt_at end,
+      due_at = case when v_fault.fault <> 'drop_until_recovered' then d.due_at end
+    where d.environment_id = v_delivery.environment_id and d.id = v_delivery.id;
+    case v_fault.fault
+      when 'delay' then
+        perform pay.delay_delivery(v_delivery.environment_id, v_delivery.id,
+          p_at, v_fault.delay_ms * interval '1 ms');
+        v_kept := v_kept || v_delivery.id;
+      when 'drop_until_recovered' then
+        v_kept := v_kept || v_delivery.id;
+        perform pay.release_overtaken(
+          v_delivery.environment_id, v_delivery.endpoint_id, v_delivery.subject_id, p_at);
+      when 'reorder' then
+        v_kept := v_kept || v_delivery.id
+          || pay.put_after_next(v_delivery.environment_id, v_delivery.id, p_at);
+      else
+        null;
+    end case;
+  end loop;
+  return array(select c from unnest(p_due) c where c.id <> all (v_kept));
+end
+$$;
+
+create or replace function pay.delay_delivery(
+  p_environment_id text, p_id text, p_at timestamptz, p_wait interval
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_due_at constant timestamptz := pay.environment_time(p_environment_id) + p_wait;
+begin
+  update pay.webhook_deliveries d
+  set due_at = case when d.due_at is not null then v_due_at end,
+    next_attempt_at = case when d.due_at is null then p_at + p_wait
+      else pay.real_due(p_environment_id, v_due_at) end
+  where d.environment_id = p_environment_id and d.id = p_id;
+end
+$$;
+
+create or replace function pay.is_reordered(
+  p_environment_id text, p_endpoint_id text, p_subject_id text
+)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending'
+      and d.environment_id is not distinct from p_environment_id
+      and d.endpoint_id = p_endpoint_id
+      and d.subject_id = p_subject_id
+      and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1
+  );
+end
+$$;
+
+create or replace function pay.put_after_next(
+  p_environment_id text, p_id text, p_at timestamptz
+)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_longest_wait constant interval := '1 minute';
+  v_behind_all constant integer := 1000000000;
+  v_delivery pay.webhook_deliveries;
+  v_next record;
+begin
+  select * into v_delivery from pay.webhook_deliveries d
+  where d.environment_id = p_environment_id and d.id = p_id;
+  select w.id, w.sequence into v_next
+  from pay.webhook_deliveries w
+  where w.status = 'pending'
+    and w.environment_id is not distinct from v_delivery.environment_id
+    and w.endpoint_id = v_delivery.endpoint_id
+    and w.subject_id = v_delivery.subject_id
+    and w.sequence > v_delivery.sequence
+  order by w.sequence
+  limit 1
+  for update skip locked;
+  if v_next.id is null then
+    update pay.webhook_deliveries d set sequence = v_behind_all
+    where d.environment_id = p_environment_id and d.id = p_id;
+    perform pay.delay_delivery(p_environment_id, p_id, p_at, v_longest_wait);
+  else
+    update pay.webhook_deliveries d
+    set sequence = case d.id when p_id then v_next.sequence else v_delivery.sequence end
+    where d.environment_id = p_environment_id and d.id in (p_id, v_next.id);
+  end if;
+  return v_next.id;
+end
+$$;
+
+create or replace function pay.release_overtaken(
+  p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.release_next_deliveries(array[d.environment_id], array[d.id], p_at)
+  from pay.webhook_deliveries d
+  where d.status = 'pending'
+    and d.environment_id is not distinct from p_environment_id
+    and d.endpoint_id = p_endpoint_id
+    and d.subject_id = p_subject_id
+    and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1;
+end
+$$;
+
+create or replace function pay.waits_for_fault(p_delivery pay.webhook_deliveries)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_delivery.fault_attempt <> p_delivery.attempt_count + 1 then
+    return false;
+  end if;
+  return p_delivery.fault = 'delay' or (p_delivery.fault = 'reorder' and not exists (
+    select from pay.events v
+    join pay.webhook_deliveries w
+      on w.environment_id = v.environment_id and w.subject_id = v.subject_id
+      and w.endpoint_id = p_delivery.endpoint_id
+      and w.status <> 'pending' and w.sequence > v.sequence
+    where v.environment_id = p_delivery.environment_id and v.id = p_delivery.event_id
+  ));
+end
+$$;
 
 create or replace function pay.record_attempts(
   p_results text,
@@ -3345,6 +3757,32 @@ begin
   select n.environments, n.ids, t.environments, t.ids, t.to_success
   into next_environments, next_ids, turned_environments, turned_ids, turned_to_success
   from next n cross join turned t;
+end
+$$;
+
+create or replace function pay.release_next_deliveries(
+  p_environments text[],
+  p_ids text[],
+  p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with waiting as materialized (
+    select d.environment_id, d.id
+    from unnest(p_environments, p_ids) as n (environment_id, id)
+    join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
+    where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
+      and (d.fault is null or not pay.waits_for_fault(d))
+    order by d.environment_id, d.id
+    for update of d
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = least(d.created_at, p_at)
+  from waiting w
+  where d.environment_id = w.environment_id and d.id = w.id;
 end
 $$;
 
@@ -3513,7 +3951,7 @@ begin
     c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
     v.body, (
       select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id)
+      where w.environment_id = c.environment_id), null
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
 end
@@ -3760,7 +4198,7 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
     'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes', 'payments',
-    'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests', 'sandbox_settings'
+    'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests', 'sandbox_settings'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -3913,7 +4351,8 @@ begin
       ('refunds', 'id', 're_', false, 'for update skip locked'),
       ('disputes', 'id', 'dp_', false, 'for update skip locked'),
       ('payments', 'id', 'pay_', false, 'for update skip locked'),
-      ('requests', 'id', 'req_', false, 'for update skip locked')
+      ('requests', 'id', 'req_', false, 'for update skip locked'),
+      ('faults', 'id', 'flt_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode
   loop
@@ -5286,6 +5725,8 @@ from (
     select (('[' || w.attempts || ']')::json -> 0 ->> 'at')::timestamptz as first_at
   ) a
   where w.sequence is not null
+    -- A declared fault can change the order.
+    and w.fault is null
   window earlier as (partition by w.environment_id, w.endpoint_id, w.subject_id order by w.sequence)
 ) d
 -- Each time is from the clock of the isolate that made the attempt. These clocks differ a little.

@@ -7,7 +7,8 @@
 --
 -- Outcomes: those of admission.sql, and
 --           committed
---           stale (the payment or transfer is not at the expected sequence: load and decide again)
+--           stale (the payment or transfer is not at the expected sequence, or the fault of the
+--           change cannot happen any more: load and decide again)
 --           insufficient (a new transfer is more than the available balance)
 --           unconfigured (no provider is configured for the call of the change)
 --           in_progress also while another call of the payment has no result (provider_calls.sql)
@@ -16,10 +17,10 @@
 -- expired, resetting).
 --
 -- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay.admit), payments by id,
--- transfers by id, the balances that new transfers draw on, then idempotency keys by key, then the
--- stripes of totals (pay.record_movements). pay.record locks calls and facts of providers after
--- transfers; a commit waits for neither, because it only adds calls of payments and transfers that
--- it has locked or made. No transaction waits for one kind while it holds a
+-- transfers by id, declared faults by id, the balances that new transfers draw on, then idempotency
+-- keys by key, then the stripes of totals (pay.record_movements). pay.record locks calls and facts
+-- of providers after transfers; a commit waits for neither, because it only adds calls of payments
+-- and transfers that it has locked or made. No transaction waits for one kind while it holds a
 -- later one, so commits do not deadlock. A request that is refused at admission takes no row lock.
 -- Transfers out of one balance queue: each sees the balance after the one before it. A twin of a
 -- keyed request waits as idempotency.sql describes. A change of a payment waits for the row lock;
@@ -294,7 +295,8 @@ end
 $$;
 
 -- p_changes       the requests, as pay.admit takes them, with expects_id and expects_sequence; both
---                 are null for a create. Without a body, the body of the payment is the answer
+--                 are null for a create. Without a body, the body of the payment is the answer.
+--                 fault_id: the declared fault that has decided the change; mostly absent
 -- p_payments      [{n, id, status, amount_minor, amount_refunded, amount_refunding,
 --                   amount_released, amount_disputed, currency, method_kind, reference, sequence,
 --                   created_at, updated_at, body}]; release 1.0.0 sends no
@@ -324,8 +326,7 @@ returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
   body text, detail text, deliveries bigint
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_material = off
 set plan_cache_mode = force_generic_plan
 -- The time for which a twin waits for the first request (contract §5).
@@ -341,6 +342,7 @@ declare
   v_environments text[];
   v_providers jsonb;
   v_details text[];
+  v_has_faults boolean := strpos(p_changes, '"fault_id"') > 0;
   v_deliveries bigint := 0;
 begin
   if p_patience_ms is not null then
@@ -357,6 +359,9 @@ begin
   if p_calls <> '[]' then
     select f.p_found, f.providers into v_found, v_providers
     from pay.find_providers(p_calls::json, v_found) f;
+  end if;
+  if v_has_faults then
+    v_found := pay.lock_faults(v_changes, v_found);
   end if;
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
@@ -384,6 +389,9 @@ begin
     end if;
     if p_ledger <> '[]' then
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
+    end if;
+    if v_has_faults then
+      perform pay.count_faults(v_changes, v_won, v_environments);
     end if;
     v_deliveries := pay.write_events(p_events::json, v_found);
   end if;

@@ -186,6 +186,7 @@ begin
     v_match,
     case p_kind
       when 'api_keys' then 'pay.api_key_body(t, $6)'
+      when 'faults' then 'pay.fault_body(t)'
       when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
       -- A row without a body is not shown.
       when 'sandboxes' then

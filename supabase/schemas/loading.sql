@@ -46,6 +46,9 @@ begin
       from pay.webhook_endpoints t
       join pay.environments e on e.id = t.environment_id
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'faults' then
+      select pay.fault_body(t) into body from pay.faults t
+      where t.environment_id = p_environment_id and t.id = p_id;
     when 'webhook_deliveries' then
       select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
       where t.environment_id = p_environment_id and t.id = p_id;

@@ -86,6 +86,8 @@ from (
     select (('[' || w.attempts || ']')::json -> 0 ->> 'at')::timestamptz as first_at
   ) a
   where w.sequence is not null
+    -- A declared fault can change the order.
+    and w.fault is null
   window earlier as (partition by w.environment_id, w.endpoint_id, w.subject_id order by w.sequence)
 ) d
 -- Each time is from the clock of the isolate that made the attempt. These clocks differ a little.

@@ -132,8 +132,8 @@ begin
 end
 $$;
 
--- Makes deliveries due that waited for an earlier one. They are due since their creation, so they
--- come before younger deliveries.
+-- Makes deliveries due that waited for an earlier one, except those that a declared fault keeps
+-- back. They are due since their creation, so they come before younger deliveries.
 -- Concurrency: locks them in the order of their ids.
 create or replace function pay.release_next_deliveries(
   p_environments text[],
@@ -150,6 +150,7 @@ begin
     from unnest(p_environments, p_ids) as n (environment_id, id)
     join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
     where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
+      and (d.fault is null or not pay.waits_for_fault(d))
     order by d.environment_id, d.id
     for update of d
   )

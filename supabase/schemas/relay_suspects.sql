@@ -134,7 +134,7 @@ begin
     c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
     v.body, (
       select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id)
+      where w.environment_id = c.environment_id), null
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
 end

@@ -50,7 +50,7 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
     'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes', 'payments',
-    'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests', 'sandbox_settings'
+    'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests', 'sandbox_settings'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -218,7 +218,8 @@ begin
       ('refunds', 'id', 're_', false, 'for update skip locked'),
       ('disputes', 'id', 'dp_', false, 'for update skip locked'),
       ('payments', 'id', 'pay_', false, 'for update skip locked'),
-      ('requests', 'id', 'req_', false, 'for update skip locked')
+      ('requests', 'id', 'req_', false, 'for update skip locked'),
+      ('faults', 'id', 'flt_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode
   loop

@@ -89,13 +89,28 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => pasteKey(page, start.test_key),
     () => page.getByText("No payments yet").waitFor(),
   );
-  for (const place of ["balance", "events", "webhooks"]) {
+  for (const place of ["balance", "events", "webhooks", "faults"]) {
     await view(
       `${place}-empty`,
       () => go(place),
       () => page.locator(".empty").waitFor(),
     );
   }
+  await view(
+    "fault-new",
+    () => go("faults/new").then(() => page.getByRole("radio", { name: "Delivery" }).check()),
+    () => page.getByLabel("Event type").waitFor(),
+  );
+  await view("faults", async () => {
+    await page.getByLabel("Fault", { exact: true }).selectOption("delay");
+    await page.getByLabel("Delay in milliseconds").fill("500");
+    await button("Declare fault").click();
+  }, () => page.getByText("Delivery: Delay").waitFor());
+  await step("a fault is deleted", async () => {
+    await page.getByText("1 of 1").waitFor();
+    await button(/^Delete the fault/).click();
+    await page.getByText("No faults yet").waitFor();
+  });
   await view(
     "endpoint-new",
     () => go("webhooks/new").then(() => page.getByRole("radio", { name: "Chosen" }).check()),

@@ -73,6 +73,13 @@ const CALLS: Record<string, EntryCall> = {
     text: "pay.recover_deliveries($1, 'whe_1', 'whd_0', 'whd_1', null, '{failed}', '{}')",
     fields: () => WRITTEN,
   },
+  create_fault: {
+    text: `pay.create_fault($1, '{"id":"flt_1","kind":"request","fault":"rate_limited","filter":{},
+      "times":1}', 100)`,
+    fields: () => WRITTEN,
+  },
+  delete_fault: { text: "pay.delete_fault($1, 'flt_1')", fields: () => WRITTEN },
+  match_fault: { text: "pay.match_fault($1, 'request', '{}', true)", fields: () => ({}) },
   redeliver: { text: "pay.redeliver($1, 'whd_1', '{}')", fields: () => WRITTEN },
   begin_trigger: { text: `pay.begin_trigger($1, '${TRIGGER}')`, fields: () => WRITTEN },
   end_trigger: { text: "pay.end_trigger($1, 'whd_1', true, '{}')", fields: () => WRITTEN },

@@ -11,6 +11,7 @@ import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
 import { ApiKey } from "../../shared/schema/api_key.ts";
 import { Dispute } from "../../shared/schema/dispute.ts";
 import { Clock, ClockAdvance } from "../../shared/schema/clock.ts";
+import { Fault } from "../../shared/schema/fault.ts";
 import { Event as EventSchema } from "../../shared/schema/event.ts";
 import { Inbox, Recovery } from "../../shared/schema/inbox.ts";
 import { Balance, LedgerEntry } from "../../shared/schema/ledger.ts";
@@ -295,6 +296,22 @@ Deno.test("the client calls every operation", (t) =>
         assert.deepEqual([moved.mode, moved.has_more], ["frozen", false]);
         assert.equal(moved.did.expired_payments, 1);
         assert.equal((await client.payments.retrieve(waiting.id)).failure_code, "expired");
+      });
+
+      await t.step("faults", async () => {
+        const fault = await client.sandbox.createFault({
+          on: "request",
+          fault: "server_error_after",
+          where: { method: "POST", path: "/v1/payments" },
+        });
+        assertShape(Fault, fault);
+        assert.deepEqual((await client.sandbox.listFaults()).data, [fault]);
+        // The client sends the request again with the same key, and gets the stored answer.
+        const paid = await client.payments.create({ amount: 7, ...EUR, card: APPROVED_CARD });
+        assert.equal(paid.status, "completed");
+        assert.equal((await client.sandbox.retrieveFault(fault.id)).left, 0);
+        const { deleted } = await client.sandbox.deleteFault(fault.id);
+        assert.equal(deleted, true);
       });
 
       await t.step("reset", async () => {

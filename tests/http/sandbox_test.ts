@@ -74,6 +74,10 @@ const ROUTES: [path: string, body: unknown, method?: string][] = [
     [`${SANDBOX}${version}/reset`, undefined],
     [`${SANDBOX}${version}/sandboxes`, {}],
     [`${SANDBOX}${version}/requests`, undefined, "GET"],
+    [`${SANDBOX}${version}/faults`, { on: "request", fault: "rate_limited" }],
+    [`${SANDBOX}${version}/faults`, undefined, "GET"],
+    [`${SANDBOX}${version}/faults/{id}`, undefined, "GET"],
+    [`${SANDBOX}${version}/faults/{id}`, undefined, "DELETE"],
   ]),
   ["/api-v1-payments/v1/sandbox/{id}/advance", { to: "completed" }],
 ];

@@ -28,6 +28,7 @@ const BODIES: [RegExp, Record<string, unknown>][] = [
   [/\/webhook_endpoints$/, { url: "https://example.com/hook" }],
   [/\/webhook_endpoints\/:id$/, { status: "disabled" }],
   [/\/recover$/, { since: new Date(Date.now() - 3_600_000).toISOString() }],
+  [/\/faults$/, { on: "provider", fault: "failed", where: { operation: "transfer" } }],
 ];
 
 /** Query parameters of lists that hold an id. */
@@ -54,6 +55,7 @@ const FILTERS: [path: string, parameter: string, prefix: string][] = [
   [`${SANDBOX}/requests`, "starting_after", "req"],
   [`${SANDBOX}/requests`, "request_id", "req"],
   [`${SANDBOX}/requests`, "api_key_id", "key"],
+  [`${SANDBOX}/faults`, "starting_after", "flt"],
 ];
 
 /** Tables of the operator, and those of providers, which these requests do not reach. */
@@ -64,7 +66,6 @@ const WITHOUT_ROWS = [
   "provider_facts",
   "provider_methods",
   "provider_totals",
-  "sandbox_settings",
 ];
 
 serviceCase("ids and rows of another environment", async (t, service) => {
@@ -105,7 +106,8 @@ serviceCase("ids and rows of another environment", async (t, service) => {
     ) + await Deno.readTextFile(new URL("../../shared/schema/webhook.ts", import.meta.url)) +
       await Deno.readTextFile(new URL("../../shared/schema/api_key.ts", import.meta.url)) +
       await Deno.readTextFile(new URL("../../shared/schema/sandbox.ts", import.meta.url)) +
-      await Deno.readTextFile(new URL("../../shared/schema/request.ts", import.meta.url));
+      await Deno.readTextFile(new URL("../../shared/schema/request.ts", import.meta.url)) +
+      await Deno.readTextFile(new URL("../../shared/schema/fault.ts", import.meta.url));
     const found = [...source.matchAll(/(\w+): (?:id\("(\w+)_"\)\.optional|cursor\("(\w+)_"\))/g)]
       .map(([, parameter, prefix, cursor_prefix]) => `${parameter} ${prefix ?? cursor_prefix}`);
     const listed = FILTERS.map(([, parameter, prefix]) => `${parameter} ${prefix}`);
@@ -179,6 +181,11 @@ async function fill(service: TestService): Promise<Record<string, string>> {
     settlement: "manual",
   });
   await service.pay({}, { ...options, idempotency_key: "theirs" });
+  const fault = await post(`${SANDBOX}/faults`, {
+    on: "provider",
+    fault: "failed",
+    where: { operation: "cancel" },
+  });
   await paymentIn(service, "completed");
   const sandbox = await post(`${SANDBOX}/sandboxes`, {});
   const first = async (path: string) => (await service.call("GET", path, options)).body.data[0];
@@ -198,6 +205,7 @@ async function fill(service: TestService): Promise<Record<string, string>> {
     key: service.other.id,
     env: sandbox.id,
     req: (await first(`${SANDBOX}/requests`)).id,
+    flt: fault.id,
   };
 }
 

@@ -29,6 +29,7 @@ function delivery(fields: Partial<ClaimedDelivery> = {}): ClaimedDelivery {
     settings: null,
     crashed: false,
     body: "{}",
+    fault: null,
     ...fields,
   };
 }

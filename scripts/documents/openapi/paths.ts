@@ -1,6 +1,7 @@
 /** Builds `paths`: every address of every operation, and the addresses without an API key. */
 
 import { idPattern } from "../../../shared/core/ids.ts";
+import { FAULTS } from "../../../shared/core/vocabulary.ts";
 import {
   type Operation,
   PAYMENTS_FUNCTION,
@@ -28,6 +29,18 @@ export const COMPONENT_PARAMETERS: Record<string, Json> = {
       minLength: 1,
       maxLength: MAX_IDEMPOTENCY_KEY,
       pattern: "^[\\x21-\\x7e]+$",
+    },
+  },
+  SandboxFault: {
+    name: "Sandbox-Fault",
+    in: "header",
+    description: "Test keys only: this request fails in this way, as if the fault were declared. " +
+      "A delay has its duration in milliseconds after it: `delay; delay_ms=500`.",
+    schema: {
+      type: "string",
+      pattern: `^(${
+        FAULTS.request.filter((fault) => fault !== "delay").join("|")
+      }|delay; *delay_ms=([1-9]\\d{0,3}|10000))$`,
     },
   },
   Limit: {
@@ -90,6 +103,7 @@ function parameters(operation: Operation, path: string): Json[] {
     ...(path.includes("{key}") ? [KEY_PARAMETER] : []),
     ...query,
     ...(operation.method === "GET" ? [] : [{ $ref: "#/components/parameters/IdempotencyKey" }]),
+    { $ref: "#/components/parameters/SandboxFault" },
   ];
 }
 

@@ -209,7 +209,7 @@ export function answerOnly(subject: Subject | null, answer: Answer): Change {
 }
 
 /** Returns the method of a call about a resource: it chooses the provider. */
-function methodOf(subject: Subject): MethodKind {
+export function methodOf(subject: Subject): MethodKind {
   if (subject.object === "payment") return subject.method_kind;
   if (subject.destination.type === "wallet") return "stablecoin";
   return subject.currency === "EUR" ? "sepa" : "swift";

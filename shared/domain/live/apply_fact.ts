@@ -158,7 +158,8 @@ function applyPaymentFact(payment: Payment, fact: Fact, context: EventContext): 
       return apply(
         payment,
         context,
-        (change) => fail(change, fact.failure_code ?? "processing_failed", null),
+        (change) =>
+          fail(change, fact.failure_code ?? "processing_failed", fact.return_code ?? null),
       );
     case "cancelled":
       if (!canBecome(payment, "cancelled")) return { outcome: "ignored" };
@@ -183,7 +184,9 @@ function applySuccess(payment: Payment, fact: Fact, context: EventContext): Effe
   }
   const is_part = payment.capture === "manual" && fact.amount_minor < payment.amount_minor;
   return (is_part ? null : differs(payment.amount_minor, fact)) ??
-    apply(payment, context, (change) => complete(change, { amount_minor: fact.amount_minor }));
+    apply(payment, context, (change) => {
+      complete(change, { amount_minor: fact.amount_minor, tx_hash: fact.tx_hash });
+    });
 }
 
 /**

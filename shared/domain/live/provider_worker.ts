@@ -275,6 +275,7 @@ export function ownCall(work: ProviderWork): OwnCall {
     amount_minor,
     currency,
     instrument: request.token === null ? null : { token: request.token },
+    ...(request.simulated && { simulated: request.simulated }),
     provider_reference: call.provider_reference,
     created_at_ms: Date.parse(created_at),
     first_sent_at_ms: Date.parse(first_sent_at ?? created_at),

@@ -10,8 +10,6 @@ import { amountOf } from "../../schema/values.ts";
 import type {
   AuthenticationResult,
   CapturePaymentBody,
-  FailureCode,
-  MethodKind,
   Payment,
   PaymentStatus,
 } from "../../schema/payment.ts";
@@ -36,7 +34,9 @@ import {
   openDispute,
 } from "./dispute_payment.ts";
 import { addRefund } from "./refund_payment.ts";
-import { transactionHash } from "../providers/sandbox_provider.ts";
+import type { ProviderFault } from "../providers/provider_fault.ts";
+import { RAIL_FAILURES, transactionHash } from "../providers/sandbox_provider.ts";
+import { faultyMove } from "./faulty_moves.ts";
 import {
   authorize,
   cancel,
@@ -47,21 +47,18 @@ import {
   requireChallenge,
 } from "./settlement.ts";
 
-/** The failure of each rail, for an advance to `failed`. */
-const FAILURE_OF: Record<MethodKind, { code: FailureCode; return_code: string | null }> = {
-  card: { code: "processing_failed", return_code: null },
-  sepa: { code: "bank_return", return_code: "R01" },
-  swift: { code: "bank_return", return_code: "R01" },
-  stablecoin: { code: "onchain_reverted", return_code: null },
-};
-
-/** Decides a capture of an authorized payment, whole or in part. The rest is released. */
+/**
+ * Decides a capture of an authorized payment, whole or in part. The rest is released.
+ * @param fault the declared fault of the provider; null: none
+ */
 export function decideCapture(
   payment: Payment,
   body: CapturePaymentBody,
   context: RequestContext,
+  fault: ProviderFault | null = null,
 ): Change {
   const amount_minor = captureAmount(payment, body);
+  if (fault) return faultyMove(payment, { op: "capture", amount_minor }, fault, context);
   const change = new ChangeBuilder(payment, context);
   complete(change, { amount_minor });
   disputeTestCard(change);
@@ -85,9 +82,20 @@ export function captureAmount(payment: Payment, body: CapturePaymentBody): numbe
   return amount_minor;
 }
 
-/** Decides a cancel. Throws `invalid_state` if money has moved or is in transit. */
-export function decideCancel(payment: Payment, context: RequestContext): Change {
+/**
+ * Decides a cancel. Throws `invalid_state` if money has moved or is in transit.
+ * @param fault the declared fault of the provider; null: none
+ */
+export function decideCancel(
+  payment: Payment,
+  context: RequestContext,
+  fault: ProviderFault | null = null,
+): Change {
   if (!isCancellable(payment)) throw invalidState("cancel", payment, nextStatuses(payment));
+  if (fault) {
+    const { amount_minor } = payment;
+    return faultyMove(payment, { op: "cancel", amount_minor }, fault, context);
+  }
   const change = new ChangeBuilder(payment, context);
   cancel(change);
   return change.finish({ status: 200, body: change.body });
@@ -159,7 +167,7 @@ function advance(change: PaymentChange, to: PaymentStatus, urls: PayerUrls): voi
     case "declined":
       return decline(change, "payment_declined");
     case "failed": {
-      const { code, return_code } = FAILURE_OF[payment.method_kind];
+      const { code, return_code } = RAIL_FAILURES[payment.method_kind];
       return fail(change, code, return_code);
     }
     case "chargeback":

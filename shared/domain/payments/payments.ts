@@ -14,6 +14,7 @@ import type { Dispute, SubmitEvidenceBody } from "../../schema/dispute.ts";
 import type { AdvanceRefundBody, CreateRefundBody } from "../../schema/refund.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { Change } from "../../store/commit_rows.ts";
+import type { FaultStore } from "../../store/fault_store.ts";
 import type { Store } from "../../store/store.ts";
 import { readRefund } from "../changes/read_resource.ts";
 import { type ChangeWriter, replyOf, unavailable } from "../changes/change_writer.ts";
@@ -21,6 +22,9 @@ import type { PayerUrls } from "./challenge_url.ts";
 import { decideCreate } from "./create_payment.ts";
 import { decideAccept, decideEvidence } from "./dispute_payment.ts";
 import { currentDispute, withDispute } from "./load_dispute.ts";
+import { faultyRefund } from "./faulty_moves.ts";
+import { readInstrument } from "../providers/instrument.ts";
+import { FaultOfRequest, type ProviderFault } from "../providers/provider_fault.ts";
 import { KeyedQueue } from "../changes/keyed_queue.ts";
 import { decideAdvance, decideAuthenticate, decideCancel, decideCapture } from "./move_payment.ts";
 import { decideAdvanceRefund, decideRefund } from "./refund_payment.ts";
@@ -66,11 +70,17 @@ export type LivePayments = Pick<
 
 /** Creates the operations over a store. */
 export function createPayments(
-  options: { store: Store; changes: ChangeWriter; live: LivePayments; urls: PayerUrls },
+  options: {
+    store: Store;
+    faults: FaultStore;
+    changes: ChangeWriter;
+    live: LivePayments;
+    urls: PayerUrls;
+  },
 ): Payments {
-  const { store, changes, live, urls } = options;
+  const { store, faults, changes, live, urls } = options;
   const resets = new KeyedQueue();
-  const sandbox = sandboxPayments(store, changes, urls);
+  const sandbox = sandboxPayments(store, changes, faults, urls);
   const of = ({ context }: ServiceRequest) => context.livemode ? live : sandbox;
   return {
     create: (request, body, decline_is_error) =>
@@ -127,8 +137,34 @@ export function createPayments(
   };
 }
 
-/** The operations of sandboxes, whose provider is a pure function. Each is one commit. */
-function sandboxPayments(store: Store, changes: ChangeWriter, urls: PayerUrls): LivePayments {
+/**
+ * The operations of sandboxes, whose provider is a pure function. Each is one commit. If the sandbox
+ * has declared faults of its provider, each asks for them before.
+ */
+function sandboxPayments(
+  store: Store,
+  changes: ChangeWriter,
+  faults: FaultStore,
+  urls: PayerUrls,
+): LivePayments {
+  function change(
+    request: ServiceRequest,
+    id: string,
+    operation: "capture" | "cancel" | "refund",
+    decide: (payment: Payment, fault: ProviderFault | null) => Change,
+  ): Promise<Reply> {
+    if (!request.has_provider_faults) {
+      return changes.change<Payment>(request, "payments", id, (payment) => decide(payment, null));
+    }
+    const fault = new FaultOfRequest(faults, request);
+    return changes.change<Payment>(
+      request,
+      "payments",
+      id,
+      async (payment) => decide(payment, await fault.find(operation, payment.method_kind)),
+    ).then((reply) => fault.name(reply));
+  }
+
   /** Changes a dispute together with its payment. */
   const dispute = (
     request: ServiceRequest,
@@ -143,34 +179,44 @@ function sandboxPayments(store: Store, changes: ChangeWriter, urls: PayerUrls): 
         async (payment) => decide(payment, (await present()).dispute),
       ));
   return {
-    create: (request, body, decline_is_error) =>
-      changes.create(
-        request,
-        () => decideCreate(body, { ...request.context, urls, decline_is_error }),
-      ),
+    async create(request, body, decline_is_error) {
+      const context = { ...request.context, urls, decline_is_error };
+      if (!request.has_provider_faults) {
+        return await changes.create(request, () => decideCreate(body, context));
+      }
+      const fault = new FaultOfRequest(faults, request);
+      const reply = await changes.create(request, async () => {
+        const { kind } = readInstrument(body, false, context.at_ms);
+        return decideCreate(body, { ...context, fault: await fault.find("authorize", kind) });
+      });
+      return fault.name(reply);
+    },
 
     capture: (request, id, body) =>
-      changes.change<Payment>(
+      change(
         request,
-        "payments",
         id,
-        (payment) => decideCapture(payment, body, request.context),
+        "capture",
+        (payment, fault) => decideCapture(payment, body, request.context, fault),
       ),
 
     cancel: (request, id) =>
-      changes.change<Payment>(
+      change(
         request,
-        "payments",
         id,
-        (payment) => decideCancel(payment, request.context),
+        "cancel",
+        (payment, fault) => decideCancel(payment, request.context, fault),
       ),
 
     refund: (request, id, body) =>
-      changes.change<Payment>(
+      change(
         request,
-        "payments",
         id,
-        (payment) => decideRefund(payment, amountOf(body), body, request.context),
+        "refund",
+        (payment, fault) =>
+          fault
+            ? faultyRefund(payment, amountOf(body), body, fault, request.context)
+            : decideRefund(payment, amountOf(body), body, request.context),
       ),
 
     submitEvidence: (request, id, body) =>

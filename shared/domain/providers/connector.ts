@@ -8,7 +8,7 @@ import type { Dispute } from "../../schema/dispute.ts";
 import type { MethodKind, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
-import type { DisputeRequest, ProviderOp } from "../../store/provider_call.ts";
+import type { DisputeRequest, ProviderOp, SimulatedResult } from "../../store/provider_call.ts";
 import type { Fact, ProviderTotal } from "../../store/provider_rows.ts";
 
 export type { ProviderOp } from "../../store/provider_call.ts";
@@ -60,6 +60,8 @@ export interface ProviderCall {
   provider_reference: string | null;
   /** The time of the claim. */
   created_at_ms: number;
+  /** The result that the sandbox's provider answers; absent: success. */
+  simulated?: SimulatedResult;
 }
 
 /** Why the result of a call is unknown. */

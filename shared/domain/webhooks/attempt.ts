@@ -6,6 +6,7 @@
 import { formatTime } from "../../core/clock.ts";
 import { signDelivery } from "../../core/webhook_signature.ts";
 import type { DeliveryAttempt } from "../../schema/webhook.ts";
+import type { ClaimedDelivery } from "../../store/webhook_store.ts";
 import type { WebhookRequest, WebhookResult } from "../../delivery/webhook_sender.ts";
 
 /** Sends a signed request. Production uses `sendWebhook`; some tests pass another function. */
@@ -25,6 +26,8 @@ interface AttemptToMake {
   allow_private: boolean;
   /** The real time, which the signature carries because receivers compare it with their own. */
   signed_ms: number;
+  /** The declared fault of the attempt; absent: none. */
+  fault?: ClaimedDelivery["fault"];
 }
 
 /** An attempt that has ended. */
@@ -66,15 +69,30 @@ export function deliveryHeaders(
   };
 }
 
-/** Makes one attempt. `at_ms` is its time, by the clock of the environment. */
+/** The header that names the declared fault of an attempt. It is not signed. */
+const FAULT_HEADER = "Sandbox-Fault";
+
+/** A secret of no endpoint, which signs attempts with the fault `wrong_signature`. */
+const WRONG_SECRET = "whsec_" + btoa("\0".repeat(32));
+
+/**
+ * Makes one attempt. `at_ms` is its time, by the clock of the environment. With the fault
+ * `duplicate` the request is sent again after the answer; the attempt has the result of the first
+ * one.
+ */
 export async function makeAttempt(
   attempt: AttemptToMake,
   at_ms: number,
   send: Send,
 ): Promise<EndedAttempt> {
-  const { body, url, number, allow_private, signed_ms } = attempt;
-  const headers = deliveryHeaders(attempt, signed_ms);
+  const { body, url, number, allow_private, signed_ms, fault } = attempt;
+  const secrets = fault === "wrong_signature" ? [WRONG_SECRET] : attempt.secrets;
+  const headers = {
+    ...deliveryHeaders({ ...attempt, secrets }, signed_ms),
+    ...(fault && { [FAULT_HEADER]: fault }),
+  };
   const result = await send({ url, headers, body, allow_private });
+  if (fault === "duplicate") await send({ url, headers, body, allow_private });
   const response_status = result.outcome === "response" ? result.status : null;
   return {
     delivered: response_status !== null && response_status >= 200 && response_status <= 299,

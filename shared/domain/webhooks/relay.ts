@@ -278,7 +278,7 @@ export class Relay {
   /** Makes an attempt at `at_ms` of the sandbox. The signature has the real time. */
   #make(delivery: ClaimedDelivery, real_ms: number, at_ms: number): Promise<EndedAttempt> {
     const { settings, send } = this.#options;
-    const { endpoint_id, event_id, body, url, attempt } = delivery;
+    const { endpoint_id, event_id, body, url, attempt, fault } = delivery;
     return makeAttempt(
       {
         event_id,
@@ -288,6 +288,7 @@ export class Relay {
         secrets: this.#secrets.signing(endpoint_id, delivery.secrets, at_ms),
         allow_private: settings.allow_private && !delivery.livemode,
         signed_ms: real_ms,
+        fault,
       },
       at_ms,
       send,

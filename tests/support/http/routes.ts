@@ -78,6 +78,14 @@ export const ROUTES: Route[] = [
   ["DELETE", "/api-v1-sandbox/v1/sandboxes/:env", "sandbox:write"],
   ["GET", "/api-v1-sandbox/requests", "sandbox:write"],
   ["GET", "/api-v1-sandbox/v1/requests", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/faults", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/faults", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/faults", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/faults", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/faults/:flt", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/faults/:flt", "sandbox:write"],
+  ["DELETE", "/api-v1-sandbox/faults/:flt", "sandbox:write"],
+  ["DELETE", "/api-v1-sandbox/v1/faults/:flt", "sandbox:write"],
 ];
 
 /** Every scope of a key (contract §5). */

@@ -514,6 +514,42 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     summary: "A deleted endpoint",
     of: "endpoint",
   },
+  {
+    operation: "createFault",
+    name: "lost_answer",
+    summary: "The answer of the next refund is lost",
+    body: {
+      on: "request",
+      fault: "server_error_after",
+      where: { method: "POST", path: "/v1/payments/{id}/refund" },
+    },
+    save: "fault",
+  },
+  {
+    operation: "createFault",
+    name: "late_webhooks",
+    summary: "The next three events of completed payments arrive 2 seconds later",
+    body: {
+      on: "delivery",
+      fault: "delay",
+      delay_ms: 2000,
+      times: 3,
+      where: { event_type: "payment.completed" },
+    },
+  },
+  {
+    operation: "createFault",
+    name: "provider_timeout",
+    summary: "The provider does not answer the next payment by card",
+    body: {
+      on: "provider",
+      fault: "timeout",
+      where: { method_kind: "card", operation: "authorize" },
+    },
+  },
+  { operation: "listFaults", name: "page", summary: "A page of one item", query: one },
+  { operation: "getFault", name: "fault", summary: "A declared fault", of: "fault" },
+  { operation: "deleteFault", name: "deleted", summary: "Deleted", of: "fault" },
   { operation: "resetSandbox", name: "reset", summary: "The numbers of deleted resources" },
   { operation: "getClock", name: "real", summary: "The real clock" },
   {

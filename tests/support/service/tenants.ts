@@ -44,7 +44,16 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     expires_at: "2026-01-02",
   },
   relay_wakes: { request_id: "1", woken_at: "2026-01-01" },
-  sandbox_settings: { version: 1, offset_ms: 0, runs_after: false, did: {} },
+  sandbox_settings: { version: 1, offset_ms: 0, runs_after: false, did: {}, fault_kinds: [] },
+  faults: {
+    id: "flt_1",
+    kind: "request",
+    fault: "rate_limited",
+    filter: {},
+    times: 1,
+    times_left: 1,
+    created_at: "2026-01-01",
+  },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
   oracle_findings: {
     oracle: "oracle_refunds",
