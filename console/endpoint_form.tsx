@@ -66,7 +66,7 @@ export function EndpointFields(props: {
         value={draft.delivery}
         set={(delivery) => change({ delivery })}
         options={[
-          { value: "url", label: "To a URL" },
+          { value: "url", label: "To your server" },
           { value: "inbox", label: "Inbox" },
         ]}
       />

@@ -18,7 +18,7 @@ import type { Env } from "./request_state.ts";
 export const FAULT_HEADER = "Sandbox-Fault";
 
 /** The fault of a request. */
-export type RequestFault = Omit<MatchedFault<"request">, "id">;
+type RequestFault = Omit<MatchedFault<"request">, "id">;
 
 /** A fault that the client gets no answer for. Everything that the request asks for is done. */
 export class ConnectionLost extends Error {

@@ -27,17 +27,17 @@ export const MAX_DELAY_MS = 10_000;
 const MAX_FAULT_PATH = 200;
 
 /** The kind of thing that a fault concerns. */
-export const FaultKind = z.enum(FAULT_KINDS).describe(
+const FaultKind = z.enum(FAULT_KINDS).describe(
   "The kind of thing that fails: an API request, a webhook delivery, or a call to the simulated " +
     "payment provider",
 );
-export type FaultKind = z.infer<typeof FaultKind>;
+type FaultKind = z.infer<typeof FaultKind>;
 
 /** The way in which the thing fails. */
-export const FaultName = z.enum(FAULT_NAMES).describe(
+const FaultName = z.enum(FAULT_NAMES).describe(
   "The way in which the thing fails. Each kind of thing has faults of its own",
 );
-export type FaultName = z.infer<typeof FaultName>;
+type FaultName = z.infer<typeof FaultName>;
 
 const ID_WORDS = 'the id of a webhook endpoint, which begins with "whe_"';
 

@@ -10,7 +10,7 @@ import { type Access, answerOf, type Idempotency, requestParameter, type Row } f
 const MAX_OPEN_FAULTS = 100;
 
 /** The kinds of faults that functions ask for. The relay finds those of deliveries itself. */
-export type AskedKind = "request" | "provider";
+type AskedKind = "request" | "provider";
 
 /** A fault to declare, with the names of the database's columns. */
 interface FaultRow {

@@ -20,13 +20,11 @@ create table pay.faults (
   created_at timestamptz not null,
   constraint faults_pkey primary key (environment_id, id),
   constraint faults_fault_known check (
-    (kind, fault) in (
-      ('request', 'rate_limited'), ('request', 'server_error_before'),
-      ('request', 'server_error_after'), ('request', 'connection_lost_after'),
-      ('request', 'delay'),
-      ('delivery', 'duplicate'), ('delivery', 'delay'), ('delivery', 'reorder'),
-      ('delivery', 'wrong_signature'), ('delivery', 'drop_until_recovered'),
-      ('provider', 'timeout'), ('provider', 'declined'), ('provider', 'failed')
+    kind || ' ' || fault in (
+      'request rate_limited', 'request server_error_before', 'request server_error_after',
+      'request connection_lost_after', 'request delay', 'delivery duplicate', 'delivery delay',
+      'delivery reorder', 'delivery wrong_signature', 'delivery drop_until_recovered',
+      'provider timeout', 'provider declined', 'provider failed'
     )
   ),
   constraint faults_delay_has_ms check ((fault = 'delay') = (delay_ms is not null)),

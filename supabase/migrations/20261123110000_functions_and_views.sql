@@ -114,11 +114,8 @@ begin
         else true
       end as is_held
     from pay.api_key_secrets s
-    where s.hash = a.hash
-      and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > a.at)
-      and (s.ends_at is null or s.ends_at > pay.server_time())
-    limit 1
+    where s.hash = a.hash and s.revoked_at is null and (s.expires_at is null or s.expires_at > a.at)
+      and (s.ends_at is null or s.ends_at > pay.server_time()) limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
   -- A new snapshot under the locks, for the settings too. It does not find a key whose environment
@@ -355,54 +352,6 @@ end
 $$;
 grant execute on function pay.read_challenge(text) to pay_api;
 
-create or replace function pay.lock_funds(
-  p_changes json, p_transfers json, p_found pay.admission[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_draw record;
-  v_fund text := '';
-  v_left numeric;
-  v_keys text[];
-begin
-  for v_draw in
-    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
-      f.api_key_id || ' ' || c.idempotency_key as whole_key
-    from unnest(p_found) f
-    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
-      on c.n = f.n
-    join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
-      on t.n = c.n
-    where f.outcome = 'ok' and c.expects_id is null
-    order by f.environment_id, t.currency, c.n
-  loop
-    if v_fund <> v_draw.environment_id || v_draw.currency then
-      v_fund := v_draw.environment_id || v_draw.currency;
-      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
-      -- A separate statement after the lock, so that it sees the transfers committed before.
-      v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
-    end if;
-    if v_draw.whole_key = any (v_keys) or exists (
-      select from pay.idempotency_keys k
-      where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
-        and k.key = v_draw.idempotency_key
-    ) then
-      -- If pay.claim finds no answer, the request is sent again. Nothing was drawn.
-      p_found[v_draw.n].outcome := 'expired';
-    elsif v_draw.amount_minor > v_left then
-      p_found[v_draw.n].outcome := 'insufficient';
-    else
-      v_left := v_left - v_draw.amount_minor;
-      v_keys := v_keys || v_draw.whole_key;
-    end if;
-  end loop;
-  return p_found;
-end
-$$;
-
 create or replace function pay.write_payments(
   p_payments json, p_won integer[], p_environments text[], p_moved integer[]
 )
@@ -558,6 +507,54 @@ begin
 end
 $$;
 
+create or replace function pay.lock_funds(
+  p_changes json, p_transfers json, p_found pay.admission[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_draw record;
+  v_fund text := '';
+  v_left numeric;
+  v_keys text[];
+begin
+  for v_draw in
+    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
+      f.api_key_id || ' ' || c.idempotency_key as whole_key
+    from unnest(p_found) f
+    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
+      on c.n = f.n
+    join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
+      on t.n = c.n
+    where f.outcome = 'ok' and c.expects_id is null
+    order by f.environment_id, t.currency, c.n
+  loop
+    if v_fund <> v_draw.environment_id || v_draw.currency then
+      v_fund := v_draw.environment_id || v_draw.currency;
+      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
+      -- A separate statement after the lock, so that it sees the transfers committed before.
+      v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
+    end if;
+    if v_draw.whole_key = any (v_keys) or exists (
+      select from pay.idempotency_keys k
+      where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
+        and k.key = v_draw.idempotency_key
+    ) then
+      -- If pay.claim finds no answer, the request is sent again. Nothing was drawn.
+      p_found[v_draw.n].outcome := 'expired';
+    elsif v_draw.amount_minor > v_left then
+      p_found[v_draw.n].outcome := 'insufficient';
+    else
+      v_left := v_left - v_draw.amount_minor;
+      v_keys := v_keys || v_draw.whole_key;
+    end if;
+  end loop;
+  return p_found;
+end
+$$;
+
 create or replace function pay.commit(
   p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text,
   p_calls text default '[]', p_patience_ms integer default null, p_disputes text default '[]'
@@ -568,14 +565,12 @@ returns table (
 )
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_material = off
-set plan_cache_mode = force_generic_plan
--- The time for which a twin waits for the first request (contract §5).
-set lock_timeout = '3s'
+-- A twin waits for the first request for this time (contract §5).
+set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
-  v_changes json := p_changes::json;
-  v_payments json := p_payments::json;
+  v_changes json := p_changes::json; v_payments json := p_payments::json;
   v_found pay.admission[];
   v_moved integer[] := '{}';
   v_won integer[];
@@ -597,8 +592,7 @@ begin
     v_found := pay.lock_subjects(v_changes, v_found);
   end if;
   if p_calls <> '[]' then
-    select f.p_found, f.providers into v_found, v_providers
-    from pay.find_providers(p_calls::json, v_found) f;
+    select * into v_found, v_providers from pay.find_providers(p_calls::json, v_found);
   end if;
   if v_has_faults then
     v_found := pay.lock_faults(v_changes, v_found);
@@ -637,8 +631,8 @@ begin
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.remaining, f.status, f.body,
-      coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
+      f.environment_id, f.remaining, f.status, f.body, coalesce(v_details[f.n], f.detail),
+      v_deliveries from unnest(v_found) f;
 end
 $$;
 grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
@@ -4198,7 +4192,8 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
     'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes', 'payments',
-    'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests', 'sandbox_settings'
+    'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
+    'sandbox_settings'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(

@@ -50,7 +50,8 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
     'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes', 'payments',
-    'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests', 'sandbox_settings'
+    'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
+    'sandbox_settings'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(

@@ -11,6 +11,7 @@ import type { PROVIDER_OPERATIONS } from "../../core/vocabulary.ts";
 import type { MethodKind } from "../../schema/payment.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 import { type Authorization, RAIL_FAILURES } from "./sandbox_provider.ts";
+import { TEST_RESULTS } from "./test_values.ts";
 
 /** A declared fault of the provider. */
 export type ProviderFault = MatchedFault<"provider">;
@@ -56,7 +57,7 @@ export function countFault(fault: ProviderFault | null, change: Change): Change 
 export function faultyAuthorization({ fault }: ProviderFault, kind: MethodKind): Authorization {
   switch (fault) {
     case "timeout":
-      return { result: "processing" };
+      return TEST_RESULTS.late;
     case "declined":
       return { result: "declined", code: "payment_declined" };
     case "failed": {
