@@ -23,7 +23,9 @@ create type pay.admission as (
   at timestamp with time zone,
   remaining integer,
   status smallint,
-  body text
+  body text,
+  ahead interval,
+  detail text
 );
 alter type pay.admission owner to pay_owner;
 comment on type pay.admission is 'A request of a list: whether it may go on, and its answer.';
@@ -35,6 +37,8 @@ comment on column pay.admission.at is 'The time of the request.';
 comment on column pay.admission.remaining is 'Requests that the key and its environment have left after this one, the smaller; null without a limit.';
 comment on column pay.admission.status is 'HTTP status of the answer, if the database knows it.';
 comment on column pay.admission.body is 'JSON text of the answer, if the database knows it.';
+comment on column pay.admission.ahead is 'How far the clock of the sandbox is ahead of the real time; null: it has no clock of its own.';
+comment on column pay.admission.detail is 'For an outdated request the settings of the sandbox as JSON text; null: it has none.';
 
 -- table pay.api_key_secrets
 create table pay.api_key_secrets (
@@ -1007,6 +1011,33 @@ alter table pay.relay_wakes force row level security;
 create policy relay_wakes_of_worker on pay.relay_wakes as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
+-- table pay.sandbox_settings
+create table pay.sandbox_settings (
+  environment_id text collate "C" not null,
+  version bigint not null,
+  offset_ms bigint default 0 not null,
+  frozen_at timestamp with time zone,
+  target_at timestamp with time zone,
+  runs_after boolean default false not null,
+  constraint sandbox_settings_pkey PRIMARY KEY (environment_id),
+  constraint sandbox_settings_offset_ms_range CHECK ((offset_ms >= 0)),
+  constraint sandbox_settings_runs_after_target CHECK (((NOT runs_after) OR (target_at IS NOT NULL))),
+  constraint sandbox_settings_target_stands CHECK (((target_at IS NULL) OR ((frozen_at IS NOT NULL) AND (frozen_at <= target_at)))),
+  constraint sandbox_settings_version_positive CHECK ((version > 0))
+);
+alter table pay.sandbox_settings owner to pay_owner;
+comment on table pay.sandbox_settings is 'The settings of a sandbox that uses special features. Other environments have no row.';
+comment on column pay.sandbox_settings.environment_id is 'The sandbox.';
+comment on column pay.sandbox_settings.version is 'Changes with each change of the row. A request is decided with the settings of one version.';
+comment on column pay.sandbox_settings.offset_ms is 'How far a clock that runs is ahead of the real time, in milliseconds.';
+comment on column pay.sandbox_settings.frozen_at is 'The time at which the clock stands; null: it runs.';
+comment on column pay.sandbox_settings.target_at is 'The end of an advance that is not complete; null: none is under way.';
+comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
+alter table pay.sandbox_settings enable row level security;
+alter table pay.sandbox_settings force row level security;
+create policy sandbox_settings_of_environment on pay.sandbox_settings as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
 -- table pay.settings
 create table pay.settings (
   name text collate "C" not null,
@@ -1506,6 +1537,14 @@ CREATE OR REPLACE FUNCTION pay.end_trigger(p_request text, p_delivery_id text, p
 alter function pay.end_trigger(text,text,boolean,text) owner to pay_owner;
 grant execute on function pay.end_trigger(text,text,boolean,text) to pay_api;
 
+-- function pay.environment_time(text)
+CREATE OR REPLACE FUNCTION pay.environment_time(p_environment_id text)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.environment_time(text) owner to pay_owner;
+
 -- function pay.filtered_page(text,timestamp with time zone,json)
 CREATE OR REPLACE FUNCTION pay.filtered_page(p_environment_id text, p_at timestamp with time zone, p_request json, OUT outcome text, OUT data text, OUT has_more boolean, OUT next_cursor text)
  RETURNS record
@@ -1629,6 +1668,13 @@ CREATE OR REPLACE FUNCTION pay.insert_webhook_endpoint(p_endpoint pay.webhook_en
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.insert_webhook_endpoint(pay.webhook_endpoints) owner to pay_owner;
 
+-- function pay.judge_ended_keys(pay.admission[],bytea[],bigint[])
+CREATE OR REPLACE FUNCTION pay.judge_ended_keys(p_found pay.admission[], p_hashes bytea[], p_versions bigint[])
+ RETURNS pay.admission[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.judge_ended_keys(pay.admission[],bytea[],bigint[]) owner to pay_owner;
+
 -- function pay.judge_key_change(text,pay.api_keys,pay.api_keys,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.judge_key_change(p_action text, p_caller pay.api_keys, p_key pay.api_keys, p_at timestamp with time zone)
  RETURNS text
@@ -1666,6 +1712,13 @@ CREATE OR REPLACE FUNCTION pay.ledger_page(p_environment_id text, p_limit intege
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.ledger_page(text,integer,text,jsonb) owner to pay_owner;
 
+-- function pay.limit_list(json,pay.admission[],integer[],integer[],boolean)
+CREATE OR REPLACE FUNCTION pay.limit_list(p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[], p_is_read boolean)
+ RETURNS pay.admission[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.limit_list(json,pay.admission[],integer[],integer[],boolean) owner to pay_owner;
+
 -- function pay.limit_requests(pay.admission[],integer[],integer[],boolean)
 CREATE OR REPLACE FUNCTION pay.limit_requests(p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[], p_counts boolean)
  RETURNS pay.admission[]
@@ -1673,16 +1726,9 @@ CREATE OR REPLACE FUNCTION pay.limit_requests(p_found pay.admission[], p_key_rat
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.limit_requests(pay.admission[],integer[],integer[],boolean) owner to pay_owner;
 
--- function pay.limit_writes(json,pay.admission[],integer[],integer[])
-CREATE OR REPLACE FUNCTION pay.limit_writes(p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[])
- RETURNS pay.admission[]
- LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.limit_writes(json,pay.admission[],integer[],integer[]) owner to pay_owner;
-
 -- function pay.list(text)
 CREATE OR REPLACE FUNCTION pay.list(p_requests text)
- RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text, has_more boolean, next_cursor text)
+ RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text, has_more boolean, next_cursor text, detail text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1872,6 +1918,13 @@ CREATE OR REPLACE FUNCTION pay.move_environment(p_old text, p_new text, p_at tim
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.move_environment(text,text,timestamp with time zone) owner to pay_owner;
 
+-- function pay.new_settings_version()
+CREATE OR REPLACE FUNCTION pay.new_settings_version()
+ RETURNS bigint
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.new_settings_version() owner to pay_owner;
+
 -- function pay.note_calls(text)
 CREATE OR REPLACE FUNCTION pay.note_calls(p_calls text)
  RETURNS void
@@ -1899,12 +1952,12 @@ CREATE OR REPLACE FUNCTION pay.note_findings()
 alter function pay.note_findings() owner to pay_owner;
 grant execute on function pay.note_findings() to pay_operator;
 
--- function pay.note_use(bytea[],timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.note_use(p_hashes bytea[], p_at timestamp with time zone)
+-- function pay.note_use(bytea[],pay.admission[])
+CREATE OR REPLACE FUNCTION pay.note_use(p_hashes bytea[], p_found pay.admission[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.note_use(bytea[],timestamp with time zone) owner to pay_owner;
+alter function pay.note_use(bytea[],pay.admission[]) owner to pay_owner;
 
 -- function pay.note_wake(bigint)
 CREATE OR REPLACE FUNCTION pay.note_wake(p_request_id bigint)
@@ -2411,6 +2464,14 @@ CREATE OR REPLACE FUNCTION pay.take_places(p_due pay.due_delivery[], p_rooms jso
  STABLE ROWS 10
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.take_places(pay.due_delivery[],jsonb,integer,integer,integer) owner to pay_owner;
+
+-- function pay.time_ahead(pay.sandbox_settings)
+CREATE OR REPLACE FUNCTION pay.time_ahead(p_settings pay.sandbox_settings)
+ RETURNS interval
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.time_ahead(pay.sandbox_settings) owner to pay_owner;
 
 -- function pay.update_calls(json)
 CREATE OR REPLACE FUNCTION pay.update_calls(p_calls json)

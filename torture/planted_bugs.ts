@@ -304,8 +304,8 @@ const BUGS: PlantedBug[] = [
     name: "a key outlives its day by a moment: >= for >",
     edits: [{
       file: `${SCHEMAS}/idempotency.sql`,
-      find: "when i.created_at <= v_now - pay.idempotency_retention() then 'expired'",
-      replace: "when i.created_at < v_now - pay.idempotency_retention() then 'expired'",
+      find: "when i.created_at <= a.kept_since then 'expired'",
+      replace: "when i.created_at < a.kept_since then 'expired'",
     }],
     noticed_by: "tests/model/model_test.ts",
   },
@@ -323,10 +323,19 @@ const BUGS: PlantedBug[] = [
     name: "a revoked key opens its environment",
     edits: [{
       file: `${SCHEMAS}/admission.sql`,
-      find: "      and s.revoked_at is null\n",
-      replace: "",
+      find: "where s.hash = a.hash and s.revoked_at is null\n",
+      replace: "where s.hash = a.hash\n",
     }],
     noticed_by: "tests/database/admission_test.ts",
+  },
+  {
+    name: "a request is decided by an older clock",
+    edits: [{
+      file: `${SCHEMAS}/admission.sql`,
+      find: "        when a.version is distinct from k.version then 'outdated'\n",
+      replace: "",
+    }],
+    noticed_by: "tests/http/sandbox_settings_test.ts",
   },
   {
     name: "a twin is let through",

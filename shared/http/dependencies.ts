@@ -20,6 +20,7 @@ import { createWebhooks, type Webhooks } from "../domain/webhooks/webhooks.ts";
 import { createApiKeyStore } from "../store/api_key_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
+import { KnownSettings } from "../store/known_settings.ts";
 import { createProviderStore, type ProviderStore } from "../store/provider_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import { createStore, type Store } from "../store/store.ts";
@@ -38,6 +39,8 @@ export interface Dependencies {
   /** For the page where payers answer 3-D Secure in a sandbox. */
   challenges: Challenges;
   api_keys: ApiKeys;
+  /** The settings of sandboxes, by key. */
+  known_settings: KnownSettings;
   /** Null: there are no limits. */
   rate_limits: RateLimits | null;
   provider_store: ProviderStore;
@@ -139,6 +142,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     transfers: createTransfers(changes, live.transfers),
     api_keys: createApiKeys(createApiKeyStore(calls)),
     webhooks,
+    known_settings: new KnownSettings(),
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),
     base_url,

@@ -14,7 +14,7 @@ import type { Health } from "../schema/service.ts";
 import type { Reply } from "../domain/changes/service_request.ts";
 import { renderError } from "../domain/changes/error_body.ts";
 import type { Answer } from "../store/commit_rows.ts";
-import type { Access, Idempotency } from "../store/outcome.ts";
+import type { Idempotency } from "../store/outcome.ts";
 import { apiKeyHeader, invalidKey } from "./api_key_header.ts";
 import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
@@ -23,6 +23,7 @@ import { observe } from "./observe.ts";
 import { type Operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { asSent, parseBody, parseQuery, unknownParameters } from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
+import { withPresentSettings } from "./present_settings.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
 import { faultOf } from "./request_log.ts";
 import type { Env } from "./request_state.ts";
@@ -109,7 +110,7 @@ function pathBehindMount(request: Request): string {
 function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   const state = c.get("state");
   state.route = path;
-  return keyFirst(c, operation.scope, async (access) => {
+  return keyFirst(c, operation.scope, async () => {
     if (operation.test_only && state.key!.livemode) {
       throw new ApiError(
         "test_key_required",
@@ -128,31 +129,33 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
     const sent_id = c.req.param("id") ?? "";
     const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
     const deps = c.get("deps");
-    const outcome = await operation.run({
-      deps,
-      request: {
-        access,
-        context: {
-          request_id: state.request_id,
-          idempotency_key,
-          livemode: state.key!.livemode,
-          at_ms: state.at_ms,
-          mint: idMint(state.at_ms, deps.random),
-          random: deps.random,
+    const idempotency = idempotency_key === null
+      ? null
+      : identify(operation, id, idempotency_key, sent!);
+    const outcome = await withPresentSettings(c, operation.scope, (access) =>
+      operation.run({
+        deps,
+        request: {
+          access,
+          context: {
+            request_id: state.request_id,
+            idempotency_key,
+            livemode: state.key!.livemode,
+            at_ms: access.at_ms,
+            mint: idMint(access.at_ms, deps.random),
+            random: deps.random,
+          },
+          idempotency,
         },
-        idempotency: idempotency_key === null
-          ? null
-          : identify(operation, id, idempotency_key, sent!),
-      },
-      key_text: state.key!.text,
-      id,
-      body,
-      query,
-    }).catch((error) => {
-      const kind = pathKind(path);
-      const is_missing = error instanceof ApiError && error.code === "not_found";
-      throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
-    });
+        key_text: state.key!.text,
+        id,
+        body,
+        query,
+      })).catch((error) => {
+        const kind = pathKind(path);
+        const is_missing = error instanceof ApiError && error.code === "not_found";
+        throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
+      });
     return respond(c, outcome);
   });
 }
@@ -168,29 +171,20 @@ const UNKNOWN_ID = "unknown";
 async function keyFirst(
   c: Ctx,
   scope: Scope | null,
-  run: (access: Access) => Promise<Response> | Response,
+  run: () => Promise<Response> | Response,
 ): Promise<Response> {
   const state = c.get("state");
-  const access: Access = {
-    key_hash: state.key!.hash,
-    scope,
-    at_ms: state.at_ms,
-    request_id: state.request_id,
-    rate_limits: c.get("deps").rate_limits,
-    observe(api_key_id, remaining) {
-      state.key_id = api_key_id;
-      if (remaining !== null) state.remaining = remaining;
-    },
-  };
   try {
-    return await run(access);
+    return await run();
   } catch (error) {
     const unasked = state.key_id === null && error instanceof ApiError &&
       !NEEDS_NO_KEY.has(error.code);
     if (unasked) {
-      await c.get("deps").store.authenticate(access).catch((refusal) => {
-        throw inKeyWords(refusal);
-      });
+      const { store } = c.get("deps");
+      await withPresentSettings(c, scope, (access) => store.authenticate(access))
+        .catch((refusal) => {
+          throw inKeyWords(refusal);
+        });
     }
     throw inKeyWords(error);
   }

@@ -9,6 +9,7 @@ import type { EndpointStatus } from "../schema/webhook.ts";
 import type { Answer } from "./commit_rows.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
+import { withAnySettings } from "./known_settings.ts";
 import {
   type Access,
   type Admitted,
@@ -262,12 +263,13 @@ export function createWebhookStore(
     },
 
     async endTrigger(access, delivery_id, delivered, attempt, idempotency) {
-      const row = await calls.ask(access, END_TRIGGER, [
-        requestParameter(access, idempotency),
-        delivery_id,
-        String(delivered),
-        attempt,
-      ]);
+      const row = await withAnySettings(access, (access) =>
+        calls.ask(access, END_TRIGGER, [
+          requestParameter(access, idempotency),
+          delivery_id,
+          String(delivered),
+          attempt,
+        ]));
       return { status: 200, body: row.body! };
     },
 

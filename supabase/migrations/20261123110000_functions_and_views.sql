@@ -8,7 +8,64 @@ set check_function_bodies = off;
 
 drop function pay.claim(json,pay.admission[]);
 drop function pay.commit(text,text,text,text,text,text,integer);
+drop function pay.limit_writes(json,pay.admission[],integer[],integer[]);
 drop function pay.max_live_keys();
+drop function pay.note_use(bytea[],timestamp with time zone);
+drop function pay.list(text);
+
+create or replace function pay.note_use(p_hashes bytea[], p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.api_key_secrets s
+  set last_used_at = idle.at
+  from (
+    select o.hash, u.at from pay.api_key_secrets o
+    join (
+      select p_hashes[f.n] as hash, max(now() + coalesce(f.ahead, '0')) as at
+      from unnest(p_found) f
+      where f.outcome not in ('unauthorized', 'outdated')
+      group by 1
+    ) u on u.hash = o.hash
+    where o.last_used_at is null or o.last_used_at < u.at - interval '1 hour'
+    for update of o skip locked
+  ) idle
+  where s.hash = idle.hash;
+end
+$$;
+
+create or replace function pay.judge_ended_keys(
+  p_found pay.admission[], p_hashes bytea[], p_versions bigint[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_opened constant text := current_setting('pay.environment_ids', true);
+  v_ended record;
+begin
+  perform set_config('pay.environment_ids', array(
+    select s.environment_id from unnest(p_found) f
+    join pay.api_key_secrets s on s.hash = p_hashes[f.n]
+    where f.outcome = 'unauthorized' and s.revoked_at is null and not s.livemode)::text, true);
+  for v_ended in
+    select f.n, s.environment_id, row_to_json(w)::text as detail
+    from unnest(p_found) f
+    join pay.api_key_secrets s on s.hash = p_hashes[f.n]
+    left join pay.sandbox_settings w on w.environment_id = s.environment_id
+    where f.outcome = 'unauthorized' and s.revoked_at is null and not s.livemode
+      and p_versions[f.n] is distinct from w.version
+  loop
+    p_found[v_ended.n].outcome := 'outdated';
+    p_found[v_ended.n].detail := v_ended.detail;
+  end loop;
+  perform set_config('pay.environment_ids', v_opened, true);
+  return p_found;
+end
+$$;
 
 create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
 returns pay.admission[]
@@ -19,6 +76,7 @@ declare
   v_found pay.admission[];
   v_hashes bytea[];
   v_ats timestamptz[];
+  v_versions bigint[];
   v_scopes text[];
   v_has_keys boolean;
   v_key_rates integer[];
@@ -26,21 +84,21 @@ declare
   v_api_keys text[];
   v_environments text[];
   v_opened text[];
-  v_idle bytea[];
+  v_is_idle boolean;
   v_set text;
 begin
   select array_agg(decode(r.key_hash, 'hex') order by r.n), array_agg(r.at order by r.n),
-    array_agg(r.scope order by r.n), bool_or(r.idempotency_key is not null),
+    array_agg(r.version order by r.n), array_agg(r.scope order by r.n),
+    bool_or(r.idempotency_key is not null),
     array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
-  into v_hashes, v_ats, v_scopes, v_has_keys, v_key_rates, v_environment_rates
-  from json_to_recordset(p_requests) as r (
-    n integer, key_hash text, at timestamptz, scope text, idempotency_key text, rate integer[]);
+  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_environment_rates
+  from json_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
+    version bigint, scope text, idempotency_key text, rate integer[]);
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
     array_agg(distinct s.environment_id) filter (where s.is_held),
-    array_agg(s.hash) filter (
-      where s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
-  into v_api_keys, v_environments, v_opened, v_idle
+    bool_or(s.hash is not null and coalesce(s.last_used_at, '-infinity') < a.at - interval '1 hour')
+  into v_api_keys, v_environments, v_opened, v_is_idle
   from unnest(v_hashes, v_ats) with ordinality as a (hash, at, n)
   left join lateral (
     select s.*, s.livemode or case p_hold
@@ -51,39 +109,40 @@ begin
         else true
       end as is_held
     from pay.api_key_secrets s
-    where s.hash = a.hash
-      and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > a.at)
-    limit 1
+    where s.hash = a.hash and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > a.at) limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
-  -- A new snapshot under the locks. This statement does not find a key whose environment is not
-  -- open, or which a reset has moved in the meantime.
+  -- A new snapshot under the locks, for the settings too. It does not find a key whose environment
+  -- is not open, or which a reset has moved in the meantime.
   v_found := array(
     select row(a.n, case
         when a.api_key_id is null then 'unauthorized'
         when k.id is null then 'resetting'
+        when a.version is distinct from k.version then 'outdated'
         when a.scope is null or k.scopes is null or a.scope = any (k.scopes) then 'ok'
         else 'forbidden'
-      end, a.api_key_id, a.environment_id, a.at, null, null, null)::pay.admission
-    from unnest(v_scopes, v_ats, v_api_keys, v_environments) with ordinality
-      as a (scope, at, api_key_id, environment_id, n)
+      end, a.api_key_id, a.environment_id, a.at, null, null, null,
+      case when k.version > 0 then pay.time_ahead(k.settings) end, case
+        when a.version is distinct from k.version then row_to_json(k.settings) end)::pay.admission
+    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments) with ordinality
+      as a (scope, at, version, api_key_id, environment_id, n)
     left join lateral (
-      select k.id, k.scopes from pay.api_keys k
+      select k.id, k.scopes, w.version, w as settings from pay.api_keys k
+      left join pay.sandbox_settings w on w.environment_id = k.environment_id
       where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
-    ) k on true
-    order by a.n);
-  if v_idle is not null then
-    perform pay.note_use(v_idle, now());
+    ) k on true order by a.n);
+  if array_position(v_api_keys, null) is not null then
+    v_found := pay.judge_ended_keys(v_found, v_hashes, v_versions);
+  end if;
+  if v_is_idle then
+    perform pay.note_use(v_hashes, v_found);
   end if;
   if p_is_read and v_has_keys then
     v_found := pay.find_answers(p_requests, v_found, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_environment_rates) then
-    v_found := case
-      when p_is_read then pay.limit_requests(v_found, v_key_rates, v_environment_rates, true)
-      else pay.limit_writes(p_requests, v_found, v_key_rates, v_environment_rates)
-    end;
+    v_found := pay.limit_list(p_requests, v_found, v_key_rates, v_environment_rates, p_is_read);
   end if;
   return v_found;
 end
@@ -369,8 +428,8 @@ begin
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.remaining, f.status, f.body, v_details[f.n], v_deliveries
-    from unnest(v_found) f;
+      f.environment_id, f.remaining, f.status, f.body,
+      coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end
 $$;
 grant execute on function pay.commit(text, text, text, text, text, text, text, integer) to pay_api;
@@ -433,18 +492,19 @@ begin
   for v_kept in
     with asked as materialized (
       select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
-        decode(r.fingerprint, 'hex') as fingerprint
+        decode(r.fingerprint, 'hex') as fingerprint,
+        v_now + coalesce(f.ahead, '0') - pay.idempotency_retention() as kept_since
       from unnest(p_found) f
       join json_to_recordset(p_requests)
         as r (n integer, kind text, idempotency_key text, fingerprint text)
         on r.n = f.n
       where r.idempotency_key is not null
-        and f.outcome not in ('unauthorized', 'resetting', 'forbidden')
+        and f.outcome not in ('unauthorized', 'resetting', 'outdated', 'forbidden')
         and (p_is_read or f.outcome <> 'ok')
     )
-    select a.n, a.environment_id, a.api_key_id, a.key, i.status, i.body,
+    select a.n, a.environment_id, a.api_key_id, a.key, a.kept_since, i.status, i.body,
       case
-        when i.created_at <= v_now - pay.idempotency_retention() then 'expired'
+        when i.created_at <= a.kept_since then 'expired'
         when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
         when i.fingerprint = a.fingerprint then 'replay'
         when a.outcome = 'rate_limited' then 'rate_limited'
@@ -459,7 +519,7 @@ begin
     ) i
     where not (p_is_read
       and (i.status = 102 and a.kind = 'webhook_endpoints'
-        or i.created_at <= v_now - pay.idempotency_retention()))
+        or i.created_at <= a.kept_since))
     -- Expired answers are deleted in one order, so that two lists do not deadlock.
     order by a.api_key_id, a.key
   loop
@@ -473,7 +533,7 @@ begin
         and o.api_key_id = v_kept.api_key_id
         and o.key = v_kept.key
         -- A twin may have claimed the key meanwhile. Its row is newer and stays.
-        and o.created_at <= v_now - pay.idempotency_retention();
+        and o.created_at <= v_kept.kept_since;
     end if;
   end loop;
   return p_found;
@@ -496,8 +556,8 @@ declare
 begin
   with
   asked as materialized (
-    select f.environment_id, f.api_key_id, r.n, r.request_id, r.idempotency_key, r.fingerprint,
-      r.status, coalesce(r.body, p.body) as body
+    select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
+      r.fingerprint, r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
     join json_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, status smallint, body text
@@ -509,7 +569,7 @@ begin
     insert into pay.idempotency_keys
       (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
     select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
-      a.request_id, a.status, a.body, v_now
+      a.request_id, a.status, a.body, v_now + coalesce(a.ahead, '0')
     from asked a
     order by a.api_key_id, a.idempotency_key, a.n
     on conflict on constraint idempotency_keys_pkey do nothing
@@ -575,6 +635,116 @@ begin
   return true;
 end
 $$;
+
+create or replace function pay.list(p_requests text)
+returns table (
+  n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
+  has_more boolean, next_cursor text, detail text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_requests json := p_requests::json;
+  v_found pay.admission[] := pay.admit(v_requests, 'shared', true);
+begin
+  return query
+    with asked as materialized (
+      select f.*, r."limit", r.starting_after, r.is_plain,
+        -- Every id sorts before 'pay_~'. Computed here: in the comparison, below row-level
+        -- security, a coalesce is a filter and not an index condition, and a deep page would read
+        -- all rows before it.
+        coalesce(r.starting_after, 'pay_~') as before
+      from unnest(v_found) f
+      join (
+        select *, kind = 'payments' and filters is null and parent_id is null as is_plain
+        from json_to_recordset(v_requests) as r (
+          n integer, kind text, "limit" integer, starting_after text, filters json, parent_id text
+        )
+      ) r on r.n = f.n
+    )
+    select a.n, case when c.is_known then coalesce(p.outcome, a.outcome) else 'unknown_cursor' end,
+      a.api_key_id, a.environment_id, a.remaining, p.data, p.has_more, p.next_cursor, a.detail
+    from asked a
+    cross join lateral (
+      select a.outcome <> 'ok' or not a.is_plain or a.starting_after is null or exists (
+        select from pay.payments t
+        where t.environment_id = a.environment_id and t.id = a.starting_after
+      ) as is_known
+    ) c
+    left join lateral (
+      select
+        'ok' as outcome,
+        coalesce(string_agg(page.body, ',' order by page.id desc) filter (where page.is_shown), '')
+          as data,
+        coalesce(bool_or(not page.is_shown), false) as has_more,
+        case when bool_or(not page.is_shown)
+          then min(page.id) filter (where page.is_shown)
+        end as next_cursor
+      from (
+        select t.id, t.body, row_number() over newest = 1 or (
+          row_number() over newest <= a."limit"
+          and sum(octet_length(t.body)) over newest <= pay.page_bytes()
+        ) as is_shown
+        from pay.payments t
+        where t.environment_id = a.environment_id and t.id < a.before
+        window newest as (order by t.id desc rows unbounded preceding)
+        order by t.id desc
+        limit a."limit" + 1
+      ) page
+      having a.outcome = 'ok' and a.is_plain and c.is_known
+      union all
+      select x.outcome, x.data, x.has_more, x.next_cursor
+      from pay.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
+      where a.outcome = 'ok' and not a.is_plain
+    ) p on true;
+end
+$$;
+grant execute on function pay.list(text) to pay_api;
+
+create or replace function pay.load(p_requests text)
+returns table (
+  n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
+  body text, detail text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_found pay.admission[] := pay.admit(p_requests::json, 'shared', true);
+begin
+  return query
+    select f.n,
+      case
+        when f.outcome = 'ok' and r.kind is not null and coalesce(p.body, o.body) is null
+          then 'not_found'
+        else f.outcome
+      end,
+      f.api_key_id, f.environment_id, f.remaining, f.status, coalesce(p.body, o.body, f.body),
+      coalesce(o.detail, f.detail)
+    from unnest(v_found) f
+    join json_to_recordset(p_requests::json) as r (n integer, kind text, id text, at timestamptz)
+      on r.n = f.n
+    left join lateral (
+      select t.body from pay.payments t
+      where f.outcome = 'ok' and r.kind = 'payments'
+        and t.environment_id = f.environment_id and t.id = r.id
+      limit 1
+    ) p on true
+    left join lateral (
+      select x.body, x.detail from pay.read_resource(f.environment_id, r.kind, r.id, r.at) x
+      where f.outcome = 'ok' and r.kind <> 'payments'
+      -- Without this the function is called before the condition is checked.
+      limit 1
+    ) o on true;
+end
+$$;
+grant execute on function pay.load(text) to pay_api;
 
 create or replace function pay.reconcile()
 returns table (oracle text, environment_id text, subject_id text, detail text)
@@ -1312,9 +1482,10 @@ begin
   ) e;
   return array(
     select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
-      null, null, null, null)::pay.admission
+      null, null, null, null, pay.time_ahead(w), null)::pay.admission
     from json_to_recordset(p_records) as r (n integer, environment_id text)
     left join pay.environments e on e.id = r.environment_id and e.retired_at is null
+    left join pay.sandbox_settings w on w.environment_id = e.id
     order by r.n);
 end
 $$;
@@ -1820,11 +1991,13 @@ declare
   v_left integer;
 begin
   for v_request in
-    select f.n, f.environment_id, f.api_key_id, f.outcome, max(f.at) over () as at,
+    select f.n, f.environment_id, f.api_key_id, f.outcome,
+      -- Limits are in real time.
+      max(f.at - coalesce(f.ahead, '0')) over () as at,
       nullif(p_key_rates[f.n], 0) as key_rate,
       nullif(p_environment_rates[f.n], 0) as environment_rate
     from unnest(p_found) f
-    where f.outcome not in ('unauthorized', 'resetting')
+    where f.outcome not in ('unauthorized', 'resetting', 'outdated')
       and (p_key_rates[f.n] > 0 or p_environment_rates[f.n] > 0)
     order by f.environment_id, f.n
   loop
@@ -1853,6 +2026,63 @@ begin
     end if;
   end loop;
   return case when p_counts then pay.count_requests(p_found) else p_found end;
+end
+$$;
+
+create or replace function pay.limit_list(
+  p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[],
+  p_is_read boolean
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limited pay.admission[] := pay.limit_requests(
+    p_found, p_key_rates, p_environment_rates, p_is_read);
+begin
+  if not p_is_read and cardinality(p_found) > 1 and exists (
+    select from unnest(v_limited) f where f.outcome = 'rate_limited'
+  ) then
+    v_limited := pay.limit_requests(
+      pay.find_answers(p_requests, p_found, true), p_key_rates, p_environment_rates, false);
+  end if;
+  return v_limited;
+end
+$$;
+
+create or replace function pay.count_requests(p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_told record;
+begin
+  perform pay.add_requests(c.environment_id, c.api_key_id, c.at, c.requests)
+  from (
+    select f.environment_id, f.api_key_id, max(f.at - coalesce(f.ahead, '0')) as at,
+      count(*)::integer as requests
+    from unnest(p_found) f
+    where f.remaining >= 0
+      and f.outcome not in ('replay', 'resetting', 'outdated', 'stale', 'expired')
+    group by f.environment_id, f.api_key_id
+  ) c;
+  for v_told in
+    select f.n, f.outcome, f.remaining from unnest(p_found) f
+    where f.remaining < 0 or (f.remaining is not null
+      and f.outcome in ('replay', 'resetting', 'outdated', 'stale', 'expired'))
+  loop
+    if v_told.outcome = 'forbidden' then
+      p_found[v_told.n].outcome := 'rate_limited';
+    end if;
+    p_found[v_told.n].remaining := case
+      when v_told.outcome in ('resetting', 'outdated', 'stale', 'expired') then null
+      when v_told.outcome = 'replay' then greatest(0, v_told.remaining + 1)
+      else 0
+    end;
+  end loop;
+  return p_found;
 end
 $$;
 
@@ -2126,7 +2356,8 @@ begin
   end if;
   foreach v_table in array array[
     'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
-    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters',
+    'sandbox_settings'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -2207,6 +2438,32 @@ begin
   return v_total;
 end
 $$;
+
+create or replace function pay.time_ahead(p_settings pay.sandbox_settings)
+returns interval
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_settings.frozen_at - pay.server_time(), p_settings.offset_ms * interval '1 ms')
+$$;
+
+create or replace function pay.environment_time(p_environment_id text)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return pay.server_time() + coalesce((
+    select pay.time_ahead(w) from pay.sandbox_settings w where w.environment_id = p_environment_id
+  ), '0');
+end
+$$;
+
+create or replace function pay.new_settings_version()
+returns bigint
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$ select pg_current_xact_id()::text::bigint $$;
 
 create or replace function pay.due_relay()
 returns table (url text, token text)

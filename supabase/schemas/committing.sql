@@ -293,8 +293,8 @@ $$;
 --                 102, and pay.record stores the answer
 -- p_patience_ms   how long the statement waits for a lock; null for the 3 s of a twin
 -- n is the place of a row's change in the list. detail is JSON text for a change with a call:
--- {call_id, account, provider_reference, created_at}. deliveries is the number of deliveries that
--- the whole list made due.
+-- {call_id, account, provider_reference, created_at}, and for an outdated change its sandbox's
+-- settings. deliveries is the number of deliveries that the whole list made due.
 create or replace function pay.commit(
   p_changes text,
   p_payments text,
@@ -371,8 +371,8 @@ begin
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.remaining, f.status, f.body, v_details[f.n], v_deliveries
-    from unnest(v_found) f;
+      f.environment_id, f.remaining, f.status, f.body,
+      coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end
 $$;
 

@@ -67,7 +67,7 @@ begin
         else f.outcome
       end,
       f.api_key_id, f.environment_id, f.remaining, f.status, coalesce(p.body, o.body, f.body),
-      o.detail
+      coalesce(o.detail, f.detail)
     from unnest(v_found) f
     join json_to_recordset(p_requests::json) as r (n integer, kind text, id text, at timestamptz)
       on r.n = f.n

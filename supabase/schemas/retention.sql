@@ -47,7 +47,8 @@ begin
   end if;
   foreach v_table in array array[
     'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
-    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters',
+    'sandbox_settings'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(

@@ -120,6 +120,8 @@ async function assertOpensNothing(tenants: Tenants, call: EntryCall, key: TestKe
   const { service, environments } = tenants;
   const request = (key: TestKey, fields: Fields) => ({
     key_hash: parseApiKey(key.text)!.hash,
+    // The version of the settings that `startTenants` makes.
+    version: 1,
     at: new Date(),
     rate: [1000, 4000],
     ...fields,

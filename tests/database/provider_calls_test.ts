@@ -127,6 +127,7 @@ Deno.test("pay.commit() with calls", async (t) => {
       const access = {
         key_hash: parseApiKey(live.text)!.hash,
         scope: null,
+        version: 0,
         at_ms: Date.now(),
         request_id: "req_1",
         rate_limits: null,

@@ -57,6 +57,7 @@ const WITHOUT_ROWS = [
   "provider_facts",
   "provider_methods",
   "provider_totals",
+  "sandbox_settings",
 ];
 
 serviceCase("ids and rows of another environment", async (t, service) => {

@@ -75,6 +75,7 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
       access: {
         key_hash: parseApiKey(key)!.hash,
         scope: scope ?? "payments:write",
+        version: 0,
         at_ms,
         request_id: idMint(at_ms)("req_"),
         rate_limits: rate_limits ?? null,
