@@ -1019,9 +1019,15 @@ create table pay.sandbox_settings (
   frozen_at timestamp with time zone,
   target_at timestamp with time zone,
   runs_after boolean default false not null,
+  seed text,
+  seed_root text collate "C",
+  requests bigint default 0 not null,
   constraint sandbox_settings_pkey PRIMARY KEY (environment_id),
   constraint sandbox_settings_offset_ms_range CHECK ((offset_ms >= 0)),
+  constraint sandbox_settings_requests_counted CHECK (((requests >= 0) AND ((requests = 0) OR (seed IS NOT NULL)))),
   constraint sandbox_settings_runs_after_target CHECK (((NOT runs_after) OR (target_at IS NOT NULL))),
+  constraint sandbox_settings_seed_length CHECK (((length(seed) >= 1) AND (length(seed) <= 100))),
+  constraint sandbox_settings_seed_root_form CHECK (((seed_root ~ '^[0-9a-f]{64}$'::text) AND ((seed_root IS NULL) = (seed IS NULL)))),
   constraint sandbox_settings_target_stands CHECK (((target_at IS NULL) OR ((frozen_at IS NOT NULL) AND (frozen_at <= target_at)))),
   constraint sandbox_settings_version_positive CHECK ((version > 0))
 );
@@ -1033,6 +1039,10 @@ comment on column pay.sandbox_settings.offset_ms is 'How far a clock that runs i
 comment on column pay.sandbox_settings.frozen_at is 'The time at which the clock stands; null: it runs.';
 comment on column pay.sandbox_settings.target_at is 'The end of an advance that is not complete; null: none is under way.';
 comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
+comment on column pay.sandbox_settings.seed is 'The seed of a seeded sandbox; null: its ids are random.';
+comment on column pay.sandbox_settings.seed_root is 'Hex SHA-256 of the account and the seed, from which ids and secrets are derived.';
+comment on column pay.sandbox_settings.requests is 'Number of requests of a seeded sandbox so far.';
+CREATE UNIQUE INDEX sandbox_settings_seed_root ON pay.sandbox_settings USING btree (seed_root) WHERE (seed_root IS NOT NULL);
 alter table pay.sandbox_settings enable row level security;
 alter table pay.sandbox_settings force row level security;
 create policy sandbox_settings_of_environment on pay.sandbox_settings as permissive for all to pay_owner
@@ -1069,6 +1079,24 @@ create view pay.subject_accounts with (security_invoker=true) (
 );
 alter view pay.subject_accounts owner to pay_owner;
 comment on view pay.subject_accounts is 'Internal: the sums of each account over the movements of a subject.';
+
+-- table pay.transcript_lines
+create table pay.transcript_lines (
+  environment_id text collate "C" not null,
+  n bigint not null,
+  line text not null,
+  constraint transcript_lines_pkey PRIMARY KEY (environment_id, n),
+  constraint transcript_lines_n_positive CHECK ((n > 0))
+);
+alter table pay.transcript_lines owner to pay_owner;
+comment on table pay.transcript_lines is 'The run of a seeded sandbox: one line for each request.';
+comment on column pay.transcript_lines.environment_id is 'The sandbox.';
+comment on column pay.transcript_lines.n is 'Number of the request in the run.';
+comment on column pay.transcript_lines.line is 'The request and its answer as JSON text, without card numbers and API keys.';
+alter table pay.transcript_lines enable row level security;
+alter table pay.transcript_lines force row level security;
+create policy transcript_lines_of_environment on pay.transcript_lines as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.transfers
 create table pay.transfers (
@@ -1696,6 +1724,17 @@ CREATE OR REPLACE FUNCTION pay.keep_facts(p_facts json)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.keep_facts(json) owner to pay_owner;
 
+-- function pay.keep_transcript_line(text,bigint,text)
+CREATE OR REPLACE FUNCTION pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.keep_transcript_line(text,bigint,text) owner to pay_owner;
+grant execute on function pay.keep_transcript_line(text,bigint,text) to pay_api;
+
 -- function pay.ledger_entry_id(text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.ledger_entry_id(p_transaction_id text, p_leg smallint, p_direction text)
  RETURNS text
@@ -1903,6 +1942,14 @@ CREATE OR REPLACE FUNCTION pay.max_live_secrets()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.max_live_secrets() owner to pay_owner;
 
+-- function pay.max_transcript_lines()
+CREATE OR REPLACE FUNCTION pay.max_transcript_lines()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.max_transcript_lines() owner to pay_owner;
+
 -- function pay.max_windows_ahead()
 CREATE OR REPLACE FUNCTION pay.max_windows_ahead()
  RETURNS integer
@@ -1967,6 +2014,24 @@ CREATE OR REPLACE FUNCTION pay.note_wake(p_request_id bigint)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.note_wake(bigint) owner to pay_owner;
 grant execute on function pay.note_wake(bigint) to pay_operator;
+
+-- function pay.number_request(text)
+CREATE OR REPLACE FUNCTION pay.number_request(p_key_hash text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.number_request(text) owner to pay_owner;
+grant execute on function pay.number_request(text) to pay_api;
+
+-- function pay.open_by_hash(text)
+CREATE OR REPLACE FUNCTION pay.open_by_hash(p_key_hash text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.open_by_hash(text) owner to pay_owner;
 
 -- function pay.open_records(json)
 CREATE OR REPLACE FUNCTION pay.open_records(p_records json)
@@ -2472,6 +2537,17 @@ CREATE OR REPLACE FUNCTION pay.time_ahead(p_settings pay.sandbox_settings)
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.time_ahead(pay.sandbox_settings) owner to pay_owner;
+
+-- function pay.transcript(text)
+CREATE OR REPLACE FUNCTION pay.transcript(p_request text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.transcript(text) owner to pay_owner;
+grant execute on function pay.transcript(text) to pay_api;
 
 -- function pay.update_calls(json)
 CREATE OR REPLACE FUNCTION pay.update_calls(p_calls json)

@@ -11,7 +11,7 @@
 import { createHmac } from "node:crypto";
 import { generateApiKey, parseApiKey } from "../core/api_key.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
-import { randomHex } from "../core/ids.ts";
+import { idMint, randomHex } from "../core/ids.ts";
 import type { CreateApiKeyBody } from "../schema/api_key.ts";
 import type { ApiKeyStore, SecretFacts } from "../store/api_key_store.ts";
 import { renderError } from "./changes/error_body.ts";
@@ -58,7 +58,8 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
       }
       return withSecret(request, caller, {
         action: "create",
-        id: request.context.mint("key_"),
+        // Never from a seed: ids of keys are unique in the whole database.
+        id: idMint(request.context.at_ms)("key_"),
         status: 201,
         name: body.name,
         scopes: body.scopes,

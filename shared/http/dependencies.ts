@@ -22,6 +22,7 @@ import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
 import { KnownSettings } from "../store/known_settings.ts";
 import { createProviderStore, type ProviderStore } from "../store/provider_store.ts";
+import { createSeededStore, type SeededStore } from "../store/seeded_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import { createStore, type Store } from "../store/store.ts";
 import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts";
@@ -41,6 +42,7 @@ export interface Dependencies {
   api_keys: ApiKeys;
   /** The settings of sandboxes, by key. */
   known_settings: KnownSettings;
+  seeded_store: SeededStore;
   /** Null: there are no limits. */
   rate_limits: RateLimits | null;
   provider_store: ProviderStore;
@@ -143,6 +145,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     api_keys: createApiKeys(createApiKeyStore(calls)),
     webhooks,
     known_settings: new KnownSettings(),
+    seeded_store: createSeededStore(database, calls),
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),
     base_url,

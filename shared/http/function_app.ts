@@ -27,6 +27,7 @@ import { withPresentSettings } from "./present_settings.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
 import { faultOf } from "./request_log.ts";
 import type { Env } from "./request_state.ts";
+import { randomOf, seededRun } from "./seeded_run.ts";
 import { unknownRoute } from "./unknown_route.ts";
 
 type Ctx = Context<Env>;
@@ -76,6 +77,7 @@ export function createFunctionApp(
     limited: deps.rate_limits !== null,
     local: deps.base_url.startsWith("http://"),
   }));
+  app.use(seededRun((path) => TRANSCRIPT.test(path)));
   for (const { operation, path } of routes) {
     app.on(operation.method, path, (c) => handle(c, operation, path));
   }
@@ -106,6 +108,9 @@ function pathBehindMount(request: Request): string {
   return path.startsWith(`${MOUNT}/`) ? path.slice(MOUNT.length) : path;
 }
 
+/** The path of a transcript, which does not change with each look at it. */
+const TRANSCRIPT = /\/transcript$/;
+
 /** Answers a request to an operation. */
 function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   const state = c.get("state");
@@ -120,6 +125,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
     const mutating = MUTATING.has(operation.method);
     const sent = mutating ? await readBody(c.req.raw) : null;
     const { searchParams } = new URL(c.req.url);
+    if (state.run && sent) state.run.body = sent.value;
     const unknown = unknownParameters(operation, sent, searchParams);
     if (unknown) c.header("Unknown-Parameters", unknown);
     const idempotency_key = mutating ? readIdempotencyKey(c.req.raw.headers) : null;
@@ -132,8 +138,9 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
     const idempotency = idempotency_key === null
       ? null
       : identify(operation, id, idempotency_key, sent!);
-    const outcome = await withPresentSettings(c, operation.scope, (access) =>
-      operation.run({
+    const outcome = await withPresentSettings(c, operation.scope, (access) => {
+      const random = randomOf(state, deps.random);
+      return operation.run({
         deps,
         request: {
           access,
@@ -141,9 +148,10 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
             request_id: state.request_id,
             idempotency_key,
             livemode: state.key!.livemode,
+            is_seeded: state.run !== null,
             at_ms: access.at_ms,
-            mint: idMint(access.at_ms, deps.random),
-            random: deps.random,
+            mint: idMint(access.at_ms, random),
+            random,
           },
           idempotency,
         },
@@ -151,7 +159,8 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
         id,
         body,
         query,
-      })).catch((error) => {
+      });
+    }).catch((error) => {
         const kind = pathKind(path);
         const is_missing = error instanceof ApiError && error.code === "not_found";
         throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);

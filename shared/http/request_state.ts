@@ -4,6 +4,7 @@
 
 import type { ErrorCode } from "../core/errors.ts";
 import type { Dependencies } from "./dependencies.ts";
+import type { NumberedRequest } from "./seeded_run.ts";
 
 /** The well-formed key of a request. The database decides whether it is valid. */
 export interface PresentedKey {
@@ -19,6 +20,8 @@ export interface RequestState {
   request_id: string;
   at_ms: number;
   key: PresentedKey | null;
+  /** Null unless the request belongs to a seeded sandbox. */
+  run: NumberedRequest | null;
   /** The id of the API key; null before the database has admitted the key. */
   key_id: string | null;
   /** Route template, for the log. */

@@ -9,12 +9,16 @@
 const KEYS_MAX = 10_000;
 
 /** The settings of a sandbox: the row of `pay.sandbox_settings`. */
-interface SandboxSettings {
+export interface SandboxSettings {
   version: number;
   /** How far a clock that runs is ahead of the real time, in milliseconds. */
   offset_ms: number;
   /** RFC 3339: the time at which the clock stands; null: it runs. */
   frozen_at: string | null;
+  /** Hex text that ids and secrets follow from; null or absent: the sandbox has no seed. */
+  seed_root?: string | null;
+  /** Number of requests of a seeded sandbox. */
+  requests?: number;
 }
 
 /** The settings of every other environment: the real clock. */
@@ -72,6 +76,7 @@ export class KnownSettings {
   }
 }
 
-function readSettings(detail: string | null): SandboxSettings {
+/** Reads the settings of an answer. */
+export function readSettings(detail: string | null): SandboxSettings {
   return detail === null ? NO_SETTINGS : JSON.parse(detail);
 }

@@ -21,6 +21,8 @@ export interface EventContext {
 /** The request that makes a change. */
 export interface RequestContext extends EventContext {
   request_id: string;
+  /** True: `mint` and `random` follow from the seed of the sandbox. */
+  is_seeded: boolean;
 }
 
 /** Version of the event payload (contract §4). */

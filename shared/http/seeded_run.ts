@@ -1,0 +1,100 @@
+/**
+ * Requests of seeded sandboxes: each gets a number, from which its ids and secrets follow, and a
+ * line in the transcript (ADR 0052). Other requests pay a comparison of their key's prefix.
+ */
+
+import type { Context, MiddlewareHandler } from "hono";
+import { SEEDED_KEY_PREFIX } from "../core/api_key.ts";
+import { idMint, type RandomSource } from "../core/ids.ts";
+import { seededRandom } from "../core/seeded_random.ts";
+import { readSettings, timeIn } from "../store/known_settings.ts";
+import type { Env, RequestState } from "./request_state.ts";
+import { faultOf } from "./request_log.ts";
+
+/** A request of a seeded sandbox. */
+export interface NumberedRequest {
+  /** Its place in the run, from 1. */
+  n: number;
+  /** Hex text that is derived from the seed. */
+  root: string;
+  /** The body after its parsing; null without a readable one. */
+  body: unknown;
+}
+
+/** Ids of API keys and their texts: they open the sandbox, so they do not follow from the seed. */
+const KEY_IDS = /\bkey_[0-9a-z]{26}\b/g;
+const KEY_TEXTS = /\b[a-z][a-z0-9]{0,15}_(test|live)_[0-9A-Za-z]{49}\b/g;
+
+/**
+ * Numbers the requests of seeded sandboxes and keeps their transcript.
+ * @param is_unnumbered whether a path belongs to no run: that of the transcript itself
+ */
+export function seededRun(is_unnumbered: (path: string) => boolean): MiddlewareHandler<Env> {
+  return async function numbered(c, next) {
+    const state = c.get("state");
+    const run = isSeeded(state) && !is_unnumbered(c.req.path) ? await begin(c) : null;
+    await next();
+    if (run) {
+      const { seeded_store } = c.get("deps");
+      await seeded_store.keep(state.key!.hash, run.n, await lineOf(c, run)).catch((error) => {
+        state.fault = faultOf(error);
+      });
+    }
+  };
+}
+
+/** Returns the random source of a request: that of its sandbox's seed, or else `random`. */
+export function randomOf(state: RequestState, random: RandomSource): RandomSource {
+  const { run } = state;
+  return run === null ? random : seededRandom(run.root, `request ${run.n}`);
+}
+
+function isSeeded({ key }: RequestState): boolean {
+  return key !== null && !key.livemode && key.text.startsWith(`${SEEDED_KEY_PREFIX}_`);
+}
+
+async function begin(c: Context<Env>): Promise<NumberedRequest | null> {
+  const state = c.get("state");
+  const { known_settings, seeded_store } = c.get("deps");
+  const { hash } = state.key!;
+  const detail = await seeded_store.number(hash);
+  if (detail === null) return null;
+  known_settings.learn(hash, detail);
+  const settings = readSettings(detail);
+  const run = { n: settings.requests!, root: settings.seed_root!, body: null };
+  const random = seededRandom(run.root, `request_id ${run.n}`);
+  state.run = run;
+  state.request_id = idMint(timeIn(settings, state.at_ms), random)("req_");
+  return run;
+}
+
+/** Returns a request and its answer as one line of JSON, without API keys. */
+async function lineOf(c: Context<Env>, { n, body }: NumberedRequest): Promise<string> {
+  const { method, url } = c.req.raw;
+  const { pathname, search } = new URL(url);
+  const text = await c.res.clone().text();
+  const line = JSON.stringify({
+    n,
+    request: {
+      method,
+      path: pathname + search,
+      idempotency_key: c.req.header("Idempotency-Key") ?? null,
+      body,
+    },
+    answer: {
+      status: c.res.status,
+      request_id: c.get("state").request_id,
+      replayed: c.res.headers.has("Idempotent-Replayed"),
+      body: bodyOf(text),
+    },
+  });
+  return line.replace(KEY_IDS, "key_…").replace(KEY_TEXTS, "…");
+}
+
+function bodyOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
