@@ -119,6 +119,15 @@ export class Sandbox {
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
+  /**
+   * Returns the run of a seeded sandbox so far: a line of JSON for each request and its answer.
+   * Without a seed: 409 `invalid_state`.
+   */
+  transcript(options?: RequestOptions): Promise<string> {
+    const path = [`${SANDBOX}/transcript`];
+    return this.#transport.send({ method: "GET", path, isText: true }, options);
+  }
+
   /** Deletes all payments and transfers with their data. API keys and endpoints stay. */
   reset(options?: RequestOptions): Promise<SandboxReset> {
     return this.#transport.send({ method: "POST", path: [`${SANDBOX}/reset`] }, options);

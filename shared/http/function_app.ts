@@ -161,11 +161,11 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
         query,
       });
     }).catch((error) => {
-        const kind = pathKind(path);
-        const is_missing = error instanceof ApiError && error.code === "not_found";
-        throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
-      });
-    return respond(c, outcome);
+      const kind = pathKind(path);
+      const is_missing = error instanceof ApiError && error.code === "not_found";
+      throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
+    });
+    return respond(c, outcome, operation.media_type);
   });
 }
 
@@ -211,12 +211,12 @@ function identify(operation: Operation, id: string, key: string, body: ReadBody)
   return { key, fingerprint: fingerprint(operation.method, path, body.value as never) };
 }
 
-function respond(c: Ctx, outcome: Reply | Answer): Response {
+function respond(c: Ctx, outcome: Reply | Answer, media_type = "application/json"): Response {
   const { answer, replayed } = "answer" in outcome ? outcome : { answer: outcome, replayed: false };
   if (replayed) c.header("Idempotent-Replayed", "true");
   if (answer.status === 201) c.header("Location", locationOf(answer, c.get("deps").base_url));
   if (answer.status >= 400) c.get("state").code = JSON.parse(answer.body).error.code;
-  return c.body(answer.body, answer.status as 200, { "Content-Type": "application/json" });
+  return c.body(answer.body, answer.status as 200, { "Content-Type": media_type });
 }
 
 function locationOf(answer: Answer, base_url: string): string {

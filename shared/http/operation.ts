@@ -65,6 +65,8 @@ export interface Operation {
   /** Schema of a success; `status` is its HTTP status. */
   answer: z.ZodType;
   status: 200 | 201;
+  /** Media type of a success; absent: JSON. */
+  media_type?: string;
   /** Error codes of this operation, in addition to those of every operation of its kind. */
   errors?: readonly ErrorCode[];
   run(call: Call<unknown, unknown>): Promise<Reply | Answer>;

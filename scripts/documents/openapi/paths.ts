@@ -113,7 +113,10 @@ function requestBody({ method, body }: Operation, examples: Json): Json {
   };
 }
 
-function success({ method, status, answer }: Operation, examples: Json): Json {
+function success(
+  { method, status, answer, media_type = "application/json" }: Operation,
+  examples: Json,
+): Json {
   return {
     description: status === 201 ? "Created" : "OK",
     headers: headerRefs([
@@ -121,9 +124,7 @@ function success({ method, status, answer }: Operation, examples: Json): Json {
       ...(method === "GET" ? [] : ["Idempotent-Replayed"]),
       ...(status === 201 ? ["Location"] : []),
     ]),
-    content: {
-      "application/json": { schema: schemaRef(answer), ...examples },
-    },
+    content: { [media_type]: { schema: schemaRef(answer), ...examples } },
   };
 }
 

@@ -72,6 +72,7 @@ export function checkExchange(exchange: CheckedExchange): void {
     check(`${at}: header ${name}`, `${ref}/schema`, headers.get(name));
   }
   if (!response.content) return;
+  if (!("application/json" in response.content)) return;
   const { examples } = response.content["application/json"];
   checkBody(at, `${at_response}/content/application~1json/schema`, body);
   if (status >= 400) {
