@@ -7,6 +7,7 @@ import type { Exchange, Fetch } from "./exchange.ts";
 import { Balances, LedgerEntries } from "./ledger.ts";
 import { Payments, Refunds } from "./payments.ts";
 import { Sandbox } from "./sandbox.ts";
+import { Sandboxes } from "./sandboxes.ts";
 import { Transfers } from "./transfers.ts";
 import {
   checkedRetries,
@@ -61,6 +62,7 @@ export class PaymentsClient {
   readonly events: Events;
   readonly apiKeys: ApiKeys;
   readonly sandbox: Sandbox;
+  readonly sandboxes: Sandboxes;
 
   /**
    * Creates a client. Sends no request.
@@ -87,6 +89,7 @@ export class PaymentsClient {
     this.events = new Events(transport);
     this.apiKeys = new ApiKeys(transport);
     this.sandbox = new Sandbox(transport);
+    this.sandboxes = new Sandboxes(transport);
   }
 }
 

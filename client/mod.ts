@@ -95,6 +95,12 @@ export type {
   SandboxReset,
   TriggerInput,
 } from "./sandbox.ts";
+export type {
+  CreateSandboxInput,
+  DisposableSandbox,
+  Sandboxes,
+  SandboxWithKey,
+} from "./sandboxes.ts";
 export {
   type Capability,
   type CaptureMethod,

@@ -16,8 +16,10 @@ import { Empty } from "./notice.tsx";
 import { PaymentPage } from "./payment_page.tsx";
 import { PaymentsPage } from "./payments_page.tsx";
 import { ResetDialog } from "./reset_dialog.tsx";
-import { href, place, type Route, route } from "./route.ts";
-import { endSession, maskedKey, session } from "./session.ts";
+import { go, href, place, type Route, route } from "./route.ts";
+import { Time } from "./text.tsx";
+import { SandboxesDialog } from "./sandboxes_dialog.tsx";
+import { endSession, leaveSandbox, maskedKey, session } from "./session.ts";
 import { EndpointsPage, NewEndpointPage } from "./endpoints_page.tsx";
 
 /** The first step of the route to the payer's page (shared/domain/payments/challenge_url.ts). */
@@ -37,7 +39,10 @@ const SECTIONS = [
 export function App() {
   const [section, token = ""] = route.value.steps;
   if (section === CHALLENGE) return <ChallengePage key={token} token={token} />;
-  return session.value === null ? <Connect /> : <Frame api_key={session.value.api_key} />;
+  if (session.value === null) return <Connect />;
+  const { api_key } = session.value;
+  // Another sandbox gets another frame, which shows nothing of the one before.
+  return <Frame key={api_key} api_key={api_key} />;
 }
 
 function Frame({ api_key }: { api_key: string }) {
@@ -45,7 +50,9 @@ function Frame({ api_key }: { api_key: string }) {
   const here = place(route.value);
   const frame = useRef<HTMLDivElement>(null);
   const main = useRef<HTMLElement>(null);
-  const [resetting, setResetting] = useState(false);
+  const [dialog, setDialog] = useState<"reset" | "sandboxes" | null>(null);
+  const close = () => setDialog(null);
+  const { disposable } = session.value!;
   const is_first = useRef(true);
 
   // This effect must run before the next one, which focuses the first heading.
@@ -63,6 +70,11 @@ function Frame({ api_key }: { api_key: string }) {
   const leave = () => {
     clearLog();
     endSession();
+  };
+
+  const back = () => {
+    leaveSandbox();
+    go(["payments"]);
   };
 
   return (
@@ -89,7 +101,26 @@ function Frame({ api_key }: { api_key: string }) {
           <p class="key" title="The key in use">
             <code>{maskedKey(api_key)}</code>
           </p>
-          <button type="button" class="plain" onClick={() => setResetting(true)}>
+          {disposable
+            ? (
+              <>
+                <p class="disposable">
+                  <strong>{disposable.sandbox.name ?? "Disposable sandbox"}</strong>
+                  <span class="quiet">
+                    Ends <Time at={disposable.sandbox.expires_at} />
+                  </span>
+                </p>
+                <button type="button" class="plain" onClick={back}>
+                  Back<span class="wide-only">&nbsp;to the first sandbox</span>
+                </button>
+              </>
+            )
+            : (
+              <button type="button" class="plain" onClick={() => setDialog("sandboxes")}>
+                Sandboxes…
+              </button>
+            )}
+          <button type="button" class="plain" onClick={() => setDialog("reset")}>
             Reset<span class="wide-only">&nbsp;sandbox</span>
           </button>
           <button type="button" class="plain" onClick={leave}>
@@ -102,7 +133,8 @@ function Frame({ api_key }: { api_key: string }) {
         <Page route={route.value} />
       </main>
       <CallPanel />
-      {resetting && <ResetDialog close={() => setResetting(false)} />}
+      {dialog === "reset" && <ResetDialog close={close} />}
+      {dialog === "sandboxes" && <SandboxesDialog close={close} />}
     </div>
   );
 }

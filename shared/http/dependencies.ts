@@ -14,6 +14,7 @@ import { createLiveOperations } from "../domain/live/live_payments.ts";
 import { ProviderAccounts } from "../domain/live/provider_accounts.ts";
 import { ProviderWorker } from "../domain/live/provider_worker.ts";
 import { type Challenges, createChallenges } from "../domain/payments/challenges.ts";
+import { createSandboxes, type Sandboxes } from "../domain/sandboxes.ts";
 import { createPayments, type Payments } from "../domain/payments/payments.ts";
 import { createTransfers, type Transfers } from "../domain/transfers/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks/webhooks.ts";
@@ -24,6 +25,7 @@ import { KnownSettings } from "../store/known_settings.ts";
 import { createProviderStore, type ProviderStore } from "../store/provider_store.ts";
 import { createSeededStore, type SeededStore } from "../store/seeded_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
+import { createSandboxStore } from "../store/sandbox_store.ts";
 import { createStore, type Store } from "../store/store.ts";
 import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts";
 import { inBackground } from "./background.ts";
@@ -43,6 +45,7 @@ export interface Dependencies {
   /** The settings of sandboxes, by key. */
   known_settings: KnownSettings;
   seeded_store: SeededStore;
+  sandboxes: Sandboxes;
   /** Null: there are no limits. */
   rate_limits: RateLimits | null;
   provider_store: ProviderStore;
@@ -143,6 +146,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     challenges: createChallenges({ store: provider_store, clock, random }),
     transfers: createTransfers(changes, live.transfers),
     api_keys: createApiKeys(createApiKeyStore(calls)),
+    sandboxes: createSandboxes(createSandboxStore(calls)),
     webhooks,
     known_settings: new KnownSettings(),
     seeded_store: createSeededStore(database, calls),

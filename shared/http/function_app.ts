@@ -20,7 +20,7 @@ import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { readIdempotencyKey } from "./idempotency_header.ts";
 import { observe } from "./observe.ts";
-import { type Operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import type { Operation } from "./operation.ts";
 import { asSent, parseBody, parseQuery, unknownParameters } from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
 import { withPresentSettings } from "./present_settings.ts";
@@ -221,7 +221,7 @@ function respond(c: Ctx, outcome: Reply | Answer, media_type = "application/json
 
 function locationOf(answer: Answer, base_url: string): string {
   const [, id] = /^\{"id":"([a-z]+_[0-9a-z]+)"/.exec(answer.body)!;
-  return `${base_url}/${PAYMENTS_FUNCTION}${pathOfResource(id!)}`;
+  return base_url + pathOfResource(id!);
 }
 
 function renderFailure(c: Ctx, error: Error): Response {

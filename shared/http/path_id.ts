@@ -5,6 +5,7 @@
 
 import { ApiError } from "../core/errors.ts";
 import { idPattern, type IdPrefix } from "../core/ids.ts";
+import { PAYMENTS_FUNCTION, SANDBOX_FUNCTION } from "./operation.ts";
 
 /** A kind of resource that a path names by its id. */
 interface PathKind {
@@ -22,6 +23,7 @@ const COLLECTIONS: Readonly<Record<string, PathKind>> = {
   webhook_endpoints: { prefix: "whe_", noun: "webhook endpoint" },
   webhook_deliveries: { prefix: "whd_", noun: "webhook delivery" },
   events: { prefix: "evt_", noun: "event" },
+  sandboxes: { prefix: "env_", noun: "disposable sandbox" },
 };
 
 /** Returns the kind of the id in a path such as `/v1/payments/:id/refund`, or null without one. */
@@ -31,10 +33,11 @@ export function pathKind(path: string): PathKind | null {
   return at === -1 ? null : COLLECTIONS[steps[at - 1]!] ?? null;
 }
 
-/** Returns the path of a resource after the name of the function: `/v1/payments/pay_…`. */
+/** Returns the path of a resource: `/api-v1-payments/v1/payments/pay_…`. */
 export function pathOfResource(id: string): string {
   const [collection] = Object.entries(COLLECTIONS).find(([, { prefix }]) => id.startsWith(prefix))!;
-  return `/v1/${collection}/${id}`;
+  if (collection === "sandboxes") return `/${SANDBOX_FUNCTION}/${collection}/${id}`;
+  return `/${PAYMENTS_FUNCTION}/v1/${collection}/${id}`;
 }
 
 /** Makes the 404 for an id in a path. */

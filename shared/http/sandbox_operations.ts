@@ -14,6 +14,7 @@ import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
 import { SandboxReset, Transcript } from "../schema/service.ts";
 import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
+import { DISPOSABLE_SANDBOXES } from "./disposable_sandboxes.ts";
 import { type Operation, operation, SANDBOX_FUNCTION } from "./operation.ts";
 import { webhooksOf } from "./webhook_operations.ts";
 
@@ -136,4 +137,5 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     answer: SandboxReset,
     run: ({ deps, request }) => deps.payments.reset(request),
   }),
+  ...DISPOSABLE_SANDBOXES,
 ];

@@ -9,6 +9,7 @@ export type ResourceKind =
   | "transfers"
   | "events"
   | "api_keys"
+  | "sandboxes"
   | "webhook_endpoints"
   | "webhook_deliveries";
 

@@ -15,7 +15,7 @@
 -- and the fields of its operation. A function that writes one request takes a list of one.
 --
 -- Order of precedence of the outcomes, for every entry function:
---   unauthorized         the key is unknown, revoked or expired
+--   unauthorized         the key is unknown, revoked or expired, or its sandbox has ended
 --   resetting            the sandbox is being reset: send the request again
 --   outdated             the sandbox has other settings than the function knows: learn them from
 --                        detail (null: none), decide again and send the request again
@@ -142,8 +142,11 @@ begin
         else true
       end as is_held
     from pay.api_key_secrets s
-    where s.hash = a.hash and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > a.at) limit 1
+    where s.hash = a.hash
+      and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > a.at)
+      and (s.ends_at is null or s.ends_at > pay.server_time())
+    limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
   -- A new snapshot under the locks, for the settings too. It does not find a key whose environment

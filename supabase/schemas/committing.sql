@@ -130,7 +130,9 @@ $$;
 -- payment, the others insert one. p_won, p_environments: the n of the committed changes, and the
 -- environment of each. p_moved: the n of the changes that update. The functions of release 1.0.0
 -- send no amounts of later columns; their chargebacks take the amount that is not refunded.
--- Internal.
+-- pay.lock_subjects has locked the rows that change, so none moves. Each is looked up by its whole
+-- key: a join that was planned while the table was small would read all payments of the
+-- environment. Internal.
 create or replace function pay.write_payments(
   p_payments json, p_won integer[], p_environments text[], p_moved integer[]
 )
@@ -156,6 +158,20 @@ begin
   join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
   where p.n <> all (p_moved);
   if p_moved <> '{}' then
+    with moved as materialized (
+      select p.*, k.place
+      from json_to_recordset(p_payments) as p (
+        n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
+        amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
+        body text
+      )
+      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+      cross join lateral (
+        select k.ctid as place from pay.payments k
+        where k.environment_id = w.environment_id and k.id = p.id limit 1
+      ) k
+      where p.n = any (p_moved)
+    )
     update pay.payments t
     set status = p.status, amount_refunded = p.amount_refunded,
       amount_refunding = coalesce(p.amount_refunding, t.amount_refunding),
@@ -163,13 +179,8 @@ begin
       amount_disputed = coalesce(p.amount_disputed,
         case p.status when 'chargeback' then t.amount_minor - p.amount_refunded else 0 end),
       sequence = p.sequence, updated_at = p.updated_at, body = p.body
-    from json_to_recordset(p_payments) as p (
-      n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
-      amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
-      body text
-    )
-    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
-    where p.n = any (p_moved) and t.environment_id = w.environment_id and t.id = p.id;
+    from moved p
+    where t.ctid = p.place;
   end if;
 end
 $$;
@@ -194,13 +205,22 @@ begin
   join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
   where r.n <> all (p_moved);
   if p_moved <> '{}' then
+    with moved as materialized (
+      select r.*, k.place
+      from json_to_recordset(p_transfers) as r (
+        n integer, id text, status text, sequence integer, updated_at timestamptz, body text
+      )
+      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+      cross join lateral (
+        select k.ctid as place from pay.transfers k
+        where k.environment_id = w.environment_id and k.id = r.id limit 1
+      ) k
+      where r.n = any (p_moved)
+    )
     update pay.transfers t
     set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
-    from json_to_recordset(p_transfers) as r (
-      n integer, id text, status text, sequence integer, updated_at timestamptz, body text
-    )
-    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
-    where r.n = any (p_moved) and t.environment_id = w.environment_id and t.id = r.id;
+    from moved r
+    where t.ctid = r.place;
   end if;
 end
 $$;

@@ -183,6 +183,9 @@ begin
     case p_kind
       when 'api_keys' then 'pay.api_key_body(t, $6)'
       when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
+      -- A row without a body is not shown.
+      when 'sandboxes' then
+        'case when t.expires_at > pay.server_time() then pay.sandbox_body(t) end'
       else 't.body'
     end
   )

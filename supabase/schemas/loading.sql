@@ -24,6 +24,9 @@ begin
     when 'api_keys' then
       select pay.api_key_body(t, p_at) into body from pay.api_keys t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'sandboxes' then
+      select pay.sandbox_body(t) into body from pay.sandboxes t
+      where t.environment_id = p_environment_id and t.id = p_id;
     when 'events' then
       select t.body into body from pay.events t
       where t.environment_id = p_environment_id and t.id = p_id;

@@ -241,7 +241,7 @@ where case
   when k.status = 102 then k.body <> ''
   when k.id is null then case
     when k.status in (200, 201)
-      then k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"sandbox_reset",)'
+      then k.body !~ '^\{("id":"(whe|whd|key|env)_[0-9a-z]{26}",|"object":"sandbox_reset",)'
     when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
     else true
   end

@@ -71,9 +71,14 @@ begin
         else o.account_id
       end as account_id,
       c.op in ('authorize', 'capture', 'cancel') and exists (
-        select from pay.provider_calls p
-        where p.environment_id = f.environment_id and p.subject_id = c.subject_id
-          and p.state = 'pending' and p.op in ('authorize', 'capture', 'cancel')
+        select from (
+          -- All calls of the subject. With the condition inside, the planner would read every
+          -- pending call of the service.
+          select p.state, p.op from pay.provider_calls p
+          where p.subject_id = c.subject_id and p.environment_id = f.environment_id
+          offset 0
+        ) p
+        where p.state = 'pending' and p.op in ('authorize', 'capture', 'cancel')
       ) as is_waiting
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
@@ -184,14 +189,19 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   with lost as materialized (
-    select f.environment_id, f.account_id, f.reference
+    select r.environment_id, c.account_id, f.reference
     from json_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
-    join pay.provider_calls c on c.environment_id = r.environment_id and c.id = r.id
-    join pay.provider_facts f
-      on f.provider_reference = r.provider_reference and f.account_id = c.account_id
-      and f.environment_id = c.environment_id and f.outcome = 'unmatched'
+    cross join lateral (
+      select c.account_id from pay.provider_calls c
+      where c.environment_id = r.environment_id and c.id = r.id limit 1
+    ) c
+    cross join lateral (
+      select f.reference from pay.provider_facts f
+      where f.provider_reference = r.provider_reference and f.account_id = c.account_id
+        and f.environment_id = r.environment_id and f.outcome = 'unmatched'
+      for update of f skip locked
+    ) f
     where r.provider_reference is not null
-    for update of f skip locked
   )
   update pay.provider_facts f
   set outcome = null, finding = null, handled_at = null, leased_until = null,
@@ -205,23 +215,31 @@ $$;
 -- Writes the results of attempts into calls that are not settled. Null leaves a column as it is.
 -- p_calls  [{environment_id, id, state, next_attempt_at, provider_reference, last_reply,
 --          may_repeat}]
--- Concurrency: locks the calls in the order of their ids. Ends their leases. Internal.
+-- Concurrency: locks the calls in the order of their ids. Ends their leases. Looks each up by its
+-- whole key: without statistics a join could read every call that is not settled. Internal.
 create or replace function pay.update_calls(p_calls json)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  with result as materialized (
-    select r.*, coalesce(r.state, c.state) as new_state
+  with asked as materialized (
+    select r.*
     from json_to_recordset(p_calls) as r (
       environment_id text, id text, state text, next_attempt_at timestamptz,
       provider_reference text, last_reply text, may_repeat boolean
     )
-    join pay.provider_calls c on c.environment_id = r.environment_id and c.id = r.id
+    order by r.environment_id collate "C", r.id collate "C"
+  ),
+  result as materialized (
+    select a.*, coalesce(a.state, c.state) as new_state
+    from asked a
+    cross join lateral (
+      select c.state from pay.provider_calls c
+      where c.environment_id = a.environment_id and c.id = a.id limit 1
+      for update of c
+    ) c
     where c.state <> 'settled'
-    order by c.environment_id, c.id
-    for update of c
   )
   update pay.provider_calls c
   set state = r.new_state, leased_until = null,

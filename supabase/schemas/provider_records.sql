@@ -104,9 +104,11 @@ begin
       '[]')
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
-    join pay.environments e on e.id = f.environment_id and e.retired_at is null
+    cross join lateral (
+      select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+    ) e
     cross join json_array_elements(r.facts) as t (fact)
-    where f.outcome <> 'stale'
+    where f.outcome <> 'stale' and e.retired_at is null
   ));
   for v_refused in
     with
@@ -213,7 +215,11 @@ begin
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
       on r.n = f.n
-    join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id
+    cross join lateral (
+      select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
+      from pay.provider_calls c
+      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+    ) c
     join pay.idempotency_keys k
       on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
       and k.key = c.idempotency_key and k.request_id = c.request_id
@@ -279,22 +285,36 @@ begin
   from unnest(v_found) f where f.outcome = 'ok';
   if v_won is not null then
     perform pay.handle_facts(v_records, v_found);
-    perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
-    perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
-    perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+    -- Most lists of records need only some of these steps.
+    if p_payments <> '[]' then
+      perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
+    end if;
+    if p_transfers <> '[]' then
+      perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+    end if;
+    if p_refunds <> '[]' then
+      perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+    end if;
     perform pay.settle_calls(v_records, v_found);
     if p_calls <> '[]' then
       perform pay.write_later_calls(p_calls::json, v_found);
     end if;
-    perform pay.record_movements(p_ledger::json, v_won, v_environments);
-    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+    if p_ledger <> '[]' then
+      perform pay.record_movements(p_ledger::json, v_won, v_environments);
+    end if;
+    if p_events <> '[]' then
+      v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+    end if;
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'recorded' else f.outcome end,
       coalesce(c.state = 'settled', false), v_deliveries
     from unnest(v_found) f
     join json_to_recordset(v_records) as r (n integer, call_id text) on r.n = f.n
-    left join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id;
+    left join lateral (
+      select c.state from pay.provider_calls c
+      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+    ) c on true;
 end
 $$;
 grant execute on function pay.record(text, text, text, text, text, text, text)

@@ -107,8 +107,10 @@ begin
   due as materialized (
     select c.environment_id, c.id, e.livemode
     from pay.provider_calls c
-    join pay.environments e on e.id = c.environment_id and e.retired_at is null
-    where c.state = 'pending' and c.next_attempt_at <= p_at
+    cross join lateral (
+      select e.livemode, e.retired_at from pay.environments e where e.id = c.environment_id limit 1
+    ) e
+    where e.retired_at is null and c.state = 'pending' and c.next_attempt_at <= p_at
       and (c.leased_until is null or c.leased_until <= p_at)
     order by c.next_attempt_at
     limit p_limit
@@ -169,8 +171,11 @@ begin
   open as materialized (
     select f.environment_id, f.account_id, f.reference, e.livemode
     from pay.provider_facts f
-    join pay.environments e on e.id = f.environment_id and e.retired_at is null
-    where f.outcome is null and (f.leased_until is null or f.leased_until <= p_at)
+    cross join lateral (
+      select e.livemode, e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+    ) e
+    where e.retired_at is null and f.outcome is null
+      and (f.leased_until is null or f.leased_until <= p_at)
     order by f.received_at
     limit p_limit
     for update of f skip locked

@@ -40,8 +40,9 @@ begin
 end
 $$;
 
--- Replaces an environment by a new one: moves its keys, rate counters and endpoints, and deletes
--- its pending deliveries, so nothing more is sent. Attempts under way end by themselves. Internal.
+-- Replaces an environment by a new one: moves its keys, rate counters, endpoints and the list of
+-- its disposable sandboxes, and deletes its pending deliveries, so nothing more is sent. Attempts
+-- under way end by themselves. Internal.
 create or replace function pay.move_environment(
   p_old text, p_new text, p_at timestamptz
 )
@@ -55,12 +56,14 @@ begin
   perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
   update pay.environments e set retired_at = p_at where e.id = p_old
   returning * into v_environment;
-  insert into pay.environments (id, public_id, account, livemode, name)
-  values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name);
+  insert into pay.environments (id, public_id, account, livemode, name, ends_at)
+  values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
+    v_environment.ends_at);
   update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
   update pay.api_key_secrets t set environment_id = p_new where t.environment_id = p_old;
   update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
   update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
+  update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
   delete from pay.webhook_deliveries d using pay.webhook_endpoints t
   where t.environment_id = p_new and d.endpoint_id = t.id
     and d.environment_id = p_old and d.status = 'pending';

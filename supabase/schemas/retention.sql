@@ -4,7 +4,7 @@
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). In a
 --           live environment calls and facts of providers stay as long as its payments.
--- At once:  environments that resets have retired.
+-- At once:  environments that resets have retired, and disposable sandboxes that have ended.
 -- pay.purge_keys deletes API keys, their secrets and their rate counters.
 
 -- The least id that shared/core/ids.ts can make at or after an instant. An id begins with its
@@ -26,10 +26,11 @@ begin
 end
 $$;
 
--- Deletes one batch of each kind of row of an environment that a reset has retired. When no rows
--- are left, deletes the environment. Returns the number of deleted rows. Two other transactions can
--- still write in the environment: a relay that records attempts, and another purge. If another
--- purge is at work there, this function leaves the environment for the next run. Internal.
+-- Deletes one batch of each kind of row of a retired environment. When no rows are left, deletes
+-- the environment with its keys, which only a disposable sandbox still has. Returns the number of
+-- deleted rows. Two other transactions can still write in the environment: a relay that records
+-- attempts, and another purge. If another purge is at work there, this function leaves the
+-- environment for the next run. Internal.
 create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile
@@ -48,7 +49,7 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
     'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters',
-    'sandbox_settings'
+    'sandbox_settings', 'transcript_lines', 'webhook_endpoints'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -63,6 +64,13 @@ begin
     v_is_empty := v_is_empty and v_rows < p_batch;
   end loop;
   if v_is_empty then
+    v_rows := pay.delete_keys(array(
+      select k.id from pay.api_keys k where k.environment_id = p_environment_id limit p_batch
+    ));
+    v_total := v_total + v_rows;
+    v_is_empty := v_rows < p_batch;
+  end if;
+  if v_is_empty then
     perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
     delete from pay.environments e where e.id = p_environment_id;
     v_total := v_total + 1;
@@ -72,10 +80,11 @@ end
 $$;
 
 -- Deletes one batch of each kind of row that has outlived its retention, in each environment, and
--- one batch in all of the environments that resets have retired. Returns the number of deleted
--- rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the next
--- call. After 2 seconds it also leaves the remaining environments; they come in random order, so
--- the next call takes others. Balances keep the amounts of deleted movements, because the totals
+-- one batch in all of the retired environments. It retires disposable sandboxes that have ended,
+-- and reads no others, because they end before any of their rows is old. Returns the number of
+-- deleted rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the
+-- next call. After 2 seconds it also leaves the remaining environments; they come in random order,
+-- so the next call takes others. Balances keep the amounts of deleted movements, because the totals
 -- stay. p_at can be earlier than the server's time; a later time counts as the server's.
 create or replace function pay.purge(
   p_at timestamptz default now(),
@@ -93,9 +102,10 @@ declare
   v_total bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  v_total := pay.purge_idempotency_keys(v_at, p_batch);
+  v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch);
   for v_environment in
-    select e.id, e.livemode from pay.environments e where e.retired_at is null order by random()
+    select e.id, e.livemode from pay.environments e
+    where e.retired_at is null and e.ends_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
     v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch)

@@ -2,10 +2,15 @@
 
 -- The time by which data is deleted (docs/decisions/0031-times-that-delete.md). It is not the
 -- instant that the functions send (p_at), so a wrong clock of a function loses no data.
--- A statement over many rows calls it once. Tests replace it to move time.
+-- A statement over many rows calls it once. Tests replace it to move time. In plpgsql, because a
+-- function in SQL is planned again in each statement that calls it.
 create or replace function pay.server_time()
 returns timestamptz
-language sql stable parallel safe
+language plpgsql stable parallel safe
 set search_path = pg_catalog, pg_temp
-as $$ select now() $$;
+as $$
+begin
+  return now();
+end
+$$;
 comment on function pay.server_time is 'Internal.';

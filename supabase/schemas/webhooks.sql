@@ -17,9 +17,13 @@ as $$ select substr('0123456789abcdef', p_slot + 1, 1) $$;
 -- A time in the format of the contract.
 create or replace function pay.wire_time(p_at timestamptz)
 returns text
-language sql stable parallel safe
+language plpgsql stable parallel safe
 set search_path = pg_catalog, pg_temp
-as $$ select to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') $$;
+as $$
+begin
+  return to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
+$$;
 
 -- Removes the second of the recorded attempts. The first one stays, because an oracle checks the
 -- order of deliveries by it. An attempt contains no nested object.

@@ -14,6 +14,7 @@ import type * as ledger from "../../shared/schema/ledger.ts";
 import type * as list from "../../shared/schema/list.ts";
 import type * as payment from "../../shared/schema/payment.ts";
 import type * as refund from "../../shared/schema/refund.ts";
+import type * as sandbox from "../../shared/schema/sandbox.ts";
 import type * as transfer from "../../shared/schema/transfer.ts";
 import type { Complete } from "../../shared/schema/values.ts";
 import type * as webhook from "../../shared/schema/webhook.ts";
@@ -53,6 +54,14 @@ Deno.test("client types of answers equal those of the schemas", () => {
     Public<typeof webhook.WebhookEndpoint> & { secret: string }
   >;
   true satisfies Equal<client.WebhookDelivery, z.infer<typeof webhook.WebhookDelivery>>;
+  true satisfies Equal<
+    client.DisposableSandbox,
+    Without<sandbox.DisposableSandbox, "test_key">
+  >;
+  true satisfies Equal<
+    client.SandboxWithKey,
+    Without<sandbox.DisposableSandbox, "test_key"> & { test_key: string }
+  >;
   true satisfies Equal<client.ApiKey, Public<typeof keys.ApiKey>>;
   true satisfies Equal<
     client.ApiKeyWithSecret,
@@ -127,6 +136,10 @@ Deno.test("client types of bodies equal those of the schemas", () => {
   >;
   true satisfies Equal<client.RotateSecretInput, z.input<typeof webhook.RotateWebhookSecretBody>>;
   true satisfies Equal<client.CreateApiKeyInput, z.input<typeof keys.CreateApiKeyBody>>;
+  true satisfies Equal<
+    client.CreateSandboxInput,
+    Without<z.input<typeof sandbox.CreateSandboxBody>, "seed">
+  >;
   true satisfies Equal<client.RotateApiKeyInput, z.input<typeof keys.RotateApiKeyBody>>;
   true satisfies Equal<client.Scope, keys.Scope>;
 });

@@ -259,6 +259,20 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => dialog("Reset the sandbox?").waitFor(),
   );
   await page.keyboard.press("Escape");
+  await start.call("POST", "/api-v1-sandbox/sandboxes", { name: "PR 17" });
+  await view(
+    "dialog-sandboxes",
+    () => button("Sandboxes…").click(),
+    () => dialog("Disposable sandboxes").getByText("PR 17").waitFor(),
+  );
+  await page.getByLabel("Name").fill("PR 18");
+  await button("Make and switch").click();
+  await view(
+    "disposable-sandbox",
+    async () => {},
+    () => page.getByText("This is the disposable sandbox PR 18").waitFor(),
+  );
+  await button("Back").click();
   await view("nothing-here", () => go("nowhere"), () => page.getByText("No such page").waitFor());
   await step("no view has a violation or is wider than the screen", () => {
     assert.deepEqual(faults, []);

@@ -73,6 +73,14 @@ const CALLS: Record<string, EntryCall> = {
     text: "pay.change_api_key($1, 'create', 'key_1', '{}', '{}', null, null)",
     fields: () => WRITTEN,
   },
+  make_sandbox: {
+    text: "pay.make_sandbox($1, '{}', '{}')",
+    fields: () => WRITTEN,
+  },
+  end_sandbox: {
+    text: "pay.end_sandbox($1, 'env_1')",
+    fields: () => WRITTEN,
+  },
 };
 
 Deno.test("an entry function with an invalid key opens no environment", async (t) => {
@@ -82,6 +90,8 @@ Deno.test("an entry function with an invalid key opens no environment", async (t
   const revoked = await service.issueKey(environments.other);
   await sql`update pay.api_key_secrets set revoked_at = now() where api_key_id = ${revoked.id}`;
   const expired = await service.issueKey(environments.other, { expires_at: "2020-01-01" });
+  const ended = await service.issueKey(environments.other);
+  await sql`update pay.api_key_secrets set ends_at = now() where api_key_id = ${ended.id}`;
   const [payment] = await sql<{ id: string; sequence: number }[]>`
     select id, sequence from pay.payments where environment_id = ${environments.other}`;
   const holder = await sql.reserve();
@@ -101,7 +111,8 @@ Deno.test("an entry function with an invalid key opens no environment", async (t
         where ${column} = ${environments.other} for update`;
     }
     for (const [name, call] of Object.entries(CALLS)) {
-      for (const [state, key] of [["revoked", revoked], ["expired", expired]] as const) {
+      const keys = { revoked, expired, "of a sandbox that has ended": ended };
+      for (const [state, key] of Object.entries(keys)) {
         await t.step(
           `${name}: ${state}`,
           () => assertOpensNothing(tenants, call, key, { payment: payment! }),

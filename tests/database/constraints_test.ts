@@ -71,6 +71,16 @@ const VIOLATIONS: Violation[] = [
   ["environments_name_length", "environments", { id: ELSEWHERE, name: "" }],
   ["environments_public_id", "environments", { id: ELSEWHERE }],
   ["environments_live_stays", "environments", { id: ELSEWHERE, livemode: true }],
+  ["environments_live_has_no_end", "environments", {
+    id: ELSEWHERE,
+    public_id: ELSEWHERE,
+    livemode: true,
+    account: "x",
+    ends_at: "2026-01-01",
+  }],
+  ["sandboxes_pkey", "sandboxes", {}],
+  ["sandboxes_id_form", "sandboxes", { id: "env_short" }],
+  ["sandboxes_name_length", "sandboxes", { id: ELSEWHERE, name: "" }],
   ["environments_one_live_per_account", "environments", {
     id: ELSEWHERE,
     public_id: ELSEWHERE,

@@ -74,8 +74,8 @@ const CHANGES_INSIDE: [name: string, statement: string, line: RegExp][] = [
   [
     "a function's body",
     `create or replace function pay.server_time() returns timestamptz
-       language sql stable parallel safe set search_path = pg_catalog, pg_temp
-       as $$ select now() - interval '1 s' $$`,
+       language plpgsql stable parallel safe set search_path = pg_catalog, pg_temp
+       as $$ begin return now() - interval '1 s'; end $$`,
     /^\+ .*1 s/m,
   ],
   [

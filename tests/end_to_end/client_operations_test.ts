@@ -13,6 +13,7 @@ import { Event as EventSchema } from "../../shared/schema/event.ts";
 import { Balance, LedgerEntry } from "../../shared/schema/ledger.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
+import { DisposableSandbox } from "../../shared/schema/sandbox.ts";
 import { Transfer } from "../../shared/schema/transfer.ts";
 import { WebhookDelivery, WebhookEndpoint } from "../../shared/schema/webhook.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
@@ -196,6 +197,23 @@ Deno.test("the client calls every operation", (t) =>
         assert.ok((await client.apiKeys.revoke(key.id)).revoked_at);
         const refused = await clientWith({ apiKey: turned.secret }).payments.list()
           .catch((error) => error);
+        assert.ok(refused instanceof ApiError && refused.is("unauthorized"));
+      });
+
+      await t.step("disposable sandboxes", async () => {
+        const made = assertShape(
+          DisposableSandbox,
+          await client.sandboxes.create({ name: "PR 17", expires_in: 600 }),
+        );
+        const { test_key, ...shown } = made;
+        const inside = clientWith({ apiKey: test_key });
+        await inside.payments.create({ amount: 1, ...EUR });
+        assert.equal((await inside.payments.list()).data.length, 1);
+        assert.deepEqual(await client.sandboxes.retrieve(made.id), shown);
+        assert.deepEqual((await client.sandboxes.list()).data, [shown]);
+        const gone = assertShape(DisposableSandbox, await client.sandboxes.delete(made.id));
+        assert.deepEqual(await client.sandboxes.delete(made.id), gone);
+        const refused = await inside.payments.list().catch((error) => error);
         assert.ok(refused instanceof ApiError && refused.is("unauthorized"));
       });
 

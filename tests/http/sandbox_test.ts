@@ -71,13 +71,14 @@ const ROUTES: [path: string, body: unknown][] = [
       payment_id: UNKNOWN,
     }],
     [`${SANDBOX}${version}/reset`, undefined],
+    [`${SANDBOX}${version}/sandboxes`, {}],
   ]),
   ["/api-v1-payments/v1/sandbox/{id}/advance", { to: "completed" }],
 ];
 
-Deno.test("ROUTES lists every route that takes only test keys", () => {
+Deno.test("ROUTES lists every POST that takes only test keys", () => {
   const routes = (name: string, operations: readonly Operation[]) =>
-    operations.filter(({ test_only }) => test_only)
+    operations.filter(({ test_only, method }) => test_only && method === "POST")
       .flatMap(({ paths }) => paths.map((path) => `/${name}${path.replace(":id", "{id}")}`));
   assert.deepEqual(
     [

@@ -46,6 +46,7 @@ const FILTERS: [path: string, parameter: string, prefix: string][] = [
   [`${V1}/webhook_deliveries`, "event_id", "evt"],
   [`${V1}/webhook_deliveries`, "payment_id", "pay"],
   [`${V1}/api_keys`, "starting_after", "key"],
+  [`${SANDBOX}/sandboxes`, "starting_after", "env"],
 ];
 
 /** Tables of the operator, and those of providers, which these requests do not reach. */
@@ -96,7 +97,8 @@ serviceCase("ids and rows of another environment", async (t, service) => {
     const source = await Deno.readTextFile(
       new URL("../../shared/schema/list.ts", import.meta.url),
     ) + await Deno.readTextFile(new URL("../../shared/schema/webhook.ts", import.meta.url)) +
-      await Deno.readTextFile(new URL("../../shared/schema/api_key.ts", import.meta.url));
+      await Deno.readTextFile(new URL("../../shared/schema/api_key.ts", import.meta.url)) +
+      await Deno.readTextFile(new URL("../../shared/schema/sandbox.ts", import.meta.url));
     const found = [...source.matchAll(/(\w+): (?:id\("(\w+)_"\)\.optional|cursor\("(\w+)_"\))/g)]
       .map(([, parameter, prefix, cursor_prefix]) => `${parameter} ${prefix ?? cursor_prefix}`);
     const listed = FILTERS.map(([, parameter, prefix]) => `${parameter} ${prefix}`);
@@ -167,6 +169,7 @@ async function fill(service: TestService): Promise<Record<string, string>> {
   });
   await service.pay({}, { ...options, idempotency_key: "theirs" });
   await paymentIn(service, "completed");
+  const sandbox = await post(`${SANDBOX}/sandboxes`, {});
   const first = async (path: string) => (await service.call("GET", path, options)).body.data[0];
   const entry = await first(LEDGER);
   return {
@@ -179,6 +182,7 @@ async function fill(service: TestService): Promise<Record<string, string>> {
     le: entry.id,
     txn: entry.transaction_id,
     key: service.other.id,
+    env: sandbox.id,
   };
 }
 

@@ -12,7 +12,12 @@ import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
 import type { Exchange, Recorded } from "../../scripts/documents/openapi/examples.ts";
 import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
-import { startService, type TestAnswer, type TestService } from "../support/service/service.ts";
+import {
+  setServerTime,
+  startService,
+  type TestAnswer,
+  type TestService,
+} from "../support/service/service.ts";
 import { EXAMPLE_REQUESTS } from "../support/openapi/example_requests.ts";
 import postgres from "postgres";
 
@@ -46,6 +51,8 @@ async function record(receiver_url: string): Promise<Recorded> {
     console_url: "http://127.0.0.1:54321/console",
   });
   try {
+    // Disposable sandboxes show times of the database.
+    await setServerTime(service.sql, STARTED_AT);
     const saved = new Map<string, string>();
     const exchanges: Exchange[] = [];
     for (const request of EXAMPLE_REQUESTS) {

@@ -57,6 +57,14 @@ export const ROUTES: Route[] = [
   ["POST", "/api-v1-sandbox/v1/webhooks/trigger", "sandbox:write"],
   ["POST", "/api-v1-sandbox/reset", "sandbox:write"],
   ["POST", "/api-v1-sandbox/v1/reset", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/sandboxes", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/sandboxes", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/sandboxes", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/sandboxes", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/sandboxes/:env", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/sandboxes/:env", "sandbox:write"],
+  ["DELETE", "/api-v1-sandbox/sandboxes/:env", "sandbox:write"],
+  ["DELETE", "/api-v1-sandbox/v1/sandboxes/:env", "sandbox:write"],
 ];
 
 /** Every scope of a key (contract §5). */

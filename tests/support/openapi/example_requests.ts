@@ -326,6 +326,16 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     body: { name: "Reports", scopes: ["payments:read", "ledger:read"] },
     save: "api_key",
   },
+  {
+    operation: "createSandbox",
+    name: "pull_request",
+    summary: "A sandbox for a pull request, which ends after an hour",
+    body: { name: "PR 17", expires_in: 3600 },
+    save: "sandbox",
+  },
+  { operation: "getSandbox", name: "sandbox", summary: "A sandbox", of: "sandbox" },
+  { operation: "listSandboxes", name: "page", summary: "A page of one", query: one },
+  { operation: "deleteSandbox", name: "deleted", summary: "A deleted sandbox", of: "sandbox" },
   { operation: "getApiKey", name: "key", summary: "A key", of: "api_key" },
   { operation: "listApiKeys", name: "page", summary: "A page of one", query: one },
   {

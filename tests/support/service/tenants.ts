@@ -37,6 +37,12 @@ export interface Tenants {
 
 /** Rows for tables that requests leave empty. Columns without a value are null. */
 const SEEDS: Record<string, Record<string, unknown>> = {
+  sandboxes: {
+    id: `env_${"0".repeat(26)}`,
+    account: "one",
+    created_at: "2026-01-01",
+    expires_at: "2026-01-02",
+  },
   relay_wakes: { request_id: "1", woken_at: "2026-01-01" },
   sandbox_settings: { version: 1, offset_ms: 0, runs_after: false },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },

@@ -1,0 +1,49 @@
+/**
+ * Test keys that the service derives from the text of the caller's key, which the database does not
+ * hold, and a random salt. So a stored answer contains a reference in place of the new key, and a
+ * replay derives the key again. A replay with another secret of the same key derives a different
+ * text and gets `idempotency_conflict` (ADR 0012).
+ */
+
+import { createHmac } from "node:crypto";
+import { generateApiKey, parseApiKey } from "../core/api_key.ts";
+import { ApiError } from "../core/errors.ts";
+import { randomHex } from "../core/ids.ts";
+import type { SecretFacts } from "../store/api_key_store.ts";
+import type { ServiceRequest } from "./changes/service_request.ts";
+
+/** Length of a salt. A reference holds the salt and the last four characters, as a check. */
+const SALT_BYTES = 16;
+/** The last member of an answer that contains a reference. */
+const REFERENCE = /,"(secret|test_key)":"key_reference:([0-9a-f]{32}):([0-9A-Za-z]{4})"\}$/;
+
+/** Derives a new key. Returns the facts to store. `caller` is the text of the caller's key. */
+export function deriveKey({ context }: ServiceRequest, caller: string): SecretFacts {
+  const salt = randomHex(SALT_BYTES, context.random);
+  const { hash, prefix, last_four } = parseApiKey(derivedText(caller, salt))!;
+  return { hash, prefix, last_four, reference: `key_reference:${salt}:${last_four}` };
+}
+
+/**
+ * Replaces the reference at the end of an answer by the text of the key. Throws
+ * `idempotency_conflict` if the key was derived from another text than `caller`.
+ */
+export function revealKey(body: string, caller: string): string {
+  return body.replace(REFERENCE, (_, member: string, salt: string, last_four: string) => {
+    const text = derivedText(caller, salt);
+    if (text.endsWith(last_four)) return `,"${member}":${JSON.stringify(text)}}`;
+    throw new ApiError(
+      "idempotency_conflict",
+      "The first request used another secret of this key: send the request with that secret",
+    );
+  });
+}
+
+function derivedText(caller: string, salt: string): string {
+  const { mode, prefix } = parseApiKey(caller)!;
+  const digest = createHmac("sha256", caller).update(`api_key\n${salt}`).digest();
+  return generateApiKey(mode, prefix.split("_")[0]!, (bytes) => {
+    bytes.set(digest.subarray(0, bytes.length));
+    return bytes;
+  });
+}

@@ -1,0 +1,54 @@
+/**
+ * Disposable sandboxes on the wire (contract §5).
+ */
+
+import * as z from "zod";
+import { MAX_KEY_NAME } from "./limits.ts";
+import { cursor, Limit } from "./list.ts";
+import { mustBe } from "./requirement.ts";
+import { id, Instant } from "./values.ts";
+
+/** Shortest time in seconds until a disposable sandbox ends. The service chose the number. */
+export const MIN_SANDBOX_S = 60;
+/** Longest time in seconds until a disposable sandbox ends: 7 days. The service chose the number. */
+export const MAX_SANDBOX_S = 604_800;
+/** Time in seconds until a disposable sandbox ends by default: one day. */
+export const DEFAULT_SANDBOX_S = 86_400;
+
+/** The body of `POST /sandboxes`. */
+export const CreateSandboxBody = z.object({
+  name: z.string().min(1).max(MAX_KEY_NAME).optional()
+    .describe("A name for people, such as the branch or the test"),
+  expires_in: mustBe(
+    z.number().int().min(MIN_SANDBOX_S).max(MAX_SANDBOX_S).default(DEFAULT_SANDBOX_S)
+      .describe(
+        "Seconds until the sandbox ends. It ends with the caller's key at the latest",
+      ),
+    `a whole number of seconds from ${MIN_SANDBOX_S} to ${MAX_SANDBOX_S}, which is 7 days`,
+  ),
+  seed: mustBe(
+    z.null().optional().describe("Reserved: null, or left out"),
+    "null or left out, because sandboxes with a seed are not available yet",
+  ),
+}).describe("A disposable sandbox of the caller's account");
+export type CreateSandboxBody = z.infer<typeof CreateSandboxBody>;
+
+/** A disposable sandbox in an answer. Only creation shows `test_key`. */
+export const DisposableSandbox = z.object({
+  id: id("env_"),
+  object: z.literal("sandbox"),
+  name: z.string().nullable(),
+  seed: z.null(),
+  created_at: Instant,
+  expires_at: Instant
+    .describe("Time at which the sandbox and all its keys end. In the past: it has ended"),
+  test_key: z.string().optional()
+    .describe("The text of a key of the sandbox, with all scopes. Only creation shows it"),
+}).describe("A disposable sandbox");
+export type DisposableSandbox = z.infer<typeof DisposableSandbox>;
+
+/** The query of `GET /sandboxes`. */
+export const ListSandboxesQuery = z.object({
+  limit: Limit,
+  starting_after: cursor("env_"),
+});
