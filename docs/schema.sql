@@ -131,7 +131,8 @@ create type pay.claimed_delivery as (
   failing_since timestamp with time zone,
   suspect boolean,
   crashed boolean,
-  body text
+  body text,
+  settings text
 );
 alter type pay.claimed_delivery owner to pay_owner;
 comment on type pay.claimed_delivery is 'A delivery that the relay has claimed and now attempts.';
@@ -150,6 +151,7 @@ comment on column pay.claimed_delivery.failing_since is 'webhook_endpoints.faili
 comment on column pay.claimed_delivery.suspect is 'It has a lost claim, so it may have ended the process of its relay.';
 comment on column pay.claimed_delivery.crashed is 'The relay records a crashed attempt under this number and does not send the delivery.';
 comment on column pay.claimed_delivery.body is 'The event as JSON text.';
+comment on column pay.claimed_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';
 
 -- type pay.due_delivery
 create type pay.due_delivery as (
@@ -711,6 +713,7 @@ create table pay.provider_calls (
   idempotency_key text collate "C",
   request_id text collate "C" not null,
   decline_is_error boolean not null,
+  due_at timestamp with time zone,
   constraint provider_calls_pkey PRIMARY KEY (environment_id, id),
   constraint provider_calls_amount_minor_positive CHECK ((amount_minor > 0)),
   constraint provider_calls_op_known CHECK ((op = ANY (ARRAY['authorize'::text, 'capture'::text, 'cancel'::text, 'refund'::text, 'transfer'::text, 'expire'::text, 'abandon'::text]))),
@@ -746,6 +749,8 @@ comment on column pay.provider_calls.api_key_id is 'The API key of the request.'
 comment on column pay.provider_calls.idempotency_key is 'The idempotency key of the request, whose answer the record stores; null: the call follows from the result of another one.';
 comment on column pay.provider_calls.request_id is 'The request.';
 comment on column pay.provider_calls.decline_is_error is 'True: a decline is answered with 402.';
+comment on column pay.provider_calls.due_at is 'When the worker sends the call, by the clock of the sandbox; null: it has no clock of its own.';
+CREATE INDEX provider_calls_clock ON pay.provider_calls USING btree (environment_id, due_at) WHERE ((state = 'pending'::text) AND (due_at IS NOT NULL));
 CREATE INDEX provider_calls_due ON pay.provider_calls USING btree (next_attempt_at) WHERE (state = 'pending'::text);
 CREATE INDEX provider_calls_look ON pay.provider_calls USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
 CREATE INDEX provider_calls_reference ON pay.provider_calls USING btree (provider_reference, account_id) WHERE (provider_reference IS NOT NULL);
@@ -1019,6 +1024,7 @@ create table pay.sandbox_settings (
   frozen_at timestamp with time zone,
   target_at timestamp with time zone,
   runs_after boolean default false not null,
+  did jsonb default '{}'::jsonb not null,
   constraint sandbox_settings_pkey PRIMARY KEY (environment_id),
   constraint sandbox_settings_offset_ms_range CHECK ((offset_ms >= 0)),
   constraint sandbox_settings_runs_after_target CHECK (((NOT runs_after) OR (target_at IS NOT NULL))),
@@ -1033,6 +1039,7 @@ comment on column pay.sandbox_settings.offset_ms is 'How far a clock that runs i
 comment on column pay.sandbox_settings.frozen_at is 'The time at which the clock stands; null: it runs.';
 comment on column pay.sandbox_settings.target_at is 'The end of an advance that is not complete; null: none is under way.';
 comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
+comment on column pay.sandbox_settings.did is 'What the advance under way has done: numbers by name.';
 alter table pay.sandbox_settings enable row level security;
 alter table pay.sandbox_settings force row level security;
 create policy sandbox_settings_of_environment on pay.sandbox_settings as permissive for all to pay_owner
@@ -1119,6 +1126,7 @@ create table pay.webhook_deliveries (
   leased_until timestamp with time zone,
   lost_claims smallint default 0 not null,
   created_at timestamp with time zone not null,
+  due_at timestamp with time zone,
   constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
   constraint webhook_deliveries_lost_claims_not_negative CHECK ((lost_claims >= 0)),
   constraint webhook_deliveries_pending_has_next CHECK ((((status = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((status = 'pending'::text) OR (leased_until IS NULL)))),
@@ -1140,6 +1148,8 @@ comment on column pay.webhook_deliveries.next_attempt_at is 'Time of the next at
 comment on column pay.webhook_deliveries.leased_until is 'End of the lease of the relay that has the row; another may take it then. In no index.';
 comment on column pay.webhook_deliveries.lost_claims is 'Claims since the last recorded attempt that expired without a record. From 3 on the delivery has crashed and the count stays.';
 comment on column pay.webhook_deliveries.created_at is 'Time of creation.';
+comment on column pay.webhook_deliveries.due_at is 'Time of the next attempt by the clock of the sandbox; null: it has no clock of its own.';
+CREATE INDEX webhook_deliveries_clock ON pay.webhook_deliveries USING btree (environment_id, due_at) WHERE ((status = 'pending'::text) AND (due_at IS NOT NULL));
 CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, subject_id, sequence) WHERE ((next_attempt_at IS NOT NULL) AND (lost_claims = 0));
 CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, environment_id, id);
 CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
@@ -1234,6 +1244,13 @@ CREATE OR REPLACE FUNCTION pay.admit(p_requests json, p_hold text, p_is_read boo
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.admit(json,text,boolean) owner to pay_owner;
+
+-- function pay.admit_alone(text)
+CREATE OR REPLACE FUNCTION pay.admit_alone(p_request text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.admit_alone(text) owner to pay_owner;
 
 -- function pay.admit_one(text,text)
 CREATE OR REPLACE FUNCTION pay.admit_one(p_request text, p_hold text DEFAULT 'shared'::text)
@@ -1407,6 +1424,22 @@ CREATE OR REPLACE FUNCTION pay.claim_suspect(p_suspects_ahead jsonb, p_at timest
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval) owner to pay_owner;
 
+-- function pay.clock_body(pay.sandbox_settings,boolean)
+CREATE OR REPLACE FUNCTION pay.clock_body(p_settings pay.sandbox_settings, p_is_advance boolean)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.clock_body(pay.sandbox_settings,boolean) owner to pay_owner;
+
+-- function pay.clock_target(json,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.clock_target(p_command json, p_now timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.clock_target(json,timestamp with time zone) owner to pay_owner;
+
 -- function pay.commit(text,text,text,text,text,text,text,integer)
 CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text DEFAULT '[]'::text, p_patience_ms integer DEFAULT NULL::integer)
  RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text, detail text, deliveries bigint)
@@ -1430,6 +1463,20 @@ CREATE OR REPLACE FUNCTION pay.configure_relay(p_url text, p_token text)
 alter function pay.configure_relay(text,text) owner to pay_owner;
 grant execute on function pay.configure_relay(text,text) to pay_operator;
 
+-- function pay.count_attempts(text)
+CREATE OR REPLACE FUNCTION pay.count_attempts(p_results text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.count_attempts(text) owner to pay_owner;
+
+-- function pay.count_did(text,text,bigint)
+CREATE OR REPLACE FUNCTION pay.count_did(p_environment_id text, p_name text, p_count bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.count_did(text,text,bigint) owner to pay_owner;
+
 -- function pay.count_ignored_notification(text)
 CREATE OR REPLACE FUNCTION pay.count_ignored_notification(p_account_id text)
  RETURNS void
@@ -1447,6 +1494,13 @@ CREATE OR REPLACE FUNCTION pay.count_requests(p_found pay.admission[])
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.count_requests(pay.admission[]) owner to pay_owner;
+
+-- function pay.count_results(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.count_results(p_records json, p_found pay.admission[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.count_results(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.create_api_key(text,text,text,text[],text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.create_api_key(p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone)
@@ -1621,6 +1675,14 @@ CREATE OR REPLACE FUNCTION pay.handle_facts(p_records json, p_found pay.admissio
  SET enable_sort TO 'off';
 alter function pay.handle_facts(json,pay.admission[]) owner to pay_owner;
 
+-- function pay.has_due_work(text,boolean)
+CREATE OR REPLACE FUNCTION pay.has_due_work(p_environment_id text, p_sends boolean)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.has_due_work(text,boolean) owner to pay_owner;
+
 -- function pay.has_fact_call(text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.has_fact_call(p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text)
  RETURNS boolean
@@ -1695,6 +1757,14 @@ CREATE OR REPLACE FUNCTION pay.keep_facts(p_facts json)
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.keep_facts(json) owner to pay_owner;
+
+-- function pay.last_due(text,timestamp with time zone,timestamp with time zone,boolean)
+CREATE OR REPLACE FUNCTION pay.last_due(p_environment_id text, p_first timestamp with time zone, p_last timestamp with time zone, p_sends boolean)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.last_due(text,timestamp with time zone,timestamp with time zone,boolean) owner to pay_owner;
 
 -- function pay.ledger_entry_id(text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.ledger_entry_id(p_transaction_id text, p_leg smallint, p_direction text)
@@ -1887,6 +1957,21 @@ CREATE OR REPLACE FUNCTION pay.lock_suspects(p_ahead jsonb, p_at timestamp with 
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.lock_suspects(jsonb,timestamp with time zone) owner to pay_owner;
 
+-- function pay.lock_waiting(text)
+CREATE OR REPLACE FUNCTION pay.lock_waiting(p_environment_id text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.lock_waiting(text) owner to pay_owner;
+
+-- function pay.longest_advance()
+CREATE OR REPLACE FUNCTION pay.longest_advance()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.longest_advance() owner to pay_owner;
+
 -- function pay.max_active_keys()
 CREATE OR REPLACE FUNCTION pay.max_active_keys()
  RETURNS integer
@@ -1911,6 +1996,13 @@ CREATE OR REPLACE FUNCTION pay.max_windows_ahead()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.max_windows_ahead() owner to pay_owner;
 
+-- function pay.move_clock(pay.sandbox_settings,boolean)
+CREATE OR REPLACE FUNCTION pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.move_clock(pay.sandbox_settings,boolean) owner to pay_owner;
+
 -- function pay.move_environment(text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.move_environment(p_old text, p_new text, p_at timestamp with time zone)
  RETURNS void
@@ -1924,6 +2016,14 @@ CREATE OR REPLACE FUNCTION pay.new_settings_version()
  LANGUAGE sql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.new_settings_version() owner to pay_owner;
+
+-- function pay.next_due(text,timestamp with time zone,boolean)
+CREATE OR REPLACE FUNCTION pay.next_due(p_environment_id text, p_after timestamp with time zone, p_sends boolean)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.next_due(text,timestamp with time zone,boolean) owner to pay_owner;
 
 -- function pay.note_calls(text)
 CREATE OR REPLACE FUNCTION pay.note_calls(p_calls text)
@@ -2019,6 +2119,14 @@ CREATE OR REPLACE FUNCTION pay.pause_reading(p_account_id text)
 alter function pay.pause_reading(text) owner to pay_owner;
 grant execute on function pay.pause_reading(text) to pay_api;
 
+-- function pay.planned_clock(pay.sandbox_settings,text,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.planned_clock(p_before pay.sandbox_settings, p_mode text, p_now timestamp with time zone, p_target timestamp with time zone)
+ RETURNS pay.sandbox_settings
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.planned_clock(pay.sandbox_settings,text,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+
 -- function pay.provider_account_json(text,text)
 CREATE OR REPLACE FUNCTION pay.provider_account_json(p_environment_id text, p_account_id text)
  RETURNS json
@@ -2092,6 +2200,13 @@ CREATE OR REPLACE FUNCTION pay.purge_retired(p_environment_id text, p_batch inte
  SET enable_bitmapscan TO 'off';
 alter function pay.purge_retired(text,integer) owner to pay_owner;
 
+-- function pay.purge_sandbox(text,integer)
+CREATE OR REPLACE FUNCTION pay.purge_sandbox(p_environment_id text, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.purge_sandbox(text,integer) owner to pay_owner;
+
 -- function pay.put_off_deliveries(pay.due_delivery[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamp with time zone)
  RETURNS void
@@ -2110,7 +2225,7 @@ grant execute on function pay.read_books() to pay_operator;
 
 -- function pay.read_challenge(text)
 CREATE OR REPLACE FUNCTION pay.read_challenge(p_token text)
- RETURNS TABLE(environment_id text, account text, body text)
+ RETURNS TABLE(environment_id text, account text, body text, settings text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2118,6 +2233,17 @@ CREATE OR REPLACE FUNCTION pay.read_challenge(p_token text)
  SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.read_challenge(text) owner to pay_owner;
 grant execute on function pay.read_challenge(text) to pay_api;
+
+-- function pay.read_clock(text)
+CREATE OR REPLACE FUNCTION pay.read_clock(p_request text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.read_clock(text) owner to pay_owner;
+grant execute on function pay.read_clock(text) to pay_api;
 
 -- function pay.read_cron()
 CREATE OR REPLACE FUNCTION pay.read_cron()
@@ -2221,6 +2347,14 @@ CREATE OR REPLACE FUNCTION pay.read_wakes()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.read_wakes() owner to pay_owner;
 grant execute on function pay.read_wakes() to pay_operator;
+
+-- function pay.real_due(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.real_due(p_environment_id text, p_due_at timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.real_due(text,timestamp with time zone) owner to pay_owner;
 
 -- function pay.recent_suffix()
 CREATE OR REPLACE FUNCTION pay.recent_suffix()
@@ -2354,6 +2488,13 @@ CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_request text, p_environment_id te
 alter function pay.reset_sandbox(text,text) owner to pay_owner;
 grant execute on function pay.reset_sandbox(text,text) to pay_api;
 
+-- function pay.retime_sandbox(text,pay.sandbox_settings,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.retime_sandbox(p_environment_id text, p_before pay.sandbox_settings, p_from timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.retime_sandbox(text,pay.sandbox_settings,timestamp with time zone) owner to pay_owner;
+
 -- function pay.revoke_api_key(text)
 CREATE OR REPLACE FUNCTION pay.revoke_api_key(p_id text)
  RETURNS boolean
@@ -2412,6 +2553,18 @@ CREATE OR REPLACE FUNCTION pay.server_time()
 alter function pay.server_time() owner to pay_owner;
 comment on function pay.server_time() is 'Internal.';
 
+-- function pay.set_clock(text,text)
+CREATE OR REPLACE FUNCTION pay.set_clock(p_request text, p_command text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.set_clock(text,text) owner to pay_owner;
+grant execute on function pay.set_clock(text,text) to pay_api;
+
 -- function pay.settle_calls(json,pay.admission[])
 CREATE OR REPLACE FUNCTION pay.settle_calls(p_records json, p_found pay.admission[])
  RETURNS void
@@ -2426,6 +2579,18 @@ CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
  IMMUTABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.slot_character(smallint) owner to pay_owner;
+
+-- function pay.step_clock(text,text,boolean)
+CREATE OR REPLACE FUNCTION pay.step_clock(p_environment_id text, p_answer text, p_sends boolean)
+ RETURNS TABLE(state text, body text, detail text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.step_clock(text,text,boolean) owner to pay_owner;
+grant execute on function pay.step_clock(text,text,boolean) to pay_api;
 
 -- function pay.store_facts(text,text)
 CREATE OR REPLACE FUNCTION pay.store_facts(p_account_id text, p_facts text)
@@ -2519,12 +2684,19 @@ CREATE OR REPLACE FUNCTION pay.write_calls(p_calls json, p_providers jsonb, p_ch
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_calls(json,jsonb,json,pay.admission[]) owner to pay_owner;
 
--- function pay.write_events(json,integer[],text[])
-CREATE OR REPLACE FUNCTION pay.write_events(p_events json, p_won integer[], p_environments text[])
+-- function pay.write_clock(pay.sandbox_settings)
+CREATE OR REPLACE FUNCTION pay.write_clock(p_settings pay.sandbox_settings)
+ RETURNS pay.sandbox_settings
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.write_clock(pay.sandbox_settings) owner to pay_owner;
+
+-- function pay.write_events(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.write_events(p_events json, p_found pay.admission[])
  RETURNS bigint
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.write_events(json,integer[],text[]) owner to pay_owner;
+alter function pay.write_events(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.write_key_change(pay.api_keys,pay.api_keys,text,timestamp with time zone,json,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.write_key_change(p_caller pay.api_keys, p_key pay.api_keys, p_action text, p_at timestamp with time zone, p_secret json, p_older_expire_at timestamp with time zone)

@@ -15,9 +15,11 @@ import { ProviderAccounts } from "../domain/live/provider_accounts.ts";
 import { ProviderWorker } from "../domain/live/provider_worker.ts";
 import { type Challenges, createChallenges } from "../domain/payments/challenges.ts";
 import { createPayments, type Payments } from "../domain/payments/payments.ts";
+import { createSandboxClock, type SandboxClock } from "../domain/sandbox_clock.ts";
 import { createTransfers, type Transfers } from "../domain/transfers/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks/webhooks.ts";
 import { createApiKeyStore } from "../store/api_key_store.ts";
+import { createClockStore } from "../store/clock_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
 import { KnownSettings } from "../store/known_settings.ts";
@@ -39,6 +41,8 @@ export interface Dependencies {
   /** For the page where payers answer 3-D Secure in a sandbox. */
   challenges: Challenges;
   api_keys: ApiKeys;
+  /** The clocks of sandboxes. */
+  sandbox_clock: SandboxClock;
   /** The settings of sandboxes, by key. */
   known_settings: KnownSettings;
   /** Null: there are no limits. */
@@ -130,6 +134,12 @@ export function createDependencies(settings: Settings): OpenDependencies {
     on_error: (error) => log(failedTurn(clock(), error)),
   });
   const live = createLiveOperations(changes, runner);
+  const known_settings = new KnownSettings();
+  const sandbox_clock = createSandboxClock({
+    store: createClockStore(database, calls, known_settings),
+    sends: webhooks !== null,
+    work: () => Promise.all([provider_worker.nudge(), webhooks?.relay.nudge()]),
+  });
   const { base_url, console_url = null } = settings;
   return {
     store,
@@ -142,7 +152,8 @@ export function createDependencies(settings: Settings): OpenDependencies {
     transfers: createTransfers(changes, live.transfers),
     api_keys: createApiKeys(createApiKeyStore(calls)),
     webhooks,
-    known_settings: new KnownSettings(),
+    known_settings,
+    sandbox_clock,
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),
     base_url,

@@ -9,16 +9,23 @@
 const KEYS_MAX = 10_000;
 
 /** The settings of a sandbox: the row of `pay.sandbox_settings`. */
-interface SandboxSettings {
+export interface SandboxSettings {
   version: number;
   /** How far a clock that runs is ahead of the real time, in milliseconds. */
   offset_ms: number;
   /** RFC 3339: the time at which the clock stands; null: it runs. */
   frozen_at: string | null;
+  /** RFC 3339: the end of an advance under way; null: there is none. */
+  target_at: string | null;
 }
 
 /** The settings of every other environment: the real clock. */
-const NO_SETTINGS: SandboxSettings = { version: 0, offset_ms: 0, frozen_at: null };
+const NO_SETTINGS: SandboxSettings = {
+  version: 0,
+  offset_ms: 0,
+  frozen_at: null,
+  target_at: null,
+};
 
 /** Returns the time of a sandbox with these settings at a real time. */
 export function timeIn(settings: SandboxSettings, real_ms: number): number {
@@ -72,6 +79,7 @@ export class KnownSettings {
   }
 }
 
-function readSettings(detail: string | null): SandboxSettings {
+/** Reads settings as the database returns them: JSON text, or null if there are none. */
+export function readSettings(detail: string | null): SandboxSettings {
   return detail === null ? NO_SETTINGS : JSON.parse(detail);
 }

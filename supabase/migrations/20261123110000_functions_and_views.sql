@@ -11,6 +11,7 @@ drop function pay.commit(text,text,text,text,text,text,integer);
 drop function pay.limit_writes(json,pay.admission[],integer[],integer[]);
 drop function pay.max_live_keys();
 drop function pay.note_use(bytea[],timestamp with time zone);
+drop function pay.write_events(json,integer[],text[]);
 drop function pay.list(text);
 
 create or replace function pay.note_use(p_hashes bytea[], p_found pay.admission[])
@@ -221,7 +222,7 @@ $$;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 
 create or replace function pay.read_challenge(p_token text)
-returns table (environment_id text, account text, body text)
+returns table (environment_id text, account text, body text, settings text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -230,7 +231,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select c.environment_id, e.account, p.body
+    select c.environment_id, e.account, p.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)
     from pay.provider_calls c
     join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
     join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
@@ -352,6 +354,48 @@ begin
 end
 $$;
 
+create or replace function pay.write_events(p_events json, p_found pay.admission[])
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pay.server_time();
+  v_deliveries bigint;
+begin
+  with
+  event as materialized (
+    select f.environment_id, f.ahead, e.*
+    from json_to_recordset(p_events) as e (
+      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
+      delivery_id text, body text
+    )
+    join unnest(p_found) f on f.n = e.n
+    where f.outcome = 'ok'
+  ),
+  event_made as (
+    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    select environment_id, id, type, subject_id, sequence, created_at, body from event
+  ),
+  delivery_made as (
+    insert into pay.webhook_deliveries
+      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+        next_attempt_at, created_at, due_at)
+    select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
+      e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at,
+      case when e.ahead is not null then e.created_at end
+    from event e
+    join pay.webhook_endpoints t
+      on t.environment_id = e.environment_id
+      and t.status = 'enabled'
+      and t.events && pay.patterns_of(e.type)
+    returning 1
+  )
+  select count(*) into v_deliveries from delivery_made;
+  return v_deliveries;
+end
+$$;
+
 create or replace function pay.commit(
   p_changes text,
   p_payments text,
@@ -424,7 +468,7 @@ begin
     if p_ledger <> '[]' then
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
     end if;
-    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+    v_deliveries := pay.write_events(p_events::json, v_found);
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
@@ -633,6 +677,64 @@ begin
     for update skip locked
   ));
   return true;
+end
+$$;
+
+create or replace function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at timestamptz := least(p_at, pay.environment_time(p_environment_id));
+  v_rows bigint;
+  v_total bigint;
+begin
+  v_total := pay.drop_ended_secrets(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and exists (
+      select from pay.api_key_secrets s
+      where s.api_key_id = k.id and s.expires_at <= v_at and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    )
+    limit p_batch for update skip locked
+  ), v_at);
+
+  v_total := v_total + pay.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and not k.livemode
+      and least(k.revoked_at, k.expires_at) <= v_at - interval '30 days'
+    limit p_batch for update skip locked
+  ));
+
+  update pay.webhook_endpoints t
+  set secrets = (
+    select json_agg(s.source order by s.n)
+    from json_array_elements(t.secrets) with ordinality as s (source, n)
+    where s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at
+  )
+  where t.id in (
+    select o.id from pay.webhook_endpoints o
+    where o.environment_id = p_environment_id and exists (
+      select from json_array_elements(o.secrets) as s (source)
+      where (s.source ->> 'expires_at')::timestamptz <= v_at
+    )
+    for update skip locked
+  ) and t.environment_id = p_environment_id;
+  get diagnostics v_rows = row_count;
+  v_total := v_total + v_rows;
+
+  delete from pay.rate_counters c
+  where c.ctid = any (array(
+    select o.ctid from pay.rate_counters o
+    where o.environment_id = p_environment_id
+      and o.window_number < floor(extract(epoch from pay.server_time()) / 2) - 1800
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
 end
 $$;
 
@@ -916,7 +1018,9 @@ as $$
         or coalesce(p_call.first_sent_at, p_call.created_at)
           > pay.server_time() - interval '23 hours') as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
-      p_call.decline_is_error
+      p_call.decline_is_error, pay.wire_time(p_call.due_at) as due_at,
+      (select row_to_json(w) from pay.sandbox_settings w
+       where w.environment_id = p_call.environment_id) as settings
   ) t
 $$;
 
@@ -988,7 +1092,10 @@ begin
   with
   call as materialized (
     select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
-      v.provider_reference as known_reference, c.provider_reference is not null as is_settled, c.*
+      v.provider_reference as known_reference, c.provider_reference is not null as is_settled,
+      v_now + coalesce(f.ahead, '0') as made_at, f.ahead is not null as has_clock,
+      v_now + coalesce(f.ahead, '0') + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' as due_at,
+      c.*
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
@@ -1005,27 +1112,29 @@ begin
     insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
       next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
-      api_key_id, idempotency_key, request_id, decline_is_error)
+      api_key_id, idempotency_key, request_id, decline_is_error, due_at)
     select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
       c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
       case when c.is_settled then 'settled' else 'pending' end,
-      case when c.delay_ms is null then 1 else 0 end, v_now,
+      case when c.delay_ms is null then 1 else 0 end, c.made_at,
       case when c.delay_ms is null then v_now end,
-      case when not c.is_settled
-        then v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' end,
+      case when c.is_settled then null
+        when c.has_clock then pay.real_due(c.environment_id, c.due_at)
+        else c.due_at end,
       case when not c.is_settled and c.delay_ms is null
         then v_now + c.lease_ms * interval '1 ms' end,
       case when c.is_settled then v_now end,
       case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
         then v_now + v_look_after end,
       true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
-      c.request_id, c.decline_is_error
+      c.request_id, c.decline_is_error,
+      case when c.has_clock and not c.is_settled then c.due_at end
     from call c
   )
   select array_agg(
     case when c.n is not null then json_build_object(
       'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
-      'created_at', pay.wire_time(v_now))::text end
+      'created_at', pay.wire_time(c.made_at))::text end
     order by f.n)
   into v_details
   from unnest(p_found) f
@@ -1192,15 +1301,21 @@ declare
 begin
   insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
     amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
-    provider_reference, api_key_id, request_id, decline_is_error)
+    provider_reference, api_key_id, request_id, decline_is_error, due_at)
   select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
-    c.currency, c.request, 'pending', 0, v_now, v_now + c.delay_ms * interval '1 ms', true,
-    o.provider_reference, o.api_key_id, o.request_id, false
+    c.currency, c.request, 'pending', 0, t.made_at,
+    case when f.ahead is null then t.due_at else pay.real_due(o.environment_id, t.due_at) end, true,
+    o.provider_reference, o.api_key_id, o.request_id, false,
+    case when f.ahead is not null then t.due_at end
   from unnest(p_found) f
   join json_to_recordset(p_calls) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
     request jsonb, delay_ms integer
   ) on c.n = f.n
+  cross join lateral (
+    select v_now + coalesce(f.ahead, '0') as made_at,
+      v_now + coalesce(f.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
+  ) t
   cross join lateral (
     select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
       a.request_id
@@ -1710,7 +1825,10 @@ begin
       perform pay.write_later_calls(p_calls::json, v_found);
     end if;
     perform pay.record_movements(p_ledger::json, v_won, v_environments);
-    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+    v_deliveries := pay.write_events(p_events::json, v_found);
+    if strpos(p_records, '"did"') > 0 then
+      perform pay.count_results(v_records, v_found);
+    end if;
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'recorded' else f.outcome end,
@@ -2226,6 +2344,67 @@ begin
 end
 $$;
 
+create or replace function pay.claim_due(
+  p_due pay.due_delivery[],
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  counted as (
+    select k.*, count(*) over (
+        partition by k.endpoint_id, k.subject_id order by k.sequence
+        range between unbounded preceding and 1 preceding
+      ) as taken_before
+    from pay.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
+  ),
+  judged as materialized (
+    select k.*,
+      -- All earlier events are taken as well.
+      k.sequence is null or (k.taken_before < 100 and earlier.known = k.taken_before) as is_next,
+      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
+    from counted k
+    cross join lateral (
+      select count(*) as known from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending'
+          and d.environment_id is not distinct from k.environment_id
+          and d.endpoint_id = k.endpoint_id
+          and d.subject_id = k.subject_id
+          and d.sequence < k.sequence
+        -- One more than those that are taken is enough.
+        limit least(k.taken_before, 99) + 1
+      ) l
+    ) earlier
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
+    from judged j
+    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
+    returning j.*, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets, c.livemode,
+    -- In the caller's time, because the caller computes how long the endpoint has been failing.
+    c.failing_since + p_ahead, false, false, v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id)
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
+  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
+end
+$$;
+
 create or replace function pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamptz)
 returns void
 language plpgsql volatile
@@ -2283,18 +2462,260 @@ begin
 end
 $$;
 
-create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
-returns pay.admission
+create or replace function pay.disable_webhook_endpoint(
+  p_environment_id text,
+  p_id text,
+  p_expects_revision integer,
+  p_at timestamptz,
+  p_endpoint_body text,
+  p_event_id text,
+  p_event_body text,
+  p_delivery_id text
+)
+returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.webhook_endpoints t
+  set status = 'disabled', revision = t.revision + 1, body = p_endpoint_body
+  where t.environment_id = p_environment_id and t.id = p_id
+    and t.revision = p_expects_revision and t.status = 'enabled';
+  if not found then
+    return 'stale';
+  end if;
+  perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
+  insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+  values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
+    p_at, p_event_body);
+  insert into pay.webhook_deliveries
+    (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+      next_attempt_at, created_at, due_at)
+  select p_environment_id, p_delivery_id || pay.slot_character(t.slot), p_event_id,
+    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
+    least(p_at, pay.server_time()), p_at,
+    (select p_at from pay.sandbox_settings w where w.environment_id = p_environment_id)
+  from pay.webhook_endpoints t
+  where t.environment_id = p_environment_id
+    and t.status = 'enabled'
+    and t.events && pay.patterns_of('webhook_endpoint.disabled');
+  return 'committed';
+end
+$$;
+grant execute on function pay.disable_webhook_endpoint(
+  text, text, integer, timestamptz, text, text, text, text) to pay_api;
+
+create or replace function pay.record_attempts(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_recorded record;
+begin
+  if p_results like '%"released"%' then
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count - 1, leased_until = null
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text
+    )
+    where r.outcome = 'released'
+      and d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null;
+  end if;
+
+  select * into v_recorded from pay.record_results(p_results, p_at, p_ahead);
+  if v_recorded.next_ids is not null then
+    perform pay.release_next_deliveries(v_recorded.next_environments, v_recorded.next_ids, p_at);
+  end if;
+  -- Only the results of sandboxes with a clock of their own have a due_at.
+  if p_results like '%"due_at"%' then
+    perform pay.count_attempts(p_results);
+  end if;
+  if v_recorded.turned_ids is not null then
+    perform pay.note_failing_endpoints(v_recorded.turned_environments, v_recorded.turned_ids,
+      v_recorded.turned_to_success, p_at);
+  end if;
+end
+$$;
+
+create or replace function pay.record_results(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval,
+  out next_environments text[],
+  out next_ids text[],
+  out turned_environments text[],
+  out turned_ids text[],
+  out turned_to_success boolean[]
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with
+  result as materialized (
+    select * from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+      record text, due_at timestamptz
+    )
+    where r.outcome <> 'released'
+    order by r.environment_id, r.id
+  ),
+  recorded as (
+    update pay.webhook_deliveries d
+    set status = case
+        when r.outcome = 'delivered' then 'delivered'
+        when r.next_attempt_at is null then 'failed'
+        else 'pending'
+      end,
+      next_attempt_at = case
+        when r.next_attempt_at is null or r.due_at is null then r.next_attempt_at - p_ahead
+        else pay.real_due(r.environment_id, r.due_at) end,
+      due_at = case when r.next_attempt_at is not null then r.due_at end,
+      leased_until = null,
+      -- The process survived the attempt. A crashed delivery stays a suspect.
+      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
+      -- Limited, because a delivery can be redelivered any number of times and each record rewrites
+      -- the text. 8 000 bytes are more than 50 attempts.
+      attempts = case
+        when d.attempts = '' then r.record
+        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
+        else pay.without_second_attempt(d.attempts) || ',' || r.record
+      end
+    from result r
+    where d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null
+    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
+  ),
+  next as (
+    select array_agg(r.environment_id) as environments, array_agg(n.id) as ids
+    from recorded r
+    cross join lateral (
+      select w.id, w.leased_until
+      from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from r.environment_id
+        and w.endpoint_id = r.endpoint_id
+        and w.subject_id = r.subject_id
+        and w.sequence > r.sequence
+      order by w.sequence
+      limit 1
+    ) n
+    where r.status <> 'pending' and (n.leased_until is null or n.leased_until <= p_at)
+  ),
+  turned as (
+    select array_agg(t.environment_id) as environments, array_agg(t.id) as ids,
+      array_agg(e.any_delivered) as to_success
+    from (
+      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
+      from recorded r group by r.environment_id, r.endpoint_id
+    ) e
+    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
+    where (t.failing_since is null) <> e.any_delivered
+  )
+  select n.environments, n.ids, t.environments, t.ids, t.to_success
+  into next_environments, next_ids, turned_environments, turned_ids, turned_to_success
+  from next n cross join turned t;
+end
+$$;
+
+create or replace function pay.claim_first_suspect(
+  p_due pay.due_delivery[],
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most_lost constant integer := 3;
+begin
+  return query
+  with
+  chosen as materialized (
+    select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
+      e.account, c.is_lost, c.is_lost and d.lost_claims + 1 >= v_most_lost as crashed
+    from unnest(p_due) with ordinality as c
+      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_lost, n)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    join pay.webhook_endpoints t
+      on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
+    join pay.environments e on e.id = d.environment_id
+    where not exists (
+      select from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from d.environment_id
+        and w.endpoint_id = d.endpoint_id
+        and w.subject_id = d.subject_id
+        and w.sequence < d.sequence
+    )
+    order by c.n
+    limit 1
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
+      lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
+      leased_until = p_leased_until
+    from chosen c
+    where d.environment_id = c.environment_id and d.id = c.id
+    returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
+    v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id)
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
+end
+$$;
+
+create or replace function pay.move_environment(
+  p_old text, p_new text, p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment pay.environments;
+begin
+  perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
+  update pay.environments e set retired_at = p_at where e.id = p_old
+  returning * into v_environment;
+  insert into pay.environments (id, public_id, account, livemode, name)
+  values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name);
+  update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
+  -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
+  update pay.api_key_secrets t
+  set environment_id = p_new, last_used_at = least(t.last_used_at, pay.server_time())
+  where t.environment_id = p_old;
+  update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
+  update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
+  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
+  where t.environment_id = p_new and d.endpoint_id = t.id
+    and d.environment_id = p_old and d.status = 'pending';
+end
+$$;
+
+create or replace function pay.admit_alone(p_request text)
+returns pay.admission
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_request json := p_request::json -> 0;
-  v_old text;
   v_access pay.admission;
 begin
-  -- Takes no lock, so that a caller who may not reset does not wait and delays nobody. A replay is
+  -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
   -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
   v_access := pay.admit_one(p_request, 'none');
   if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
@@ -2310,12 +2731,28 @@ begin
       v_access.outcome := 'resetting';
     end if;
   end if;
-  v_old := v_access.environment_id;
   if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_old and e.livemode
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
   ) then
     v_access.outcome := 'live';
   end if;
+  return v_access;
+end
+$$;
+
+create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_old text;
+  v_access pay.admission;
+begin
+  v_access := pay.admit_alone(p_request);
+  v_old := v_access.environment_id;
   v_access := pay.claim_one(p_request, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -2380,6 +2817,99 @@ begin
 end
 $$;
 
+create or replace function pay.purge(
+  p_at timestamptz default now(),
+  p_batch integer default 1000
+)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at constant timestamptz := least(p_at, pay.server_time());
+  v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
+  v_environment record;
+  v_rows bigint := 0;
+  v_total bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  v_total := pay.purge_idempotency_keys(v_at, p_batch);
+  for v_environment in
+    select e.id, e.livemode, w.environment_id is not null as has_clock
+    from pay.environments e
+    left join pay.sandbox_settings w on w.environment_id = e.id
+    where e.retired_at is null order by random()
+  loop
+    exit when clock_timestamp() > v_until;
+    v_total := v_total + case
+      when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
+      else pay.purge_keys(v_environment.id, v_at, p_batch)
+        + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
+    end;
+  end loop;
+  for v_environment in
+    select e.id from pay.environments e
+    where e.retired_at is not null order by e.retired_at limit 50
+  loop
+    v_rows := v_rows + pay.purge_retired(v_environment.id, p_batch);
+    exit when v_rows >= p_batch;
+  end loop;
+  return v_total + v_rows;
+end
+$$;
+grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
+
+create or replace function pay.purge_sandbox(p_environment_id text, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_rows bigint;
+begin
+  with old as materialized (
+    select o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.environment_id = p_environment_id
+      and o.created_at <= v_now - pay.idempotency_retention()
+    limit p_batch for update skip locked
+  )
+  delete from pay.idempotency_keys t using old
+  where t.environment_id = p_environment_id
+    and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_rows = row_count;
+  return v_rows + pay.purge_keys(p_environment_id, v_now, p_batch)
+    + pay.purge_old(p_environment_id, false, v_now, p_batch);
+end
+$$;
+
+create or replace function pay.purge_idempotency_keys(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  -- Materialized, because a batch that is read again for each row has no limit. In order, because
+  -- with a limit alone a scan of the table looks cheap while its statistics are old.
+  with old as materialized (
+    select o.environment_id, o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.created_at <= p_at - pay.idempotency_retention()
+      and not exists (
+        select from pay.sandbox_settings w where w.environment_id = o.environment_id)
+    order by o.created_at
+    limit p_batch for update skip locked
+  )
+  delete from pay.idempotency_keys t using old
+  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
 create or replace function pay.purge_old(
   p_environment_id text,
   p_livemode boolean,
@@ -2429,13 +2959,415 @@ begin
     delete from pay.provider_facts t
     where t.ctid = any (array(
       select o.ctid from pay.provider_facts o
-      where o.environment_id = p_environment_id and o.received_at < p_at - interval '30 days'
+      where o.environment_id = p_environment_id
+        -- The time of receipt is real.
+        and o.received_at < least(p_at, pay.server_time()) - interval '30 days'
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
   end if;
   return v_total;
+end
+$$;
+
+create or replace function pay.longest_advance()
+returns interval
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select interval '400 days' $$;
+
+create or replace function pay.clock_body(
+  p_settings pay.sandbox_settings, p_is_advance boolean
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ahead interval := coalesce(pay.time_ahead(p_settings), '0');
+begin
+  return format('{"object":"clock","now":%s,"mode":%s,"offset_seconds":%s,"target":%s',
+    to_json(pay.wire_time(pay.server_time() + v_ahead)),
+    case when p_settings.frozen_at is null then '"real"' else '"frozen"' end,
+    -- A clock that stands has no constant distance to the real time.
+    case when p_settings.frozen_at is null
+      then round(extract(epoch from v_ahead))::text else 'null' end,
+    coalesce(to_json(pay.wire_time(p_settings.target_at))::text, 'null'))
+    || case when p_is_advance then format(',"did":{"deliveries":%s,"expired_payments":%s,'
+        '"disputes_closed":%s,"purged":%s},"has_more":%s',
+      coalesce(p_settings.did ->> 'deliveries', '0'),
+      coalesce(p_settings.did ->> 'expired_payments', '0'),
+      coalesce(p_settings.did ->> 'disputes_closed', '0'),
+      coalesce(p_settings.did ->> 'purged', '0'),
+      (p_settings.target_at is not null)::text) else '' end
+    || '}';
+end
+$$;
+
+create or replace function pay.read_clock(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_settings pay.sandbox_settings;
+begin
+  if v_access.outcome = 'ok' and exists (
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
+  ) then
+    v_access.outcome := 'live';
+  elsif v_access.outcome = 'ok' then
+    select * into v_settings from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id;
+    v_access.body := pay.clock_body(v_settings, false);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.read_clock(text) to pay_api;
+
+create or replace function pay.count_did(p_environment_id text, p_name text, p_count bigint)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.sandbox_settings w
+  set did = w.did || jsonb_build_object(p_name, coalesce((w.did ->> p_name)::bigint, 0) + p_count)
+  where w.environment_id = p_environment_id and w.target_at is not null;
+end
+$$;
+
+create or replace function pay.count_attempts(p_results text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.count_did(r.environment_id, 'deliveries', r.attempts)
+  from (
+    select r.environment_id, count(*) as attempts
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, outcome text, due_at timestamptz)
+    where r.due_at is not null and r.outcome <> 'released'
+    group by r.environment_id order by r.environment_id
+  ) r;
+end
+$$;
+
+create or replace function pay.count_results(p_records json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.count_did(r.environment_id, r.did, r.records)
+  from (
+    select f.environment_id, r.did, count(*) as records
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, did text) on r.n = f.n
+    where f.outcome = 'ok' and r.did is not null
+    group by f.environment_id, r.did order by f.environment_id, r.did
+  ) r;
+end
+$$;
+
+create or replace function pay.retime_sandbox(
+  p_environment_id text, p_before pay.sandbox_settings, p_from timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_before constant interval := coalesce(pay.time_ahead(p_before), '0');
+begin
+  with waiting as materialized (
+    select d.id, coalesce(d.due_at, case when isfinite(d.next_attempt_at)
+      then d.next_attempt_at + v_before else d.created_at end) as due_at
+    from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.status = 'pending'
+      and (p_from is null or d.due_at > p_from and d.due_at <= v_now)
+    order by d.id for update of d
+  )
+  update pay.webhook_deliveries d
+  set due_at = w.due_at, next_attempt_at = pay.real_due(p_environment_id, w.due_at)
+  from waiting w
+  where d.environment_id = p_environment_id and d.id = w.id;
+  with waiting as materialized (
+    select c.id, coalesce(c.due_at, c.next_attempt_at + v_before) as due_at
+    from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending'
+      and (p_from is null or c.due_at > p_from and c.due_at <= v_now)
+    order by c.id for update of c
+  )
+  update pay.provider_calls c
+  set due_at = w.due_at, next_attempt_at = pay.real_due(p_environment_id, w.due_at)
+  from waiting w
+  where c.environment_id = p_environment_id and c.id = w.id;
+end
+$$;
+
+create or replace function pay.lock_waiting(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from pay.webhook_deliveries d
+  where d.environment_id = p_environment_id and d.status = 'pending'
+  order by d.id for update of d;
+end
+$$;
+
+create or replace function pay.write_clock(p_settings pay.sandbox_settings)
+returns pay.sandbox_settings
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_written pay.sandbox_settings;
+begin
+  insert into pay.sandbox_settings as w
+    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, did)
+  values (p_settings.environment_id, pay.new_settings_version(), p_settings.offset_ms,
+    p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, p_settings.did)
+  on conflict on constraint sandbox_settings_pkey do update
+  set version = excluded.version, offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at,
+    target_at = excluded.target_at, runs_after = excluded.runs_after, did = excluded.did
+  returning * into v_written;
+  return v_written;
+end
+$$;
+
+create or replace function pay.set_clock(p_request text, p_command text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_access pay.admission := pay.admit_alone(p_request);
+  v_before pay.sandbox_settings;
+  v_clock pay.sandbox_settings;
+  v_now timestamptz;
+  v_target timestamptz;
+begin
+  if v_access.outcome = 'ok' then
+    select * into v_before from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id;
+    v_now := date_trunc('milliseconds', pay.environment_time(v_access.environment_id));
+    v_target := pay.clock_target(p_command::json, v_now);
+    if v_target < v_now or v_target > v_now + pay.longest_advance() then
+      v_access.outcome := case when v_target < v_now then 'behind' else 'too_far' end;
+      v_access.detail := pay.wire_time(v_now);
+    end if;
+  end if;
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  perform pay.lock_waiting(v_access.environment_id);
+  v_clock := pay.planned_clock(v_before, p_command::json ->> 'mode', v_now, v_target);
+  v_clock.environment_id := v_access.environment_id;
+  v_clock := pay.write_clock(v_clock);
+  perform pay.retime_sandbox(v_access.environment_id, v_before, null);
+  v_access.outcome := 'committed';
+  v_access.status := 200;
+  v_access.body := pay.clock_body(v_clock, true);
+  v_access.detail := row_to_json(v_clock)::text;
+  perform pay.keep_answer(p_request, v_access);
+  -- Kept for 24 hours after the advance, and not after its beginning.
+  update pay.idempotency_keys k set created_at = greatest(k.created_at, v_target)
+  where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key';
+  return v_access;
+end
+$$;
+grant execute on function pay.set_clock(text, text) to pay_api;
+
+create or replace function pay.clock_target(p_command json, p_now timestamptz)
+returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_command ->> 'to' is not null then (p_command ->> 'to')::timestamptz
+    when p_command ->> 'advance_s' is not null
+      then p_now + (p_command ->> 'advance_s')::bigint * interval '1 second'
+    -- A clock that has stood until now catches up with the real time.
+    when p_command ->> 'mode' = 'real'
+      then greatest(p_now, date_trunc('milliseconds', pay.server_time()))
+  end
+$$;
+
+create or replace function pay.planned_clock(
+  p_before pay.sandbox_settings, p_mode text, p_now timestamptz, p_target timestamptz
+)
+returns pay.sandbox_settings
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_clock pay.sandbox_settings := p_before;
+begin
+  v_clock.did := '{}';
+  v_clock.offset_ms := 0;
+  v_clock.frozen_at := p_now;
+  v_clock.target_at := p_target;
+  v_clock.runs_after := p_target is not null and case
+    when p_mode is not null then p_mode = 'real'
+    else p_before.frozen_at is null or p_before.runs_after
+  end;
+  return v_clock;
+end
+$$;
+
+create or replace function pay.step_clock(
+  p_environment_id text, p_answer text, p_sends boolean
+)
+returns table (state text, body text, detail text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_answer json := p_answer::json;
+  v_clock pay.sandbox_settings;
+  v_state text;
+begin
+  perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
+  perform pg_advisory_xact_lock(hashtextextended('environment ' || p_environment_id, 0));
+  if not exists (
+    select from pay.environments e where e.id = p_environment_id and e.retired_at is null
+  ) then
+    return;
+  end if;
+  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  if v_clock.target_at is null then
+    v_state := 'done';
+  elsif pay.has_due_work(p_environment_id, p_sends) then
+    v_state := 'waiting';
+  else
+    v_state := pay.move_clock(v_clock, p_sends);
+    select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  end if;
+  return query select v_state, pay.clock_body(v_clock, true), row_to_json(v_clock)::text;
+  update pay.idempotency_keys k set body = pay.clock_body(v_clock, true)
+  where k.environment_id = p_environment_id and k.api_key_id = v_answer ->> 'api_key_id'
+    and k.key = v_answer ->> 'idempotency_key' and k.request_id = v_answer ->> 'request_id';
+end
+$$;
+grant execute on function pay.step_clock(text, text, boolean) to pay_api;
+
+create or replace function pay.has_due_work(p_environment_id text, p_sends boolean)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
+      and c.next_attempt_at <= pay.server_time()
+  ) or p_sends and exists (
+    -- A delivery with lost claims has no place here: the relay sends one such at a time.
+    select from pay.webhook_endpoints t
+    join pay.webhook_deliveries d
+      on d.endpoint_id = t.id and d.lost_claims = 0 and d.next_attempt_at <= pay.server_time()
+      and d.environment_id = p_environment_id
+    where t.environment_id = p_environment_id and t.status = 'enabled'
+  );
+end
+$$;
+
+create or replace function pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_together constant interval := interval '1 second';
+  v_batch constant integer := 1000;
+  v_clock pay.sandbox_settings := p_clock;
+  v_next timestamptz := pay.next_due(p_clock.environment_id, p_clock.frozen_at, p_sends);
+  v_purged bigint;
+begin
+  if v_next <= p_clock.target_at then
+    v_clock.frozen_at := pay.last_due(p_clock.environment_id, v_next,
+      least(v_next + v_together, p_clock.target_at), p_sends);
+  elsif p_clock.frozen_at < p_clock.target_at then
+    v_clock.frozen_at := p_clock.target_at;
+  else
+    v_purged := pay.purge_sandbox(p_clock.environment_id, v_batch);
+    if v_purged > 0 then
+      perform pay.count_did(p_clock.environment_id, 'purged', v_purged);
+      return 'moved';
+    end if;
+    v_clock.target_at := null;
+    v_clock.runs_after := false;
+    if p_clock.runs_after then
+      v_clock.frozen_at := null;
+      v_clock.offset_ms := greatest(0,
+        round(extract(epoch from p_clock.target_at - pay.server_time()) * 1000));
+    end if;
+  end if;
+  if v_clock.frozen_at is null then
+    perform pay.lock_waiting(p_clock.environment_id);
+  end if;
+  -- The numbers stay: the relay can count at the same time.
+  update pay.sandbox_settings w
+  set version = pay.new_settings_version(), frozen_at = v_clock.frozen_at,
+    target_at = v_clock.target_at, runs_after = v_clock.runs_after, offset_ms = v_clock.offset_ms
+  where w.environment_id = p_clock.environment_id;
+  perform pay.retime_sandbox(p_clock.environment_id, p_clock,
+    case when v_clock.frozen_at is not null then p_clock.frozen_at end);
+  return case when v_clock.target_at is null then 'done' else 'moved' end;
+end
+$$;
+
+create or replace function pay.next_due(
+  p_environment_id text, p_after timestamptz, p_sends boolean
+)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return least((
+    select min(c.due_at) from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at > p_after
+  ), (
+    select min(d.due_at) from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at > p_after
+      and p_sends
+  ));
+end
+$$;
+
+create or replace function pay.last_due(
+  p_environment_id text, p_first timestamptz, p_last timestamptz, p_sends boolean
+)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return greatest(p_first, (
+    select max(c.due_at) from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending'
+      and c.due_at between p_first and p_last
+  ), (
+    select max(d.due_at) from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.status = 'pending'
+      and d.due_at between p_first and p_last and p_sends
+  ));
 end
 $$;
 
@@ -2456,6 +3388,23 @@ begin
   return pay.server_time() + coalesce((
     select pay.time_ahead(w) from pay.sandbox_settings w where w.environment_id = p_environment_id
   ), '0');
+end
+$$;
+
+create or replace function pay.real_due(p_environment_id text, p_due_at timestamptz)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce((
+    select case
+        when w.frozen_at is null then p_due_at - w.offset_ms * interval '1 ms'
+        when p_due_at > w.frozen_at then 'infinity'
+        else pay.server_time() - (w.frozen_at - p_due_at)
+      end
+    from pay.sandbox_settings w where w.environment_id = p_environment_id
+  ), p_due_at);
 end
 $$;
 
@@ -2488,6 +3437,56 @@ end
 $$;
 grant execute on function pay.due_relay() to pay_operator;
 
+create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_delivery pay.webhook_deliveries;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_delivery from pay.webhook_deliveries d
+  where d.environment_id = v_access.environment_id and d.id = p_id
+  for update;
+  if v_delivery.id is null then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
+      and t.status = 'enabled'
+  ) then
+    -- An attempt that is under way goes on; the delivery is then due again only if it fails.
+    if v_delivery.leased_until is null
+      or v_delivery.leased_until <= v_access.at - coalesce(v_access.ahead, '0')
+    then
+      update pay.webhook_deliveries d
+      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time()),
+        due_at = case when v_access.ahead is not null then v_access.at end
+      where d.environment_id = v_access.environment_id and d.id = p_id
+      returning * into v_delivery;
+    end if;
+    v_access.outcome := 'committed';
+    v_access.status := 200;
+    v_access.body := pay.webhook_delivery_body(v_delivery);
+  else
+    v_access.outcome := 'off';
+    v_access.status := 409;
+    v_access.body := p_refusal;
+  end if;
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.redeliver(text, text, text) to pay_api;
+
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -2512,7 +3511,7 @@ begin
       and k.key = v_request ->> 'idempotency_key' and k.status = 102
       -- Not a request with the same key that waits for a provider.
       and k.fingerprint = decode(v_request ->> 'fingerprint', 'hex')
-      and k.created_at <= pay.server_time() - v_trigger.lease;
+      and k.created_at <= pay.server_time() + coalesce(v_access.ahead, '0') - v_trigger.lease;
     if not exists (
       select from pay.webhook_endpoints t
       where t.environment_id = v_access.environment_id and t.id = v_trigger.endpoint_id
@@ -2527,17 +3526,39 @@ begin
       v_access.at, v_trigger.body);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-        attempt_count, next_attempt_at, leased_until, created_at)
+        attempt_count, next_attempt_at, leased_until, created_at, due_at)
     values
       (v_access.environment_id, v_trigger.delivery_id, v_trigger.event_id, v_trigger.type,
         v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending', 1, v_leased_until,
-        v_leased_until, v_access.at);
+        v_leased_until, v_access.at, case when v_access.ahead is not null then v_access.at end);
     v_access.outcome := 'committed';
   end if;
   return v_access;
 end
 $$;
 grant execute on function pay.begin_trigger(text, text) to pay_api;
+
+create or replace function pay.webhook_delivery_body(p_delivery pay.webhook_deliveries)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_delivery.id,
+      'webhook_delivery' as object,
+      p_delivery.event_id,
+      p_delivery.event_type,
+      p_delivery.endpoint_id,
+      case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
+      p_delivery.status,
+      ('[' || p_delivery.attempts || ']')::json as attempts,
+      -- The relay's column can be infinite if the sandbox has a clock of its own.
+      case when p_delivery.status = 'pending' then pay.wire_time(
+        coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
+      pay.wire_time(p_delivery.created_at) as created_at
+  ) t
+$$;
 
 create or replace view pay.health with (security_invoker = true) as
   select o.*, b.*, s.*, c.*, w.*, p.*
