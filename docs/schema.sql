@@ -1045,6 +1045,15 @@ alter table pay.sandbox_settings force row level security;
 create policy sandbox_settings_of_environment on pay.sandbox_settings as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
+-- view pay.sandbox_times
+create view pay.sandbox_times with (security_invoker=true) (
+  environment_id text collate "C",
+  now timestamp with time zone,
+  recent_suffix text
+);
+alter view pay.sandbox_times owner to pay_owner;
+comment on view pay.sandbox_times is 'Internal: the time of each sandbox with a clock of its own.';
+
 -- table pay.settings
 create table pay.settings (
   name text collate "C" not null,

@@ -3603,6 +3603,13 @@ comment on column pay.health.unmatched_facts is
   'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
 grant select on pay.health to pay_operator;
 
+create or replace view pay.sandbox_times with (security_invoker = true) as
+select t.environment_id, t.now, pay.id_floor('', t.now - interval '29 days') as recent_suffix
+from (
+  select w.environment_id, now() + pay.time_ahead(w) as now from pay.sandbox_settings w
+) t;
+comment on view pay.sandbox_times is 'Internal: the time of each sandbox with a clock of its own.';
+
 create or replace view pay.subject_accounts with (security_invoker = true) as
 select m.environment_id, m.subject_id, m.currency,
   coalesce(sum(s.amount) filter (where s.account = 'available'), 0) as available,
@@ -3632,6 +3639,26 @@ having count(*) <> max(m.leg) + 1 or min(m.subject_id) <> max(m.subject_id);
 comment on view pay.oracle_ledger_legs is
   'R4: the legs of a ledger transaction are numbered without a gap and belong to one subject';
 
+create or replace view pay.oracle_ledger_totals with (security_invoker = true) as
+select x.environment_id,
+  x.currency || ' ' || x.debit_account || ' to ' || x.credit_account as subject_id,
+  'total off by ' || sum(x.amount_minor) as detail
+from (
+  select t.environment_id, t.currency, t.debit_account, t.credit_account, t.amount_minor
+  from pay.ledger_totals t
+  union all
+  select m.environment_id, m.currency, m.debit_account, m.credit_account, -m.amount_minor
+  from pay.ledger_movements m
+) x
+group by x.environment_id, x.currency, x.debit_account, x.credit_account
+having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id in (
+  select v.id from pay.environments v
+  left join pay.sandbox_times c on c.environment_id = v.id
+  where v.livemode or v.created_at > coalesce(c.now, now()) - interval '29 days'
+);
+comment on view pay.oracle_ledger_totals is
+  'R4: the total of two accounts is the sum of the movements between them';
+
 create or replace view pay.oracle_payment_money with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   p.status || ': available ' || a.available || ', charged back ' || a.chargebacks || ', processor '
@@ -3652,7 +3679,8 @@ cross join lateral (
       else 0 end as available,
     p.amount_disputed as chargebacks
 ) must
-where (right(p.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
@@ -3670,7 +3698,8 @@ cross join lateral (
   select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
     coalesce(s.external, 0) as external
 ) a
-where (right(t.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = t.environment_id
+where (right(t.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or t.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     a.taken <> case when t.status in ('pending', 'completed') then t.amount_minor else 0 end
@@ -3692,7 +3721,8 @@ left join (
     sum(amount_minor) filter (where status = 'pending') as pending
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
-where (right(p.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (coalesce(r.completed, 0) <> p.amount_refunded
     or coalesce(r.pending, 0) <> p.amount_refunding
@@ -3710,8 +3740,9 @@ join pay.webhook_endpoints t
   -- requests that were under way when it was created.
   and t.revision = 1
   and e.created_at > t.created_at + interval '10 seconds'
+left join pay.sandbox_times c on c.environment_id = e.environment_id
 where e.sequence is not null
-  and right(e.id, 26) >= (select pay.recent_suffix())
+  and right(e.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
   and not exists (
     select from pay.webhook_deliveries d
     where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
@@ -3723,13 +3754,27 @@ comment on view pay.oracle_outbox is
 
 create or replace view pay.oracle_endless_deliveries with (security_invoker = true) as
 select d.environment_id, d.id as subject_id,
-  'next attempt at ' || greatest(d.next_attempt_at, d.leased_until) as detail
+  'next attempt at ' || greatest(coalesce(d.due_at, d.next_attempt_at), d.leased_until) as detail
 from pay.webhook_deliveries d
+left join pay.sandbox_times c on c.environment_id = d.environment_id
 where d.status = 'pending'
   -- The longest delay of the schedule is 24 hours and a fifth, and twice that if the receiver asks
-  -- for it. A lease lasts seconds.
-  and (d.next_attempt_at > now() + interval '58 hours'
+  -- for it. A lease lasts seconds. Infinity is the time of a clock that stands.
+  and (coalesce(case when c.now is not null then d.due_at end, d.next_attempt_at)
+      > coalesce(c.now, now()) + interval '58 hours'
     or d.leased_until > now() + interval '1 hour')
+union all
+select d.environment_id, d.id, 'due by the clock of its sandbox since ' || d.due_at
+from pay.webhook_deliveries d
+join pay.sandbox_times c on c.environment_id = d.environment_id
+where d.status = 'pending' and d.next_attempt_at = 'infinity' and d.due_at <= c.now
+  -- It does not wait for an earlier delivery.
+  and not exists (
+    select from pay.webhook_deliveries o
+    where o.status = 'pending' and o.environment_id = d.environment_id
+      and o.endpoint_id = d.endpoint_id and o.subject_id = d.subject_id
+      and o.sequence < d.sequence
+  )
 union all
 select d.environment_id, d.id, 'due since ' || d.next_attempt_at
 from pay.webhook_deliveries d
@@ -3740,12 +3785,15 @@ where d.status = 'pending'
   and (d.environment_id, d.endpoint_id) not in (
     select o.environment_id, o.endpoint_id
     from pay.webhook_deliveries o
-    cross join (
-      select
-        '%"at":"' || to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%' as this_hour,
-        '%"at":"' || to_char((now() - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
+    join (
+      select v.id, '%"at":"' || to_char(t.now at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%'
+          as this_hour,
+        '%"at":"' || to_char((t.now - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
           || '%' as last_hour
-    ) h
+      from pay.environments v
+      left join pay.sandbox_times c on c.environment_id = v.id
+      cross join lateral (select coalesce(c.now, now()) as now) t
+    ) h on h.id = o.environment_id
     where o.leased_until > now() - interval '1 hour'
       or o.attempts like h.this_hour or o.attempts like h.last_hour
   );
@@ -3858,6 +3906,35 @@ where a.status = 'enabled'
 comment on view pay.oracle_provider_facts is
   'R14: every fact of a provider is read and applied once, and the ledger moved by its amount';
 
+create or replace view pay.oracle_sequences with (security_invoker = true) as
+select x.environment_id, x.id as subject_id,
+  'at ' || x.sequence || ', events ' || coalesce(e.first || ' to ' || e.last, 'none') || ', '
+    || coalesce(e.events, 0) || ' of them' as detail
+from (
+  select environment_id, id, sequence, updated_at from pay.payments
+  union all
+  select environment_id, id, sequence, updated_at from pay.transfers
+) x
+left join (
+  select environment_id, subject_id, min(sequence) as first, max(sequence) as last,
+    count(*) as events
+  from pay.events where sequence is not null group by environment_id, subject_id
+) e on e.environment_id = x.environment_id and e.subject_id = x.id
+left join pay.sandbox_times c on c.environment_id = x.environment_id
+where case
+  when right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+    then e.first is distinct from 1 or e.last is distinct from x.sequence
+      or e.events is distinct from x.sequence::bigint
+  -- Retention may have deleted the first events of the resource, and all events if the resource has
+  -- not changed for that long.
+  when x.environment_id in (select v.id from pay.environments v where v.livemode)
+    then coalesce(e.last <> x.sequence or e.events <> e.last - e.first + 1,
+      x.updated_at >= now() - interval '29 days')
+  else false
+end;
+comment on view pay.oracle_sequences is
+  'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, to its sequence';
+
 create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
@@ -3872,15 +3949,17 @@ from (
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
+    left join pay.sandbox_times c on c.environment_id = v.environment_id
     where v.sequence is not null
-      and (right(v.subject_id, 26) >= (select pay.recent_suffix())
+      and (right(v.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
       or v.environment_id in (select n.id from pay.environments n where n.livemode))
       and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
   ) e
 ) m
+left join pay.sandbox_times c on c.environment_id = m.environment_id
 -- Retention may have deleted earlier events of an old resource.
 where (m.directly_before is not null or m.sequence = 1
-    or right(m.subject_id, 26) >= (select pay.recent_suffix()))
+    or right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())))
   and case
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
@@ -3888,7 +3967,7 @@ where (m.directly_before is not null or m.sequence = 1
     when m.directly_before = 'refund.completed'
       then m.type not in ('payment.partially_refunded', 'payment.refunded')
     when m.before is null and m.sequence > 1
-      then right(m.subject_id, 26) >= (select pay.recent_suffix())
+      then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     when m.type in ('payment.partially_refunded', 'payment.refunded')
       and m.before <> 'payment.chargeback' then true
     else not exists (
@@ -3927,7 +4006,8 @@ from (
 ) x
 left join pay.events e
   on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
-where (right(x.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = x.environment_id
+where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
@@ -3937,7 +4017,7 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
-      else right(x.id, 26) >= (select pay.recent_suffix())
+      else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
         or x.updated_at >= now() - interval '29 days'
     end
     -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
@@ -3964,7 +4044,8 @@ comment on view pay.oracle_bodies is
 create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
-where (right(r.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = r.environment_id
+where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or r.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(r.body, '{"id":"' || r.id || '",')
@@ -3973,7 +4054,7 @@ where (right(r.id, 26) >= (select pay.recent_suffix())
     or position('"currency":"' || r.currency || '",' in r.body) = 0
     or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
-    or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
+    or right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())) and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
         and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
@@ -3995,8 +4076,9 @@ from (
   union all
   select environment_id, id, subject_id from pay.webhook_deliveries
 ) x
+left join pay.sandbox_times c on c.environment_id = x.environment_id
 where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
-  and (right(x.owner_id, 26) >= (select pay.recent_suffix())
+  and (right(x.owner_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and not exists (
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
@@ -4016,10 +4098,15 @@ from (
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
-    and id >= (select pay.id_floor('evt_', now() - interval '23 hours'))
+    and id >= (select pay.id_floor('evt_', least(now(), (select min(c.now) from pay.sandbox_times c))
+      - interval '23 hours'))
   offset 0
 ) e
-where right(e.request, 24) <> '"idempotency_key":null}}'
+left join pay.sandbox_times c on c.environment_id = e.environment_id
+where e.id >= coalesce(
+    (select pay.id_floor('evt_', c.now - interval '23 hours') where c.now is not null),
+    (select pay.id_floor('evt_', now() - interval '23 hours')))
+  and right(e.request, 24) <> '"idempotency_key":null}}'
   and not exists (
     select from (
       select environment_id,
@@ -4052,7 +4139,8 @@ from (
         -- A 402 ends with the payment that was stored.
         else left(substr(a.body, position('"payment":{' in a.body) + 10), -2) end as object
     from pay.idempotency_keys a
-    where a.created_at > now() - interval '23 hours'
+    left join pay.sandbox_times c on c.environment_id = a.environment_id
+    where a.created_at > coalesce(c.now, now()) - interval '23 hours'
   ) o
   join pay.environments v on v.id = o.environment_id
   offset 0
@@ -4065,15 +4153,17 @@ left join (
   -- The events of a refund belong to its payment.
   select environment_id, id, payment_id, body from pay.refunds
 ) x on x.environment_id = k.environment_id and x.id = k.id
+left join pay.sandbox_times c on c.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
   when k.id is null then case
     when k.status in (200, 201)
-      then k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"sandbox_reset",)'
+      then k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"(sandbox_reset|clock)",)'
     when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
     else true
   end
-  when right(k.id, 26) < (select pay.recent_suffix()) and not k.livemode then false
+  when right(k.id, 26) < coalesce(c.recent_suffix, (select pay.recent_suffix()))
+    and not k.livemode then false
   when k.status not in (200, 201, 402) then true
   when x.id is null then true
   else x.body <> k.object and not exists (
