@@ -15,7 +15,7 @@ export const SetClockBody = z.object({
   to: Time.optional().describe("The new time, at most 400 days after the present one"),
   advance: mustBe(
     z.int().min(1).max(MAX_ADVANCE_DAYS * 86_400),
-    "a whole number of seconds from 1 to 34560000 (400 days): a clock never goes back",
+    "a whole number of seconds from 1 to 34560000 (400 days)",
   ).optional().describe("Seconds by which the clock advances"),
   mode: ClockMode.optional(),
 }).describe("Send `to` or `advance`, `mode`, or one of the first two together with `mode`");

@@ -85,7 +85,7 @@ serviceCase("GET /clock and POST /clock", async (t, service) => {
 const REFUSED: [body: unknown, param: string, message: RegExp][] = [
   [{}, "to", /"to", "advance" or "mode"/],
   [{ to: at(60), advance: 60 }, "to", /not both/],
-  [{ advance: -1 }, "advance", /never goes back/],
+  [{ advance: -1 }, "advance", /from 1 to 34560000/],
   [{ advance: 0 }, "advance", /from 1 to 34560000/],
   [{ advance: 1.5 }, "advance", /whole number/],
   [{ advance: 400 * DAY_S + 1 }, "advance", /400 days/],

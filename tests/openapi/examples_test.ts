@@ -12,7 +12,12 @@ import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
 import type { Exchange, Recorded } from "../../scripts/documents/openapi/examples.ts";
 import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
-import { startService, type TestAnswer, type TestService } from "../support/service/service.ts";
+import {
+  setServerTime,
+  startService,
+  type TestAnswer,
+  type TestService,
+} from "../support/service/service.ts";
 import { EXAMPLE_REQUESTS } from "../support/openapi/example_requests.ts";
 import postgres from "postgres";
 
@@ -59,9 +64,13 @@ async function record(receiver_url: string): Promise<Recorded> {
     }
     const events = await recordEvents(service);
     at += 1000;
-    exchanges.push(await exchange(service, EXAMPLE_REQUESTS.at(-1)!, saved));
+    const [reset, ...last] = EXAMPLE_REQUESTS.slice(exchanges.length);
+    exchanges.push(await exchange(service, reset!, saved));
     at += 1000;
     const errors = await recordErrors(service);
+    // The clock of a sandbox is computed from the server's time.
+    await setServerTime(service.sql, at);
+    for (const request of last) exchanges.push(await exchange(service, request, saved));
     const text = JSON.stringify({ exchanges, errors, events })
       .replaceAll(receiver_url, "https://example.com/webhooks")
       .replace(/"duration_ms":\d+/g, '"duration_ms":100')
