@@ -23,8 +23,9 @@ export interface Clock {
   target: string | null;
 }
 
-/** The clock after it was set, and what became due and was done. */
+/** The clock after it was set. */
 export interface ClockAdvance extends Clock {
+  /** What became due in the advance so far, and was done. */
   did: {
     /** Attempts to deliver webhooks. */
     deliveries: number;
@@ -37,25 +38,4 @@ export interface ClockAdvance extends Clock {
   };
   /** True: the clock is on its way to `target`. */
   has_more: boolean;
-}
-
-/**
- * Returns the answer of the last request of an advance with the sums of all of them.
- * @param first the answer of the first request
- * @param goOn sends the next request, with the rest of the way
- */
-export async function untilThere(
-  first: ClockAdvance,
-  goOn: (to: string) => Promise<ClockAdvance>,
-): Promise<ClockAdvance> {
-  let last = first;
-  const did = { ...first.did };
-  while (last.has_more && last.target !== null) {
-    last = await goOn(last.target);
-    did.deliveries += last.did.deliveries;
-    did.expired_payments += last.did.expired_payments;
-    did.disputes_closed += last.did.disputes_closed;
-    did.purged += last.did.purged;
-  }
-  return { ...last, did };
 }

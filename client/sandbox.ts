@@ -2,7 +2,7 @@
  * The sandbox function, which puts payments into any state (interface §4). It takes test keys only.
  */
 
-import { type Clock, type ClockAdvance, type SetClockInput, untilThere } from "./clock.ts";
+import type { Clock, ClockAdvance, SetClockInput } from "./clock.ts";
 import type { Payment } from "./payment.ts";
 import type { CreatePaymentInput, Refund } from "./payments.ts";
 import type { ReadOptions, RequestOptions } from "./request_options.ts";
@@ -127,14 +127,16 @@ export class Sandbox {
 
   /**
    * Sets, freezes or advances the clock, and does what becomes due. A long advance takes several
-   * requests. The method sends all of them, so `has_more` is false, and `did` has the sums.
+   * requests. The method sends all of them, so `has_more` is false.
    */
   async setClock(input: SetClockInput, options?: RequestOptions): Promise<ClockAdvance> {
     const path = [`${SANDBOX}/clock`];
     const send = (body: SetClockInput, options?: RequestOptions): Promise<ClockAdvance> =>
       this.#transport.send({ method: "POST", path, body }, options);
     const { idempotencyKey: _, ...others } = options ?? {};
-    return await untilThere(await send(input, options), (to) => send({ to }, others));
+    let clock = await send(input, options);
+    while (clock.has_more) clock = await send({ to: clock.target! }, others);
+    return clock;
   }
 
   /**

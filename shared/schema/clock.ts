@@ -44,7 +44,7 @@ export const ClockAdvance = z.object({
     expired_payments: Count.describe("Payments and authorizations that have ended by themselves"),
     disputes_closed: Count.describe("Disputes that were lost at their deadline"),
     purged: Count.describe("Rows that were deleted after their retention"),
-  }).describe("What became due and was done in this request"),
+  }).describe("What became due in the advance so far, and was done"),
   has_more: z.boolean()
     .describe("True: the clock is on its way. Send `to` with the value of `target`"),
 }).describe("The clock of a sandbox, and what became due");

@@ -3084,32 +3084,35 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_clock pay.sandbox_settings;
+  v_server constant timestamptz := pay.server_time();
   v_now constant timestamptz := pay.environment_time(p_environment_id);
   v_before constant interval := coalesce(pay.time_ahead(p_before), '0');
 begin
-  with waiting as materialized (
-    select d.id, coalesce(d.due_at, case when isfinite(d.next_attempt_at)
-      then d.next_attempt_at + v_before else d.created_at end) as due_at
-    from pay.webhook_deliveries d
-    where d.environment_id = p_environment_id and d.status = 'pending'
-      and (p_from is null or d.due_at > p_from and d.due_at <= v_now)
-    order by d.id for update of d
-  )
+  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  if p_from is null then
+    update pay.webhook_deliveries d
+    set due_at = case when isfinite(d.next_attempt_at)
+      then d.next_attempt_at + v_before else d.created_at end
+    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is null;
+    update pay.provider_calls c set due_at = c.next_attempt_at + v_before
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is null;
+  end if;
+  -- As pay.real_due.
   update pay.webhook_deliveries d
-  set due_at = w.due_at, next_attempt_at = pay.real_due(p_environment_id, w.due_at)
-  from waiting w
-  where d.environment_id = p_environment_id and d.id = w.id;
-  with waiting as materialized (
-    select c.id, coalesce(c.due_at, c.next_attempt_at + v_before) as due_at
-    from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending'
-      and (p_from is null or c.due_at > p_from and c.due_at <= v_now)
-    order by c.id for update of c
-  )
+  set next_attempt_at = case
+      when v_clock.frozen_at is null then d.due_at - v_clock.offset_ms * interval '1 ms'
+      when d.due_at > v_now then 'infinity'
+      else v_server - (v_now - d.due_at) end
+  where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is not null
+    and (p_from is null or d.due_at > p_from and d.due_at <= v_now);
   update pay.provider_calls c
-  set due_at = w.due_at, next_attempt_at = pay.real_due(p_environment_id, w.due_at)
-  from waiting w
-  where c.environment_id = p_environment_id and c.id = w.id;
+  set next_attempt_at = case
+      when v_clock.frozen_at is null then c.due_at - v_clock.offset_ms * interval '1 ms'
+      when c.due_at > v_now then 'infinity'
+      else v_server - (v_now - c.due_at) end
+  where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
+    and (p_from is null or c.due_at > p_from and c.due_at <= v_now);
 end
 $$;
 
@@ -3217,7 +3220,8 @@ as $$
 declare
   v_clock pay.sandbox_settings := p_before;
 begin
-  v_clock.did := '{}';
+  -- An advance that goes on keeps its numbers.
+  v_clock.did := case when p_before.target_at is null then '{}' else p_before.did end;
   v_clock.offset_ms := 0;
   v_clock.frozen_at := p_now;
   v_clock.target_at := p_target;
@@ -3293,15 +3297,14 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_together constant interval := interval '1 second';
   v_batch constant integer := 1000;
   v_clock pay.sandbox_settings := p_clock;
   v_next timestamptz := pay.next_due(p_clock.environment_id, p_clock.frozen_at, p_sends);
   v_purged bigint;
 begin
   if v_next <= p_clock.target_at then
-    v_clock.frozen_at := pay.last_due(p_clock.environment_id, v_next,
-      least(v_next + v_together, p_clock.target_at), p_sends);
+    v_clock.frozen_at := pay.last_due(
+      p_clock.environment_id, v_next, p_clock.target_at, p_sends);
   elsif p_clock.frozen_at < p_clock.target_at then
     v_clock.frozen_at := p_clock.target_at;
   else
@@ -3358,15 +3361,35 @@ returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_together constant interval := interval '1 second';
+  v_most constant integer := 64;
+  v_last timestamptz := least(p_first + v_together, p_last);
 begin
+  if not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.status = 'enabled'
+  ) then
+    select greatest(v_last, max(e.due_at)) into v_last
+    from (
+      select c.due_at, bool_or(c.op = 'authorize') over (order by c.due_at) as makes_more
+      from (
+        select o.due_at, o.op from pay.provider_calls o
+        where o.environment_id = p_environment_id and o.state = 'pending'
+          and o.due_at between p_first and p_last
+        order by o.due_at limit v_most
+      ) c
+    ) e
+    where not e.makes_more;
+  end if;
   return greatest(p_first, (
     select max(c.due_at) from pay.provider_calls c
     where c.environment_id = p_environment_id and c.state = 'pending'
-      and c.due_at between p_first and p_last
+      and c.due_at between p_first and v_last
   ), (
     select max(d.due_at) from pay.webhook_deliveries d
     where d.environment_id = p_environment_id and d.status = 'pending'
-      and d.due_at between p_first and p_last and p_sends
+      and d.due_at between p_first and v_last and p_sends
   ));
 end
 $$;

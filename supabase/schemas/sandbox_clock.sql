@@ -135,32 +135,35 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_clock pay.sandbox_settings;
+  v_server constant timestamptz := pay.server_time();
   v_now constant timestamptz := pay.environment_time(p_environment_id);
   v_before constant interval := coalesce(pay.time_ahead(p_before), '0');
 begin
-  with waiting as materialized (
-    select d.id, coalesce(d.due_at, case when isfinite(d.next_attempt_at)
-      then d.next_attempt_at + v_before else d.created_at end) as due_at
-    from pay.webhook_deliveries d
-    where d.environment_id = p_environment_id and d.status = 'pending'
-      and (p_from is null or d.due_at > p_from and d.due_at <= v_now)
-    order by d.id for update of d
-  )
+  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  if p_from is null then
+    update pay.webhook_deliveries d
+    set due_at = case when isfinite(d.next_attempt_at)
+      then d.next_attempt_at + v_before else d.created_at end
+    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is null;
+    update pay.provider_calls c set due_at = c.next_attempt_at + v_before
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is null;
+  end if;
+  -- As pay.real_due.
   update pay.webhook_deliveries d
-  set due_at = w.due_at, next_attempt_at = pay.real_due(p_environment_id, w.due_at)
-  from waiting w
-  where d.environment_id = p_environment_id and d.id = w.id;
-  with waiting as materialized (
-    select c.id, coalesce(c.due_at, c.next_attempt_at + v_before) as due_at
-    from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending'
-      and (p_from is null or c.due_at > p_from and c.due_at <= v_now)
-    order by c.id for update of c
-  )
+  set next_attempt_at = case
+      when v_clock.frozen_at is null then d.due_at - v_clock.offset_ms * interval '1 ms'
+      when d.due_at > v_now then 'infinity'
+      else v_server - (v_now - d.due_at) end
+  where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is not null
+    and (p_from is null or d.due_at > p_from and d.due_at <= v_now);
   update pay.provider_calls c
-  set due_at = w.due_at, next_attempt_at = pay.real_due(p_environment_id, w.due_at)
-  from waiting w
-  where c.environment_id = p_environment_id and c.id = w.id;
+  set next_attempt_at = case
+      when v_clock.frozen_at is null then c.due_at - v_clock.offset_ms * interval '1 ms'
+      when c.due_at > v_now then 'infinity'
+      else v_server - (v_now - c.due_at) end
+  where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
+    and (p_from is null or c.due_at > p_from and c.due_at <= v_now);
 end
 $$;
 
@@ -280,7 +283,8 @@ as $$
 declare
   v_clock pay.sandbox_settings := p_before;
 begin
-  v_clock.did := '{}';
+  -- An advance that goes on keeps its numbers.
+  v_clock.did := case when p_before.target_at is null then '{}' else p_before.did end;
   v_clock.offset_ms := 0;
   v_clock.frozen_at := p_now;
   v_clock.target_at := p_target;

@@ -66,24 +66,22 @@ begin
 end
 $$;
 
--- Moves a clock on to the next time at which something is due, or to its target. What is due within
--- a second runs together, which is shorter than every delay of the service. At the target it purges
--- a batch of rows; if there are none, the advance ends. Returns the state. Internal.
+-- Moves a clock on to the next time at which something is due, or to its target. At the target it
+-- purges a batch of rows; if there are none, the advance ends. Returns the state. Internal.
 create or replace function pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
 returns text
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_together constant interval := interval '1 second';
   v_batch constant integer := 1000;
   v_clock pay.sandbox_settings := p_clock;
   v_next timestamptz := pay.next_due(p_clock.environment_id, p_clock.frozen_at, p_sends);
   v_purged bigint;
 begin
   if v_next <= p_clock.target_at then
-    v_clock.frozen_at := pay.last_due(p_clock.environment_id, v_next,
-      least(v_next + v_together, p_clock.target_at), p_sends);
+    v_clock.frozen_at := pay.last_due(
+      p_clock.environment_id, v_next, p_clock.target_at, p_sends);
   elsif p_clock.frozen_at < p_clock.target_at then
     v_clock.frozen_at := p_clock.target_at;
   else
@@ -134,7 +132,10 @@ begin
 end
 $$;
 
--- The last time from p_first to p_last at which something of a sandbox is due. Internal.
+-- The last time up to which a step may go from p_first, at most to p_last. What is due within a
+-- second runs together, because every delay of the service is longer. Without an endpoint nobody
+-- sees in which order payments end, so up to 64 ends run together, each with its own time. Only the
+-- result of an authorization makes further calls, so it ends a step. Internal.
 create or replace function pay.last_due(
   p_environment_id text, p_first timestamptz, p_last timestamptz, p_sends boolean
 )
@@ -142,15 +143,35 @@ returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  v_together constant interval := interval '1 second';
+  v_most constant integer := 64;
+  v_last timestamptz := least(p_first + v_together, p_last);
 begin
+  if not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.status = 'enabled'
+  ) then
+    select greatest(v_last, max(e.due_at)) into v_last
+    from (
+      select c.due_at, bool_or(c.op = 'authorize') over (order by c.due_at) as makes_more
+      from (
+        select o.due_at, o.op from pay.provider_calls o
+        where o.environment_id = p_environment_id and o.state = 'pending'
+          and o.due_at between p_first and p_last
+        order by o.due_at limit v_most
+      ) c
+    ) e
+    where not e.makes_more;
+  end if;
   return greatest(p_first, (
     select max(c.due_at) from pay.provider_calls c
     where c.environment_id = p_environment_id and c.state = 'pending'
-      and c.due_at between p_first and p_last
+      and c.due_at between p_first and v_last
   ), (
     select max(d.due_at) from pay.webhook_deliveries d
     where d.environment_id = p_environment_id and d.status = 'pending'
-      and d.due_at between p_first and p_last and p_sends
+      and d.due_at between p_first and v_last and p_sends
   ));
 end
 $$;
