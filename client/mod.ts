@@ -86,6 +86,7 @@ export type {
   CreateApiKeyInput,
   RotateApiKeyInput,
 } from "./api_keys.ts";
+export type { Clock, ClockAdvance, SetClockInput } from "./clock.ts";
 export type {
   AdvanceInput,
   AdvanceRefundInput,

@@ -5,6 +5,7 @@ import { BalancePage } from "./balance_page.tsx";
 import { call_log, clearLog } from "./calls.ts";
 import { CallPanel } from "./call_panel.tsx";
 import { ChallengePage } from "./challenge_page.tsx";
+import { ClockButton } from "./clock.tsx";
 import { Connect } from "./connect.tsx";
 import { CreatePage } from "./create_page.tsx";
 import { EndpointPage } from "./endpoint_page.tsx";
@@ -101,6 +102,7 @@ function Frame({ api_key }: { api_key: string }) {
           <p class="key" title="The key in use">
             <code>{maskedKey(api_key)}</code>
           </p>
+          <ClockButton />
           {disposable
             ? (
               <>

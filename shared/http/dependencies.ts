@@ -16,9 +16,11 @@ import { ProviderWorker } from "../domain/live/provider_worker.ts";
 import { type Challenges, createChallenges } from "../domain/payments/challenges.ts";
 import { createSandboxes, type Sandboxes } from "../domain/sandboxes.ts";
 import { createPayments, type Payments } from "../domain/payments/payments.ts";
+import { createSandboxClock, type SandboxClock } from "../domain/sandbox_clock.ts";
 import { createTransfers, type Transfers } from "../domain/transfers/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks/webhooks.ts";
 import { createApiKeyStore } from "../store/api_key_store.ts";
+import { createClockStore } from "../store/clock_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
 import { KnownSettings } from "../store/known_settings.ts";
@@ -42,6 +44,8 @@ export interface Dependencies {
   /** For the page where payers answer 3-D Secure in a sandbox. */
   challenges: Challenges;
   api_keys: ApiKeys;
+  /** The clocks of sandboxes. */
+  sandbox_clock: SandboxClock;
   /** The settings of sandboxes, by key. */
   known_settings: KnownSettings;
   seeded_store: SeededStore;
@@ -135,6 +139,12 @@ export function createDependencies(settings: Settings): OpenDependencies {
     on_error: (error) => log(failedTurn(clock(), error)),
   });
   const live = createLiveOperations(changes, runner);
+  const known_settings = new KnownSettings();
+  const sandbox_clock = createSandboxClock({
+    store: createClockStore(database, calls, known_settings),
+    sends: webhooks !== null,
+    work: () => Promise.all([provider_worker.nudge(), webhooks?.relay.nudge()]),
+  });
   const { base_url, console_url = null } = settings;
   return {
     store,
@@ -148,7 +158,8 @@ export function createDependencies(settings: Settings): OpenDependencies {
     api_keys: createApiKeys(createApiKeyStore(calls)),
     sandboxes: createSandboxes(createSandboxStore(calls)),
     webhooks,
-    known_settings: new KnownSettings(),
+    known_settings,
+    sandbox_clock,
     seeded_store: createSeededStore(database, calls),
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),

@@ -3,6 +3,7 @@
  * without `/v1`.
  */
 
+import { Clock, ClockAdvance, SetClockBody } from "../schema/clock.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import {
   AdvancePaymentBody,
@@ -124,6 +125,34 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     async run({ deps, request: { access } }) {
       return { status: 200, body: await deps.seeded_store.transcript(access) };
     },
+  }),
+  operation({
+    ...sandbox,
+    id: "getClock",
+    summary: "Retrieve the clock",
+    description: "The clock of the key's sandbox: the real one until it is set.",
+    method: "GET",
+    paths: ["/clock", "/v1/clock"],
+    body: EmptyBody,
+    answer: Clock,
+    run: async ({ deps, request }) => ({
+      status: 200,
+      body: await deps.sandbox_clock.read(request),
+    }),
+  }),
+  operation({
+    ...sandbox,
+    id: "setClock",
+    summary: "Set or advance the clock",
+    description:
+      "Everything of the sandbox obeys its clock, and no other sandbox notices. An advance does " +
+      "what becomes due, in the order of time, and answers with the numbers. A request works for " +
+      "about 2 seconds. If `has_more` is true, send `to` with the value of `target` again. A clock " +
+      "never goes back; a reset makes it the real one. Signatures always carry the real time.",
+    paths: ["/clock", "/v1/clock"],
+    body: SetClockBody,
+    answer: ClockAdvance,
+    run: ({ deps, request, body }) => deps.sandbox_clock.set(request, body),
   }),
   operation({
     ...sandbox,

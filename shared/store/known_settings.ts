@@ -15,6 +15,8 @@ export interface SandboxSettings {
   offset_ms: number;
   /** RFC 3339: the time at which the clock stands; null: it runs. */
   frozen_at: string | null;
+  /** RFC 3339: the end of an advance under way; null: there is none. */
+  target_at: string | null;
   /** Hex text that ids and secrets follow from; null or absent: the sandbox has no seed. */
   seed_root?: string | null;
   /** Number of requests of a seeded sandbox. */
@@ -22,7 +24,12 @@ export interface SandboxSettings {
 }
 
 /** The settings of every other environment: the real clock. */
-const NO_SETTINGS: SandboxSettings = { version: 0, offset_ms: 0, frozen_at: null };
+const NO_SETTINGS: SandboxSettings = {
+  version: 0,
+  offset_ms: 0,
+  frozen_at: null,
+  target_at: null,
+};
 
 /** Returns the time of a sandbox with these settings at a real time. */
 export function timeIn(settings: SandboxSettings, real_ms: number): number {
@@ -76,7 +83,7 @@ export class KnownSettings {
   }
 }
 
-/** Reads the settings of an answer. */
+/** Reads settings as the database returns them: JSON text, or null if there are none. */
 export function readSettings(detail: string | null): SandboxSettings {
   return detail === null ? NO_SETTINGS : JSON.parse(detail);
 }

@@ -7,6 +7,7 @@
 import type { DeclineCode } from "../core/errors.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
 import type { Answer, ChangedRows } from "./commit_rows.ts";
+import type { SandboxSettings } from "./known_settings.ts";
 import type { CallRequest, ProviderOp } from "./provider_call.ts";
 
 /** States that a fact reports. */
@@ -119,6 +120,10 @@ export interface StoredCall {
   idempotency_key: string | null;
   request_id: string;
   decline_is_error: boolean;
+  /** When it is due by the clock of the sandbox; null: the sandbox has no clock of its own. */
+  due_at: string | null;
+  /** The settings of the sandbox; null: it has none. */
+  settings: SandboxSettings | null;
 }
 
 /** The result of an attempt. A member that is absent stays as it is. The lease ends. */
@@ -159,6 +164,8 @@ export interface ProviderRecord {
   change: (ChangedRows & { expects: { id: string; sequence: number } | null }) | null;
   /** The answer to store under the idempotency key of the call; null: the key stays as it is. */
   answer: Answer | null;
+  /** The number of `pay.sandbox_settings.did` that counts the record; absent: none. */
+  did?: string;
 }
 
 /** The outcome of a record. */

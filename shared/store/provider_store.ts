@@ -58,11 +58,19 @@ export interface ProviderStore {
     fact: Pick<Fact, "account_id" | "reference"> | null,
   ): Promise<PresentSubject | null>;
   /** Reads the sandbox payment whose challenge has this token, or null. */
-  readChallenge(
-    token: string,
-  ): Promise<{ environment_id: string; account: string; body: string } | null>;
+  readChallenge(token: string): Promise<StoredChallenge | null>;
   /** Returns an account, also a disabled one, or null. */
   readAccount(id: string): Promise<StoredAccount | null>;
+}
+
+/** A payment with a challenge. */
+interface StoredChallenge {
+  environment_id: string;
+  account: string;
+  /** JSON text. */
+  body: string;
+  /** The settings of the sandbox as JSON text; null: it has none. */
+  settings: string | null;
 }
 
 /** A payment or transfer as it is now. */
@@ -180,8 +188,7 @@ export function createProviderStore(
     },
 
     async readChallenge(token) {
-      type Row = { environment_id: string; account: string; body: string };
-      const [row] = await database.query<Row>(READ_CHALLENGE, [token]);
+      const [row] = await database.query<StoredChallenge>(READ_CHALLENGE, [token]);
       return row ?? null;
     },
 
@@ -212,7 +219,7 @@ export type WorkRow = Omit<ProviderWork, "account" | "call" | "fact" | "cursor">
 };
 
 function recordParameter(record: ProviderRecord, index: number) {
-  const { environment_id, call_id, call, facts, change, answer } = record;
+  const { environment_id, call_id, call, facts, change, answer, did } = record;
   return {
     n: index + 1,
     environment_id,
@@ -223,6 +230,7 @@ function recordParameter(record: ProviderRecord, index: number) {
     expects_sequence: change?.expects?.sequence ?? null,
     status: answer?.status ?? null,
     body: answer?.body ?? null,
+    ...(did !== undefined && { did }),
   };
 }
 

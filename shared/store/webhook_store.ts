@@ -84,6 +84,8 @@ export interface ClaimedDelivery {
   failing_since: Date | null;
   /** True after a lost claim or a crashed attempt. A relay sends one suspect at a time. */
   suspect: boolean;
+  /** The settings of the sandbox as JSON text; null: it has none. */
+  settings: string | null;
   /** True after the third lost claim. The relay records a crashed attempt and does not send it. */
   crashed: boolean;
   /** The payload. */
@@ -101,6 +103,11 @@ export interface AttemptResult {
   next_attempt_at: string | null;
   /** The attempt as JSON text; null if there was none. */
   record: string | null;
+  /**
+   * Of a sandbox with a clock of its own: the time of the next attempt by that clock, or of this
+   * attempt if it is the last one. RFC 3339.
+   */
+  due_at?: string;
 }
 
 /** Number of further deliveries that a relay takes of each holder for which it has claims. */

@@ -12,6 +12,7 @@ create table pay.sandbox_settings (
   frozen_at timestamptz,
   target_at timestamptz,
   runs_after boolean not null default false,
+  did jsonb not null default '{}',
   constraint sandbox_settings_pkey primary key (environment_id),
   constraint sandbox_settings_version_positive check (version > 0),
   -- A clock that runs is never behind the real time.
@@ -28,6 +29,23 @@ comment on column pay.sandbox_settings.offset_ms is 'How far a clock that runs i
 comment on column pay.sandbox_settings.frozen_at is 'The time at which the clock stands; null: it runs.';
 comment on column pay.sandbox_settings.target_at is 'The end of an advance that is not complete; null: none is under way.';
 comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
+comment on column pay.sandbox_settings.did is 'What the advance under way has done: numbers by name.';
+
+-- The times at which rows of a sandbox with a clock of its own are due, by that clock. The columns
+-- that the relay and the worker read have the real time of it, or infinity while the clock stands.
+alter table pay.webhook_deliveries add column due_at timestamptz;
+comment on column pay.webhook_deliveries.due_at is 'Time of the next attempt by the clock of the sandbox; null: it has no clock of its own.';
+alter table pay.provider_calls add column due_at timestamptz;
+comment on column pay.provider_calls.due_at is 'When the worker sends the call, by the clock of the sandbox; null: it has no clock of its own.';
+
+-- An advance finds what is due next.
+create index webhook_deliveries_clock on pay.webhook_deliveries (environment_id, due_at)
+  where status = 'pending' and due_at is not null;
+create index provider_calls_clock on pay.provider_calls (environment_id, due_at)
+  where state = 'pending' and due_at is not null;
+
+alter type pay.claimed_delivery add attribute settings text;
+comment on column pay.claimed_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';
 
 alter type pay.admission add attribute ahead interval;
 comment on column pay.admission.ahead is 'How far the clock of the sandbox is ahead of the real time; null: it has no clock of its own.';

@@ -251,9 +251,7 @@ $$;
 
 -- Writes the events of the committed changes, and a delivery for each endpoint that subscribes to
 -- them. Returns the number of deliveries. Internal.
-create or replace function pay.write_events(
-  p_events json, p_won integer[], p_environments text[]
-)
+create or replace function pay.write_events(p_events json, p_found pay.admission[])
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -264,12 +262,13 @@ declare
 begin
   with
   event as materialized (
-    select w.environment_id, e.*
+    select f.environment_id, f.ahead, e.*
     from json_to_recordset(p_events) as e (
       n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
       delivery_id text, body text
     )
-    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = e.n
+    join unnest(p_found) f on f.n = e.n
+    where f.outcome = 'ok'
   ),
   event_made as (
     insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
@@ -278,9 +277,10 @@ begin
   delivery_made as (
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-        next_attempt_at, created_at)
+        next_attempt_at, created_at, due_at)
     select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
-      e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at
+      e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at,
+      case when e.ahead is not null then e.created_at end
     from event e
     join pay.webhook_endpoints t
       on t.environment_id = e.environment_id
@@ -387,7 +387,7 @@ begin
     if p_ledger <> '[]' then
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
     end if;
-    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+    v_deliveries := pay.write_events(p_events::json, v_found);
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,

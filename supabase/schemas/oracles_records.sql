@@ -14,8 +14,9 @@ left join (
     count(*) as events
   from pay.events where sequence is not null group by environment_id, subject_id
 ) e on e.environment_id = x.environment_id and e.subject_id = x.id
+left join pay.sandbox_times c on c.environment_id = x.environment_id
 where case
-  when right(x.id, 26) >= (select pay.recent_suffix())
+  when right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     then e.first is distinct from 1 or e.last is distinct from x.sequence
       or e.events is distinct from x.sequence::bigint
   -- Retention may have deleted the first events of the resource, and all events if the resource has
@@ -42,15 +43,17 @@ from (
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
+    left join pay.sandbox_times c on c.environment_id = v.environment_id
     where v.sequence is not null
-      and (right(v.subject_id, 26) >= (select pay.recent_suffix())
+      and (right(v.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
       or v.environment_id in (select n.id from pay.environments n where n.livemode))
       and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
   ) e
 ) m
+left join pay.sandbox_times c on c.environment_id = m.environment_id
 -- Retention may have deleted earlier events of an old resource.
 where (m.directly_before is not null or m.sequence = 1
-    or right(m.subject_id, 26) >= (select pay.recent_suffix()))
+    or right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())))
   and case
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
@@ -58,7 +61,7 @@ where (m.directly_before is not null or m.sequence = 1
     when m.directly_before = 'refund.completed'
       then m.type not in ('payment.partially_refunded', 'payment.refunded')
     when m.before is null and m.sequence > 1
-      then right(m.subject_id, 26) >= (select pay.recent_suffix())
+      then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     when m.type in ('payment.partially_refunded', 'payment.refunded')
       and m.before <> 'payment.chargeback' then true
     else not exists (
@@ -97,7 +100,8 @@ from (
 ) x
 left join pay.events e
   on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
-where (right(x.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = x.environment_id
+where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
@@ -107,7 +111,7 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
-      else right(x.id, 26) >= (select pay.recent_suffix())
+      else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
         or x.updated_at >= now() - interval '29 days'
     end
     -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
@@ -134,7 +138,8 @@ comment on view pay.oracle_bodies is
 create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
-where (right(r.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = r.environment_id
+where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or r.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(r.body, '{"id":"' || r.id || '",')
@@ -143,7 +148,7 @@ where (right(r.id, 26) >= (select pay.recent_suffix())
     or position('"currency":"' || r.currency || '",' in r.body) = 0
     or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
-    or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
+    or right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())) and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
         and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
@@ -165,8 +170,9 @@ from (
   union all
   select environment_id, id, subject_id from pay.webhook_deliveries
 ) x
+left join pay.sandbox_times c on c.environment_id = x.environment_id
 where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
-  and (right(x.owner_id, 26) >= (select pay.recent_suffix())
+  and (right(x.owner_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and not exists (
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
@@ -186,10 +192,15 @@ from (
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
-    and id >= (select pay.id_floor('evt_', now() - interval '23 hours'))
+    and id >= (select pay.id_floor('evt_', least(now(), (select min(c.now) from pay.sandbox_times c))
+      - interval '23 hours'))
   offset 0
 ) e
-where right(e.request, 24) <> '"idempotency_key":null}}'
+left join pay.sandbox_times c on c.environment_id = e.environment_id
+where e.id >= coalesce(
+    (select pay.id_floor('evt_', c.now - interval '23 hours') where c.now is not null),
+    (select pay.id_floor('evt_', now() - interval '23 hours')))
+  and right(e.request, 24) <> '"idempotency_key":null}}'
   and not exists (
     select from (
       select environment_id,
@@ -224,7 +235,8 @@ from (
         -- A 402 ends with the payment that was stored.
         else left(substr(a.body, position('"payment":{' in a.body) + 10), -2) end as object
     from pay.idempotency_keys a
-    where a.created_at > now() - interval '23 hours'
+    left join pay.sandbox_times c on c.environment_id = a.environment_id
+    where a.created_at > coalesce(c.now, now()) - interval '23 hours'
   ) o
   join pay.environments v on v.id = o.environment_id
   offset 0
@@ -237,15 +249,17 @@ left join (
   -- The events of a refund belong to its payment.
   select environment_id, id, payment_id, body from pay.refunds
 ) x on x.environment_id = k.environment_id and x.id = k.id
+left join pay.sandbox_times c on c.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
   when k.id is null then case
     when k.status in (200, 201)
-      then k.body !~ '^\{("id":"(whe|whd|key|env)_[0-9a-z]{26}",|"object":"sandbox_reset",)'
+      then k.body !~ '^\{("id":"(whe|whd|key|env)_[0-9a-z]{26}",|"object":"(sandbox_reset|clock)",)'
     when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
     else true
   end
-  when right(k.id, 26) < (select pay.recent_suffix()) and not k.livemode then false
+  when right(k.id, 26) < coalesce(c.recent_suffix, (select pay.recent_suffix()))
+    and not k.livemode then false
   when k.status not in (200, 201, 402) then true
   when x.id is null then true
   else x.body <> k.object and not exists (

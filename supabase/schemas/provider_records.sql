@@ -243,6 +243,7 @@ $$;
 --            of all movements for the fact) and was_booked_minor (the part that is booked already)
 --            expects_id, expects_sequence: the payment or transfer that changes; null: none
 --            status, body: the answer to store under the idempotency key of the call; null: none
+--            did: the number of pay.sandbox_settings.did that counts this record; absent: none
 -- p_payments, p_transfers, p_refunds, p_ledger, p_events, p_calls
 --            as pay.commit takes them; the worker sends each call after its delay_ms
 -- is_settled: the call of the record is settled now. deliveries is the number of deliveries that
@@ -303,7 +304,10 @@ begin
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
     end if;
     if p_events <> '[]' then
-      v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+      v_deliveries := pay.write_events(p_events::json, v_found);
+    end if;
+    if strpos(p_records, '"did"') > 0 then
+      perform pay.count_results(v_records, v_found);
     end if;
   end if;
   return query

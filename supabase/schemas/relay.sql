@@ -329,7 +329,9 @@ begin
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets, c.livemode,
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
-    c.failing_since + p_ahead, false, false, v.body
+    c.failing_since + p_ahead, false, false, v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id)
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;

@@ -127,7 +127,9 @@ begin
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
-    v.body
+    v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id)
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
 end

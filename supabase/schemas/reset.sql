@@ -60,13 +60,51 @@ begin
   values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
     v_environment.ends_at);
   update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
-  update pay.api_key_secrets t set environment_id = p_new where t.environment_id = p_old;
+  -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
+  update pay.api_key_secrets t
+  set environment_id = p_new, last_used_at = least(t.last_used_at, pay.server_time())
+  where t.environment_id = p_old;
   update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
   update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
   update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
   delete from pay.webhook_deliveries d using pay.webhook_endpoints t
   where t.environment_id = p_new and d.endpoint_id = t.id
     and d.environment_id = p_old and d.status = 'pending';
+end
+$$;
+
+-- Admits a single request that needs its sandbox alone. Internal.
+create or replace function pay.admit_alone(p_request text)
+returns pay.admission
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_access pay.admission;
+begin
+  -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
+  -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
+  v_access := pay.admit_one(p_request, 'none');
+  if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
+    select from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = v_request ->> 'idempotency_key'
+  )) then
+    v_access := pay.admit_one(p_request, 'alone');
+  else
+    -- Without a lock a key that another reset is moving can look like one that lacks the scope.
+    v_access := pay.admit_one(p_request, 'shared');
+    if v_access.outcome = 'ok' then
+      v_access.outcome := 'resetting';
+    end if;
+  end if;
+  if v_access.outcome = 'ok' and exists (
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
+  ) then
+    v_access.outcome := 'live';
+  end if;
+  return v_access;
 end
 $$;
 
@@ -91,28 +129,8 @@ declare
   v_old text;
   v_access pay.admission;
 begin
-  -- Takes no lock, so that a caller who may not reset does not wait and delays nobody. A replay is
-  -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
-  v_access := pay.admit_one(p_request, 'none');
-  if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
-    select from pay.idempotency_keys k
-    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-      and k.key = v_request ->> 'idempotency_key'
-  )) then
-    v_access := pay.admit_one(p_request, 'alone');
-  else
-    -- Without a lock a key that another reset is moving can look like one that lacks the scope.
-    v_access := pay.admit_one(p_request, 'shared');
-    if v_access.outcome = 'ok' then
-      v_access.outcome := 'resetting';
-    end if;
-  end if;
+  v_access := pay.admit_alone(p_request);
   v_old := v_access.environment_id;
-  if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_old and e.livemode
-  ) then
-    v_access.outcome := 'live';
-  end if;
   v_access := pay.claim_one(p_request, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;

@@ -81,11 +81,12 @@ $$;
 
 -- Deletes one batch of each kind of row that has outlived its retention, in each environment, and
 -- one batch in all of the retired environments. It retires disposable sandboxes that have ended,
--- and reads no others, because they end before any of their rows is old. Returns the number of
--- deleted rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the
--- next call. After 2 seconds it also leaves the remaining environments; they come in random order,
--- so the next call takes others. Balances keep the amounts of deleted movements, because the totals
--- stay. p_at can be earlier than the server's time; a later time counts as the server's.
+-- and reads no others except those with settings, because they end before any of their rows is old.
+-- Returns the number of deleted rows, so that a caller can repeat the call until it is 0. It leaves
+-- locked rows for the next call. After 2 seconds it also leaves the remaining environments; they
+-- come in random order, so the next call takes others. Balances keep the amounts of deleted
+-- movements, because the totals stay. p_at can be earlier than the server's time; a later time
+-- counts as the server's. A sandbox with a clock of its own is purged by that clock.
 create or replace function pay.purge(
   p_at timestamptz default now(),
   p_batch integer default 1000
@@ -104,12 +105,18 @@ begin
   perform set_config('pay.worker', 'on', true);
   v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch);
   for v_environment in
-    select e.id, e.livemode from pay.environments e
-    where e.retired_at is null and e.ends_at is null order by random()
+    select e.id, e.livemode, w.environment_id is not null as has_clock
+    from pay.environments e
+    left join pay.sandbox_settings w on w.environment_id = e.id
+    where e.retired_at is null and (e.ends_at is null or w.environment_id is not null)
+    order by random()
   loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch)
-      + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch);
+    v_total := v_total + case
+      when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
+      else pay.purge_keys(v_environment.id, v_at, p_batch)
+        + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
+    end;
   end loop;
   for v_environment in
     select e.id from pay.environments e
@@ -123,7 +130,35 @@ end
 $$;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
 
--- Deletes one batch of the idempotency keys that are older than a day. Internal.
+-- Deletes one batch of each kind of a sandbox with a clock of its own, by that clock. Returns the
+-- number of deleted rows. Internal.
+create or replace function pay.purge_sandbox(p_environment_id text, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_rows bigint;
+begin
+  with old as materialized (
+    select o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.environment_id = p_environment_id
+      and o.created_at <= v_now - pay.idempotency_retention()
+    limit p_batch for update skip locked
+  )
+  delete from pay.idempotency_keys t using old
+  where t.environment_id = p_environment_id
+    and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_rows = row_count;
+  return v_rows + pay.purge_keys(p_environment_id, v_now, p_batch)
+    + pay.purge_old(p_environment_id, false, v_now, p_batch);
+end
+$$;
+
+-- Deletes one batch of the idempotency keys that are older than a day. Sandboxes with a clock of
+-- their own have another day (pay.purge_sandbox). Internal.
 create or replace function pay.purge_idempotency_keys(p_at timestamptz, p_batch integer)
 returns bigint
 language plpgsql volatile
@@ -138,6 +173,8 @@ begin
     select o.environment_id, o.api_key_id, o.key
     from pay.idempotency_keys o
     where o.created_at <= p_at - pay.idempotency_retention()
+      and not exists (
+        select from pay.sandbox_settings w where w.environment_id = o.environment_id)
     order by o.created_at
     limit p_batch for update skip locked
   )
@@ -200,7 +237,9 @@ begin
     delete from pay.provider_facts t
     where t.ctid = any (array(
       select o.ctid from pay.provider_facts o
-      where o.environment_id = p_environment_id and o.received_at < p_at - interval '30 days'
+      where o.environment_id = p_environment_id
+        -- The time of receipt is real.
+        and o.received_at < least(p_at, pay.server_time()) - interval '30 days'
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;

@@ -33,6 +33,25 @@ begin
 end
 $$;
 
+-- The real time at which a time of a sandbox comes: infinity while its clock stands before it. If
+-- that time has come, the real times keep the order of the times. Internal.
+create or replace function pay.real_due(p_environment_id text, p_due_at timestamptz)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce((
+    select case
+        when w.frozen_at is null then p_due_at - w.offset_ms * interval '1 ms'
+        when p_due_at > w.frozen_at then 'infinity'
+        else pay.server_time() - (w.frozen_at - p_due_at)
+      end
+    from pay.sandbox_settings w where w.environment_id = p_environment_id
+  ), p_due_at);
+end
+$$;
+
 -- The version of a row that this transaction writes: the id of the transaction. So no two states of
 -- any sandbox have the same version, not even after a reset. Internal.
 create or replace function pay.new_settings_version()

@@ -155,9 +155,12 @@ begin
       and t.status = 'enabled'
   ) then
     -- An attempt that is under way goes on; the delivery is then due again only if it fails.
-    if v_delivery.leased_until is null or v_delivery.leased_until <= v_access.at then
+    if v_delivery.leased_until is null
+      or v_delivery.leased_until <= v_access.at - coalesce(v_access.ahead, '0')
+    then
       update pay.webhook_deliveries d
-      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time())
+      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time()),
+        due_at = case when v_access.ahead is not null then v_access.at end
       where d.environment_id = v_access.environment_id and d.id = p_id
       returning * into v_delivery;
     end if;
@@ -204,7 +207,7 @@ begin
       and k.key = v_request ->> 'idempotency_key' and k.status = 102
       -- Not a request with the same key that waits for a provider.
       and k.fingerprint = decode(v_request ->> 'fingerprint', 'hex')
-      and k.created_at <= pay.server_time() - v_trigger.lease;
+      and k.created_at <= pay.server_time() + coalesce(v_access.ahead, '0') - v_trigger.lease;
     if not exists (
       select from pay.webhook_endpoints t
       where t.environment_id = v_access.environment_id and t.id = v_trigger.endpoint_id
@@ -219,11 +222,11 @@ begin
       v_access.at, v_trigger.body);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-        attempt_count, next_attempt_at, leased_until, created_at)
+        attempt_count, next_attempt_at, leased_until, created_at, due_at)
     values
       (v_access.environment_id, v_trigger.delivery_id, v_trigger.event_id, v_trigger.type,
         v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending', 1, v_leased_until,
-        v_leased_until, v_access.at);
+        v_leased_until, v_access.at, case when v_access.ahead is not null then v_access.at end);
     v_access.outcome := 'committed';
   end if;
   return v_access;

@@ -52,7 +52,9 @@ as $$
       case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
       p_delivery.status,
       ('[' || p_delivery.attempts || ']')::json as attempts,
-      pay.wire_time(p_delivery.next_attempt_at) as next_attempt_at,
+      -- The relay's column can be infinite if the sandbox has a clock of its own.
+      case when p_delivery.status = 'pending' then pay.wire_time(
+        coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
       pay.wire_time(p_delivery.created_at) as created_at
   ) t
 $$;

@@ -8,6 +8,7 @@ import type { z } from "zod";
 import * as client from "../../client/mod.ts";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import type * as keys from "../../shared/schema/api_key.ts";
+import type * as clock from "../../shared/schema/clock.ts";
 import type * as event from "../../shared/schema/event.ts";
 import type { EventType } from "../../shared/schema/event_type.ts";
 import type * as ledger from "../../shared/schema/ledger.ts";
@@ -43,6 +44,9 @@ Deno.test("client types of answers equal those of the schemas", () => {
   true satisfies Equal<client.PaymentMethod, payment.PaymentMethod>;
   true satisfies Equal<client.NextAction, payment.NextAction>;
   true satisfies Equal<client.PaymentStatus, payment.PaymentStatus>;
+  true satisfies Equal<client.Clock, z.infer<typeof clock.Clock>>;
+  true satisfies Equal<client.ClockAdvance, z.infer<typeof clock.ClockAdvance>>;
+  true satisfies Equal<client.SetClockInput, z.input<typeof clock.SetClockBody>>;
   true satisfies Equal<client.Refund, z.infer<typeof refund.Refund>>;
   true satisfies Equal<client.Transfer, z.infer<typeof transfer.Transfer>>;
   true satisfies Equal<client.TransferDestination, transfer.TransferDestination>;

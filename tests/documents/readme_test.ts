@@ -43,16 +43,27 @@ const RECEIVER_PORT = "4343";
 const README_LINES = 220;
 const PICTURE = "docs/console.png";
 const PICTURE_BYTES = 150_000;
-const [README, TUTORIAL, REFERENCE, CONTRACT, OPERATIONS, ERRORS] = await Promise.all(
+const [README, TUTORIAL, MONTH, REFERENCE, CONTRACT, OPERATIONS, ERRORS] = await Promise.all(
   [
     "README.md",
-    ...["tutorial", "reference", "contract", "operations", "errors"]
+    ...[
+      "tutorial",
+      "tutorials/a_month_in_a_second",
+      "reference",
+      "contract",
+      "operations",
+      "errors",
+    ]
       .map((name) => `docs/${name}.md`),
   ]
     .map((path) => Deno.readTextFile(new URL(path, ROOT))),
-) as [string, string, string, string, string, string];
+) as [string, string, string, string, string, string, string];
 /** The documents whose blocks are run, in the order of reading. */
-const RUN = [["README.md", README], ["docs/tutorial.md", TUTORIAL]] as const;
+const RUN = [
+  ["README.md", README],
+  ["docs/tutorial.md", TUTORIAL],
+  ["docs/tutorials/a_month_in_a_second.md", MONTH],
+] as const;
 
 const in_ci = Deno.env.get("CI") !== undefined;
 const missing = await missingPrograms(["bash", "curl", "node"]);
@@ -66,7 +77,7 @@ if (missing_languages.length > 0) {
 }
 
 Deno.test({
-  name: "README.md and docs/tutorial.md give the shown answers when run in order",
+  name: "README.md and the tutorials give the shown answers when run in order",
   ignore: missing.length > 0 && !in_ci,
   // A reader's shell is in the folder that contains `.local/` and `client/`.
   fn: (t) =>
@@ -131,7 +142,7 @@ async function runPrograms(t: Deno.TestContext, product: LocalStart, folder: str
   assert.equal(ids.size, 1, [...ids].join(" "));
 }
 
-Deno.test("every curl of README.md and docs/tutorial.md is run and compared", () => {
+Deno.test("every curl of README.md and the tutorials is run and compared", () => {
   for (const [path, document] of RUN) assert.deepEqual(uncheckedCurls(document), [], path);
   const curls = RUN.flatMap(([, document]) => shellExamples(document))
     .filter(({ script }) => script.includes("curl"));

@@ -9,6 +9,7 @@ import { ApiError, type Event, verifyWebhook } from "../../client/mod.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
 import { ApiKey } from "../../shared/schema/api_key.ts";
+import { Clock, ClockAdvance } from "../../shared/schema/clock.ts";
 import { Event as EventSchema } from "../../shared/schema/event.ts";
 import { Balance, LedgerEntry } from "../../shared/schema/ledger.ts";
 import { Payment } from "../../shared/schema/payment.ts";
@@ -215,6 +216,20 @@ Deno.test("the client calls every operation", (t) =>
         assert.deepEqual(await client.sandboxes.delete(made.id), gone);
         const refused = await inside.payments.list().catch((error) => error);
         assert.ok(refused instanceof ApiError && refused.is("unauthorized"));
+      });
+
+      await t.step("the clock", async () => {
+        assert.equal(assertShape(Clock, await client.sandbox.clock()).mode, "real");
+        const waiting = await client.payments.create({
+          amount: 1000,
+          ...EUR,
+          card: { token: "pm_card_authenticationRequired" },
+        });
+        const moved = await client.sandbox.setClock({ advance: 86_400, mode: "frozen" });
+        assertShape(ClockAdvance, moved);
+        assert.deepEqual([moved.mode, moved.has_more], ["frozen", false]);
+        assert.equal(moved.did.expired_payments, 1);
+        assert.equal((await client.payments.retrieve(waiting.id)).failure_code, "expired");
       });
 
       await t.step("reset", async () => {

@@ -5,6 +5,7 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { ApiError, type DeclineCode } from "../../core/errors.ts";
+import type { SandboxSettings } from "../../store/known_settings.ts";
 import type { Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
@@ -46,6 +47,8 @@ export interface OwnCall extends ProviderCall {
   request_id: string;
   /** True: a decline answers 402. */
   decline_is_error: boolean;
+  /** Of a call that comes later: when it is due by the clock of its sandbox, and its settings. */
+  clock?: { due_ms: number; settings: SandboxSettings };
 }
 
 /** The record to write for a reply, and the answer of the request. */

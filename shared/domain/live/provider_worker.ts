@@ -258,5 +258,8 @@ export function ownCall(work: ProviderWork): OwnCall {
     may_repeat: call.may_repeat,
     request_id: call.request_id,
     decline_is_error: call.decline_is_error,
+    ...(call.settings !== null && call.due_at !== null && {
+      clock: { due_ms: Date.parse(call.due_at), settings: call.settings },
+    }),
   };
 }

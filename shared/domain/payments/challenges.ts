@@ -11,6 +11,7 @@ import { withPaymentId } from "../../core/return_url.ts";
 import type { Challenge } from "../../schema/challenge.ts";
 import type { AuthenticationResult, Payment } from "../../schema/payment.ts";
 import { databaseUnavailable } from "../../store/database.ts";
+import { readSettings, timeIn } from "../../store/known_settings.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import { readPayment } from "../changes/read_resource.ts";
@@ -45,8 +46,8 @@ export function createChallenges(
 
     async answer(token, result) {
       for (let i = 0; i < MAX_DECISIONS; i++) {
-        const { environment_id, account, payment } = await find(token);
-        const at_ms = clock();
+        const { environment_id, account, payment, settings } = await find(token);
+        const at_ms = timeIn(readSettings(settings), clock());
         const change = new ChangeBuilder(payment, {
           // As with a live provider, the result comes later and belongs to no request.
           request_id: null,

@@ -23,6 +23,8 @@ interface AttemptToMake {
   /** The secrets that sign now, as text, newest first. */
   secrets: string[];
   allow_private: boolean;
+  /** The real time, which the signature carries because receivers compare it with their own. */
+  signed_ms: number;
 }
 
 /** An attempt that has ended. */
@@ -48,17 +50,17 @@ export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
   };
 }
 
-/** Makes one attempt. `at_ms` is its time. */
+/** Makes one attempt. `at_ms` is its time, by the clock of the environment. */
 export async function makeAttempt(
   attempt: AttemptToMake,
   at_ms: number,
   send: Send,
 ): Promise<EndedAttempt> {
-  const { event_id, body, url, number, secrets, allow_private } = attempt;
+  const { event_id, body, url, number, secrets, allow_private, signed_ms } = attempt;
   const headers = {
     "Content-Type": "application/json",
     "User-Agent": "Payments-Webhooks/1",
-    ...signDelivery({ event_id, body, secrets, timestamp_seconds: Math.floor(at_ms / 1000) }),
+    ...signDelivery({ event_id, body, secrets, timestamp_seconds: Math.floor(signed_ms / 1000) }),
     "Webhook-Attempt": String(number),
   };
   const result = await send({ url, headers, body, allow_private });

@@ -20,6 +20,7 @@ import type { AttemptResult, ClaimedDelivery, WebhookStore } from "../../store/w
 import { crashedAttempt, type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "../changes/event.ts";
+import { readSettings, timeIn } from "../../store/known_settings.ts";
 import { FAILING_LIMIT_MS, nextAttemptAt } from "./retry_schedule.ts";
 import { type Chain, FIRST_CLAIM, MAX_CLAIMED, RelayLanes } from "./relay_lanes.ts";
 import { SuspectTurns } from "./suspect_turns.ts";
@@ -252,10 +253,11 @@ export class Relay {
 
   /** Makes an attempt and queues its result. Returns true if the receiver answered 2xx. */
   async #attempt(delivery: ClaimedDelivery): Promise<boolean> {
-    const at_ms = this.#options.clock();
+    const real_ms = this.#options.clock();
+    const at_ms = timeIn(readSettings(delivery.settings), real_ms);
     const ended = delivery.crashed
       ? crashedAttempt(delivery.attempt, at_ms)
-      : await this.#make(delivery, at_ms);
+      : await this.#make(delivery, real_ms, at_ms);
     // `stop` gave it back, so another relay may now use the same attempt number.
     if (!this.#under_way.has(delivery)) return false;
     this.#options.on_attempt(delivery, ended);
@@ -265,7 +267,7 @@ export class Relay {
       const reason = disablingReason(delivery, ended, at_ms);
       if (reason) is_off = await this.#disable(delivery, reason, at_ms);
     } finally {
-      this.#add(this.#judge(delivery, ended, at_ms, is_off));
+      this.#add(this.#judge(delivery, ended, { real_ms, at_ms }, is_off));
     }
     if (is_off) {
       for (const waiting of this.#lanes.empty(delivery.endpoint_id)) this.#release(waiting);
@@ -273,7 +275,8 @@ export class Relay {
     return ended.delivered;
   }
 
-  #make(delivery: ClaimedDelivery, at_ms: number): Promise<EndedAttempt> {
+  /** Makes an attempt at `at_ms` of the sandbox. The signature has the real time. */
+  #make(delivery: ClaimedDelivery, real_ms: number, at_ms: number): Promise<EndedAttempt> {
     const { settings, send } = this.#options;
     const { endpoint_id, event_id, body, url, attempt } = delivery;
     return makeAttempt(
@@ -284,6 +287,7 @@ export class Relay {
         number: attempt,
         secrets: this.#secrets.signing(endpoint_id, delivery.secrets, at_ms),
         allow_private: settings.allow_private && !delivery.livemode,
+        signed_ms: real_ms,
       },
       at_ms,
       send,
@@ -293,11 +297,11 @@ export class Relay {
   #judge(
     delivery: ClaimedDelivery,
     ended: EndedAttempt,
-    at_ms: number,
+    { real_ms, at_ms }: { real_ms: number; at_ms: number },
     is_off: boolean,
   ): AttemptResult {
     const { environment_id, id, attempt, livemode } = delivery;
-    const failed = { livemode, number: attempt, at_ms, retry_after: ended.retry_after };
+    const failed = { livemode, number: attempt, at_ms: real_ms, retry_after: ended.retry_after };
     const [byte] = this.#options.random(new Uint8Array(1));
     const is_last = ended.delivered || is_off || ended.record.response_status === GONE;
     const next = is_last ? null : nextAttemptAt(failed, byte! / 256);
@@ -308,6 +312,9 @@ export class Relay {
       outcome: ended.delivered ? "delivered" : "failed",
       next_attempt_at: next === null ? null : formatTime(next),
       record: JSON.stringify(ended.record),
+      ...(delivery.settings !== null && {
+        due_at: formatTime(next === null ? at_ms : at_ms + next - real_ms),
+      }),
     };
   }
 

@@ -90,17 +90,17 @@ export function createTrigger(options: {
       leased_until_ms: context.at_ms + LEASE_MS,
     }, idempotency);
     if (kept) return { answer: kept, replayed: true };
-    const at_ms = clock();
     const attempt = await makeAttempt(
       {
         event_id: event.id,
         body: event.body,
         url,
         number: 1,
-        secrets: endpoint_secrets.signing(endpoint_id, JSON.stringify(secrets), at_ms),
+        secrets: endpoint_secrets.signing(endpoint_id, JSON.stringify(secrets), context.at_ms),
         allow_private: settings.allow_private && !context.livemode,
+        signed_ms: clock(),
       },
-      at_ms,
+      context.at_ms,
       send,
     );
     const answer = await webhook_store.endTrigger(

@@ -418,4 +418,12 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     of: "endpoint",
   },
   { operation: "resetSandbox", name: "reset", summary: "The numbers of deleted resources" },
+  { operation: "getClock", name: "real", summary: "The real clock" },
+  {
+    operation: "setClock",
+    name: "advance",
+    summary: "A week later, and frozen",
+    body: { advance: 604_800, mode: "frozen" },
+  },
+  { operation: "setClock", name: "real", summary: "The clock runs again", body: { mode: "real" } },
 ];
