@@ -52,6 +52,7 @@ create table pay.api_key_secrets (
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  ends_at timestamp with time zone,
   constraint api_key_secrets_pkey PRIMARY KEY (hash),
   constraint api_key_secrets_api_key_fkey FOREIGN KEY (api_key_id) REFERENCES pay.api_keys(id),
   constraint api_key_secrets_environment_fkey FOREIGN KEY (environment_id, livemode) REFERENCES pay.environments(id, livemode),
@@ -75,7 +76,9 @@ comment on column pay.api_key_secrets.created_at is 'Time of creation.';
 comment on column pay.api_key_secrets.expires_at is 'Time at which the secret ends: the end of its overlap or of the key, whichever is earlier.';
 comment on column pay.api_key_secrets.revoked_at is 'Time of revocation; null: not revoked.';
 comment on column pay.api_key_secrets.last_used_at is 'Last use; written at most once an hour.';
+comment on column pay.api_key_secrets.ends_at is 'Time at which the disposable sandbox of the key ends; null: another environment.';
 CREATE INDEX api_key_secrets_api_key ON pay.api_key_secrets USING btree (api_key_id);
+CREATE INDEX api_key_secrets_environment ON pay.api_key_secrets USING btree (environment_id);
 alter table pay.api_key_secrets enable row level security;
 alter table pay.api_key_secrets force row level security;
 create policy api_key_secrets_presented on pay.api_key_secrets as permissive for all to pay_owner
@@ -131,7 +134,8 @@ create type pay.claimed_delivery as (
   failing_since timestamp with time zone,
   suspect boolean,
   crashed boolean,
-  body text
+  body text,
+  settings text
 );
 alter type pay.claimed_delivery owner to pay_owner;
 comment on type pay.claimed_delivery is 'A delivery that the relay has claimed and now attempts.';
@@ -150,6 +154,7 @@ comment on column pay.claimed_delivery.failing_since is 'webhook_endpoints.faili
 comment on column pay.claimed_delivery.suspect is 'It has a lost claim, so it may have ended the process of its relay.';
 comment on column pay.claimed_delivery.crashed is 'The relay records a crashed attempt under this number and does not send the delivery.';
 comment on column pay.claimed_delivery.body is 'The event as JSON text.';
+comment on column pay.claimed_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';
 
 -- type pay.due_delivery
 create type pay.due_delivery as (
@@ -182,10 +187,12 @@ create table pay.environments (
   name text not null,
   created_at timestamp with time zone default now() not null,
   retired_at timestamp with time zone,
+  ends_at timestamp with time zone,
   constraint environments_pkey PRIMARY KEY (id),
   constraint environments_id_livemode_key UNIQUE (id, livemode),
   constraint environments_account_length CHECK (((length(account) >= 1) AND (length(account) <= 100))),
   constraint environments_id_form CHECK ((id ~ '^env_[0-9a-z]{26}$'::text)),
+  constraint environments_live_has_no_end CHECK (((NOT livemode) OR (ends_at IS NULL))),
   constraint environments_live_stays CHECK (((NOT livemode) OR ((retired_at IS NULL) AND (id = public_id)))),
   constraint environments_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 );
@@ -198,6 +205,8 @@ comment on column pay.environments.livemode is 'Whether real money moves. Never 
 comment on column pay.environments.name is 'Name for people.';
 comment on column pay.environments.created_at is 'Time of creation.';
 comment on column pay.environments.retired_at is 'Time of the reset that replaced it. No key opens it, and retention empties it.';
+comment on column pay.environments.ends_at is 'Time at which a disposable sandbox ends; null: another environment. Resets keep it.';
+CREATE INDEX environments_ending ON pay.environments USING btree (ends_at) WHERE ((ends_at IS NOT NULL) AND (retired_at IS NULL));
 CREATE UNIQUE INDEX environments_one_live_per_account ON pay.environments USING btree (account) WHERE livemode;
 CREATE UNIQUE INDEX environments_public_id ON pay.environments USING btree (public_id) WHERE (retired_at IS NULL);
 alter table pay.environments enable row level security;
@@ -711,6 +720,7 @@ create table pay.provider_calls (
   idempotency_key text collate "C",
   request_id text collate "C" not null,
   decline_is_error boolean not null,
+  due_at timestamp with time zone,
   constraint provider_calls_pkey PRIMARY KEY (environment_id, id),
   constraint provider_calls_amount_minor_positive CHECK ((amount_minor > 0)),
   constraint provider_calls_op_known CHECK ((op = ANY (ARRAY['authorize'::text, 'capture'::text, 'cancel'::text, 'refund'::text, 'transfer'::text, 'expire'::text, 'abandon'::text]))),
@@ -746,6 +756,8 @@ comment on column pay.provider_calls.api_key_id is 'The API key of the request.'
 comment on column pay.provider_calls.idempotency_key is 'The idempotency key of the request, whose answer the record stores; null: the call follows from the result of another one.';
 comment on column pay.provider_calls.request_id is 'The request.';
 comment on column pay.provider_calls.decline_is_error is 'True: a decline is answered with 402.';
+comment on column pay.provider_calls.due_at is 'When the worker sends the call, by the clock of the sandbox; null: it has no clock of its own.';
+CREATE INDEX provider_calls_clock ON pay.provider_calls USING btree (environment_id, due_at) WHERE ((state = 'pending'::text) AND (due_at IS NOT NULL));
 CREATE INDEX provider_calls_due ON pay.provider_calls USING btree (next_attempt_at) WHERE (state = 'pending'::text);
 CREATE INDEX provider_calls_look ON pay.provider_calls USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
 CREATE INDEX provider_calls_reference ON pay.provider_calls USING btree (provider_reference, account_id) WHERE (provider_reference IS NOT NULL);
@@ -1019,9 +1031,11 @@ create table pay.sandbox_settings (
   frozen_at timestamp with time zone,
   target_at timestamp with time zone,
   runs_after boolean default false not null,
+  did jsonb default '{}'::jsonb not null,
   seed text,
   seed_root text collate "C",
   requests bigint default 0 not null,
+  transcript_bytes bigint default 0 not null,
   constraint sandbox_settings_pkey PRIMARY KEY (environment_id),
   constraint sandbox_settings_offset_ms_range CHECK ((offset_ms >= 0)),
   constraint sandbox_settings_requests_counted CHECK (((requests >= 0) AND ((requests = 0) OR (seed IS NOT NULL)))),
@@ -1029,6 +1043,7 @@ create table pay.sandbox_settings (
   constraint sandbox_settings_seed_length CHECK (((length(seed) >= 1) AND (length(seed) <= 100))),
   constraint sandbox_settings_seed_root_form CHECK (((seed_root ~ '^[0-9a-f]{64}$'::text) AND ((seed_root IS NULL) = (seed IS NULL)))),
   constraint sandbox_settings_target_stands CHECK (((target_at IS NULL) OR ((frozen_at IS NOT NULL) AND (frozen_at <= target_at)))),
+  constraint sandbox_settings_transcript_bytes_not_negative CHECK ((transcript_bytes >= 0)),
   constraint sandbox_settings_version_positive CHECK ((version > 0))
 );
 alter table pay.sandbox_settings owner to pay_owner;
@@ -1039,13 +1054,54 @@ comment on column pay.sandbox_settings.offset_ms is 'How far a clock that runs i
 comment on column pay.sandbox_settings.frozen_at is 'The time at which the clock stands; null: it runs.';
 comment on column pay.sandbox_settings.target_at is 'The end of an advance that is not complete; null: none is under way.';
 comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
+comment on column pay.sandbox_settings.did is 'What the advance under way has done: numbers by name.';
 comment on column pay.sandbox_settings.seed is 'The seed of a seeded sandbox; null: its ids are random.';
 comment on column pay.sandbox_settings.seed_root is 'Hex SHA-256 of the account and the seed, from which ids and secrets are derived.';
 comment on column pay.sandbox_settings.requests is 'Number of requests of a seeded sandbox so far.';
+comment on column pay.sandbox_settings.transcript_bytes is 'Length of the transcript so far.';
 CREATE UNIQUE INDEX sandbox_settings_seed_root ON pay.sandbox_settings USING btree (seed_root) WHERE (seed_root IS NOT NULL);
 alter table pay.sandbox_settings enable row level security;
 alter table pay.sandbox_settings force row level security;
 create policy sandbox_settings_of_environment on pay.sandbox_settings as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- view pay.sandbox_times
+create view pay.sandbox_times with (security_invoker=true) (
+  environment_id text collate "C",
+  now timestamp with time zone,
+  recent_suffix text
+);
+alter view pay.sandbox_times owner to pay_owner;
+comment on view pay.sandbox_times is 'Internal: the time of each sandbox with a clock of its own.';
+
+-- table pay.sandboxes
+create table pay.sandboxes (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  account text not null,
+  name text,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  seed text,
+  constraint sandboxes_pkey PRIMARY KEY (environment_id, id),
+  constraint sandboxes_id_form CHECK ((id ~ '^env_[0-9a-z]{26}$'::text)),
+  constraint sandboxes_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint sandboxes_seed_length CHECK (((length(seed) >= 1) AND (length(seed) <= 100)))
+);
+alter table pay.sandboxes owner to pay_owner;
+comment on table pay.sandboxes is 'A disposable sandbox, for the sandbox that made it. The row outlives its data by a day.';
+comment on column pay.sandboxes.environment_id is 'The sandbox whose key made it; resets of that one move the row.';
+comment on column pay.sandboxes.id is 'The public id of the disposable sandbox.';
+comment on column pay.sandboxes.account is 'The account of both sandboxes.';
+comment on column pay.sandboxes.name is 'Name for people; null: none.';
+comment on column pay.sandboxes.created_at is 'Time of creation.';
+comment on column pay.sandboxes.expires_at is 'Time at which it ends or has ended.';
+comment on column pay.sandboxes.seed is 'The seed; null: the ids of the sandbox are random.';
+CREATE INDEX sandboxes_alive ON pay.sandboxes USING btree (account, expires_at);
+CREATE INDEX sandboxes_ended ON pay.sandboxes USING btree (expires_at);
+alter table pay.sandboxes enable row level security;
+alter table pay.sandboxes force row level security;
+create policy sandboxes_of_environment on pay.sandboxes as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.settings
@@ -1147,6 +1203,7 @@ create table pay.webhook_deliveries (
   leased_until timestamp with time zone,
   lost_claims smallint default 0 not null,
   created_at timestamp with time zone not null,
+  due_at timestamp with time zone,
   constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
   constraint webhook_deliveries_lost_claims_not_negative CHECK ((lost_claims >= 0)),
   constraint webhook_deliveries_pending_has_next CHECK ((((status = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((status = 'pending'::text) OR (leased_until IS NULL)))),
@@ -1168,6 +1225,8 @@ comment on column pay.webhook_deliveries.next_attempt_at is 'Time of the next at
 comment on column pay.webhook_deliveries.leased_until is 'End of the lease of the relay that has the row; another may take it then. In no index.';
 comment on column pay.webhook_deliveries.lost_claims is 'Claims since the last recorded attempt that expired without a record. From 3 on the delivery has crashed and the count stays.';
 comment on column pay.webhook_deliveries.created_at is 'Time of creation.';
+comment on column pay.webhook_deliveries.due_at is 'Time of the next attempt by the clock of the sandbox; null: it has no clock of its own.';
+CREATE INDEX webhook_deliveries_clock ON pay.webhook_deliveries USING btree (environment_id, due_at) WHERE ((status = 'pending'::text) AND (due_at IS NOT NULL));
 CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, subject_id, sequence) WHERE ((next_attempt_at IS NOT NULL) AND (lost_claims = 0));
 CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, environment_id, id);
 CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
@@ -1263,6 +1322,13 @@ CREATE OR REPLACE FUNCTION pay.admit(p_requests json, p_hold text, p_is_read boo
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.admit(json,text,boolean) owner to pay_owner;
 
+-- function pay.admit_alone(text)
+CREATE OR REPLACE FUNCTION pay.admit_alone(p_request text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.admit_alone(text) owner to pay_owner;
+
 -- function pay.admit_one(text,text)
 CREATE OR REPLACE FUNCTION pay.admit_one(p_request text, p_hold text DEFAULT 'shared'::text)
  RETURNS pay.admission
@@ -1296,6 +1362,13 @@ CREATE OR REPLACE FUNCTION pay.balance(p_request text)
  SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.balance(text) owner to pay_owner;
 grant execute on function pay.balance(text) to pay_api;
+
+-- function pay.begin_seeded(text,text,text)
+CREATE OR REPLACE FUNCTION pay.begin_seeded(p_environment_id text, p_seed text, p_root text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.begin_seeded(text,text,text) owner to pay_owner;
 
 -- function pay.begin_trigger(text,text)
 CREATE OR REPLACE FUNCTION pay.begin_trigger(p_request text, p_trigger text)
@@ -1435,6 +1508,22 @@ CREATE OR REPLACE FUNCTION pay.claim_suspect(p_suspects_ahead jsonb, p_at timest
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval) owner to pay_owner;
 
+-- function pay.clock_body(pay.sandbox_settings,boolean)
+CREATE OR REPLACE FUNCTION pay.clock_body(p_settings pay.sandbox_settings, p_is_advance boolean)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.clock_body(pay.sandbox_settings,boolean) owner to pay_owner;
+
+-- function pay.clock_target(json,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.clock_target(p_command json, p_now timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.clock_target(json,timestamp with time zone) owner to pay_owner;
+
 -- function pay.commit(text,text,text,text,text,text,text,integer)
 CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text DEFAULT '[]'::text, p_patience_ms integer DEFAULT NULL::integer)
  RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text, detail text, deliveries bigint)
@@ -1458,6 +1547,20 @@ CREATE OR REPLACE FUNCTION pay.configure_relay(p_url text, p_token text)
 alter function pay.configure_relay(text,text) owner to pay_owner;
 grant execute on function pay.configure_relay(text,text) to pay_operator;
 
+-- function pay.count_attempts(text)
+CREATE OR REPLACE FUNCTION pay.count_attempts(p_results text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.count_attempts(text) owner to pay_owner;
+
+-- function pay.count_did(text,text,bigint)
+CREATE OR REPLACE FUNCTION pay.count_did(p_environment_id text, p_name text, p_count bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.count_did(text,text,bigint) owner to pay_owner;
+
 -- function pay.count_ignored_notification(text)
 CREATE OR REPLACE FUNCTION pay.count_ignored_notification(p_account_id text)
  RETURNS void
@@ -1475,6 +1578,13 @@ CREATE OR REPLACE FUNCTION pay.count_requests(p_found pay.admission[])
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.count_requests(pay.admission[]) owner to pay_owner;
+
+-- function pay.count_results(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.count_results(p_records json, p_found pay.admission[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.count_results(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.create_api_key(text,text,text,text[],text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.create_api_key(p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone)
@@ -1553,6 +1663,18 @@ CREATE OR REPLACE FUNCTION pay.end_api_key(p_id text, p_at timestamp with time z
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.end_api_key(text,timestamp with time zone) owner to pay_owner;
+
+-- function pay.end_sandbox(text,text)
+CREATE OR REPLACE FUNCTION pay.end_sandbox(p_request text, p_id text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.end_sandbox(text,text) owner to pay_owner;
+grant execute on function pay.end_sandbox(text,text) to pay_api;
 
 -- function pay.end_trigger(text,text,boolean,text)
 CREATE OR REPLACE FUNCTION pay.end_trigger(p_request text, p_delivery_id text, p_delivered boolean, p_attempt text)
@@ -1641,6 +1763,13 @@ CREATE OR REPLACE FUNCTION pay.forget_findings()
 alter function pay.forget_findings() owner to pay_owner;
 grant execute on function pay.forget_findings() to pay_operator;
 
+-- function pay.free_seed(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.free_seed(p_root text, p_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.free_seed(text,timestamp with time zone) owner to pay_owner;
+
 -- function pay.handle_facts(json,pay.admission[])
 CREATE OR REPLACE FUNCTION pay.handle_facts(p_records json, p_found pay.admission[])
  RETURNS void
@@ -1648,6 +1777,14 @@ CREATE OR REPLACE FUNCTION pay.handle_facts(p_records json, p_found pay.admissio
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_sort TO 'off';
 alter function pay.handle_facts(json,pay.admission[]) owner to pay_owner;
+
+-- function pay.has_due_work(text,boolean)
+CREATE OR REPLACE FUNCTION pay.has_due_work(p_environment_id text, p_sends boolean)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.has_due_work(text,boolean) owner to pay_owner;
 
 -- function pay.has_fact_call(text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.has_fact_call(p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text)
@@ -1665,13 +1802,13 @@ CREATE OR REPLACE FUNCTION pay.has_ledger_entry(p_environment_id text, p_id text
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.has_ledger_entry(text,text) owner to pay_owner;
 
--- function pay.hold_environment(text)
-CREATE OR REPLACE FUNCTION pay.hold_environment(p_public_id text)
+-- function pay.hold_environment(text,boolean)
+CREATE OR REPLACE FUNCTION pay.hold_environment(p_public_id text, p_is_alone boolean DEFAULT false)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.hold_environment(text) owner to pay_owner;
+alter function pay.hold_environment(text,boolean) owner to pay_owner;
 
 -- function pay.id_floor(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.id_floor(p_prefix text, p_at timestamp with time zone)
@@ -1731,9 +1868,18 @@ CREATE OR REPLACE FUNCTION pay.keep_transcript_line(p_key_hash text, p_n bigint,
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_seqscan TO 'off'
- SET plan_cache_mode TO 'force_generic_plan';
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
 alter function pay.keep_transcript_line(text,bigint,text) owner to pay_owner;
 grant execute on function pay.keep_transcript_line(text,bigint,text) to pay_api;
+
+-- function pay.last_due(text,timestamp with time zone,timestamp with time zone,boolean)
+CREATE OR REPLACE FUNCTION pay.last_due(p_environment_id text, p_first timestamp with time zone, p_last timestamp with time zone, p_sends boolean)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.last_due(text,timestamp with time zone,timestamp with time zone,boolean) owner to pay_owner;
 
 -- function pay.ledger_entry_id(text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.ledger_entry_id(p_transaction_id text, p_leg smallint, p_direction text)
@@ -1926,6 +2072,33 @@ CREATE OR REPLACE FUNCTION pay.lock_suspects(p_ahead jsonb, p_at timestamp with 
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.lock_suspects(jsonb,timestamp with time zone) owner to pay_owner;
 
+-- function pay.lock_waiting(text)
+CREATE OR REPLACE FUNCTION pay.lock_waiting(p_environment_id text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.lock_waiting(text) owner to pay_owner;
+
+-- function pay.longest_advance()
+CREATE OR REPLACE FUNCTION pay.longest_advance()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.longest_advance() owner to pay_owner;
+
+-- function pay.make_sandbox(text,text,text)
+CREATE OR REPLACE FUNCTION pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.make_sandbox(text,text,text) owner to pay_owner;
+grant execute on function pay.make_sandbox(text,text,text) to pay_api;
+
 -- function pay.max_active_keys()
 CREATE OR REPLACE FUNCTION pay.max_active_keys()
  RETURNS integer
@@ -1941,6 +2114,22 @@ CREATE OR REPLACE FUNCTION pay.max_live_secrets()
  IMMUTABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.max_live_secrets() owner to pay_owner;
+
+-- function pay.max_sandboxes()
+CREATE OR REPLACE FUNCTION pay.max_sandboxes()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.max_sandboxes() owner to pay_owner;
+
+-- function pay.max_transcript_bytes()
+CREATE OR REPLACE FUNCTION pay.max_transcript_bytes()
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.max_transcript_bytes() owner to pay_owner;
 
 -- function pay.max_transcript_lines()
 CREATE OR REPLACE FUNCTION pay.max_transcript_lines()
@@ -1958,6 +2147,13 @@ CREATE OR REPLACE FUNCTION pay.max_windows_ahead()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.max_windows_ahead() owner to pay_owner;
 
+-- function pay.move_clock(pay.sandbox_settings,boolean)
+CREATE OR REPLACE FUNCTION pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.move_clock(pay.sandbox_settings,boolean) owner to pay_owner;
+
 -- function pay.move_environment(text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.move_environment(p_old text, p_new text, p_at timestamp with time zone)
  RETURNS void
@@ -1971,6 +2167,14 @@ CREATE OR REPLACE FUNCTION pay.new_settings_version()
  LANGUAGE sql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.new_settings_version() owner to pay_owner;
+
+-- function pay.next_due(text,timestamp with time zone,boolean)
+CREATE OR REPLACE FUNCTION pay.next_due(p_environment_id text, p_after timestamp with time zone, p_sends boolean)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.next_due(text,timestamp with time zone,boolean) owner to pay_owner;
 
 -- function pay.note_calls(text)
 CREATE OR REPLACE FUNCTION pay.note_calls(p_calls text)
@@ -2022,7 +2226,8 @@ CREATE OR REPLACE FUNCTION pay.number_request(p_key_hash text)
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_seqscan TO 'off'
- SET plan_cache_mode TO 'force_generic_plan';
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
 alter function pay.number_request(text) owner to pay_owner;
 grant execute on function pay.number_request(text) to pay_api;
 
@@ -2083,6 +2288,14 @@ CREATE OR REPLACE FUNCTION pay.pause_reading(p_account_id text)
  SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.pause_reading(text) owner to pay_owner;
 grant execute on function pay.pause_reading(text) to pay_api;
+
+-- function pay.planned_clock(pay.sandbox_settings,text,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.planned_clock(p_before pay.sandbox_settings, p_mode text, p_now timestamp with time zone, p_target timestamp with time zone)
+ RETURNS pay.sandbox_settings
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.planned_clock(pay.sandbox_settings,text,timestamp with time zone,timestamp with time zone) owner to pay_owner;
 
 -- function pay.provider_account_json(text,text)
 CREATE OR REPLACE FUNCTION pay.provider_account_json(p_environment_id text, p_account_id text)
@@ -2157,6 +2370,20 @@ CREATE OR REPLACE FUNCTION pay.purge_retired(p_environment_id text, p_batch inte
  SET enable_bitmapscan TO 'off';
 alter function pay.purge_retired(text,integer) owner to pay_owner;
 
+-- function pay.purge_sandbox(text,integer)
+CREATE OR REPLACE FUNCTION pay.purge_sandbox(p_environment_id text, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.purge_sandbox(text,integer) owner to pay_owner;
+
+-- function pay.purge_sandboxes(timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.purge_sandboxes(p_at timestamp with time zone, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.purge_sandboxes(timestamp with time zone,integer) owner to pay_owner;
+
 -- function pay.put_off_deliveries(pay.due_delivery[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamp with time zone)
  RETURNS void
@@ -2175,7 +2402,7 @@ grant execute on function pay.read_books() to pay_operator;
 
 -- function pay.read_challenge(text)
 CREATE OR REPLACE FUNCTION pay.read_challenge(p_token text)
- RETURNS TABLE(environment_id text, account text, body text)
+ RETURNS TABLE(environment_id text, account text, body text, settings text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2183,6 +2410,17 @@ CREATE OR REPLACE FUNCTION pay.read_challenge(p_token text)
  SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.read_challenge(text) owner to pay_owner;
 grant execute on function pay.read_challenge(text) to pay_api;
+
+-- function pay.read_clock(text)
+CREATE OR REPLACE FUNCTION pay.read_clock(p_request text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.read_clock(text) owner to pay_owner;
+grant execute on function pay.read_clock(text) to pay_api;
 
 -- function pay.read_cron()
 CREATE OR REPLACE FUNCTION pay.read_cron()
@@ -2286,6 +2524,14 @@ CREATE OR REPLACE FUNCTION pay.read_wakes()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.read_wakes() owner to pay_owner;
 grant execute on function pay.read_wakes() to pay_operator;
+
+-- function pay.real_due(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.real_due(p_environment_id text, p_due_at timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.real_due(text,timestamp with time zone) owner to pay_owner;
 
 -- function pay.recent_suffix()
 CREATE OR REPLACE FUNCTION pay.recent_suffix()
@@ -2419,6 +2665,27 @@ CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_request text, p_environment_id te
 alter function pay.reset_sandbox(text,text) owner to pay_owner;
 grant execute on function pay.reset_sandbox(text,text) to pay_api;
 
+-- function pay.restart_seeded(text,text)
+CREATE OR REPLACE FUNCTION pay.restart_seeded(p_old text, p_new text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.restart_seeded(text,text) owner to pay_owner;
+
+-- function pay.retime_sandbox(text,pay.sandbox_settings,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.retime_sandbox(p_environment_id text, p_before pay.sandbox_settings, p_from timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.retime_sandbox(text,pay.sandbox_settings,timestamp with time zone) owner to pay_owner;
+
+-- function pay.retire_sandbox(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.retire_sandbox(p_public_id text, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.retire_sandbox(text,timestamp with time zone) owner to pay_owner;
+
 -- function pay.revoke_api_key(text)
 CREATE OR REPLACE FUNCTION pay.revoke_api_key(p_id text)
  RETURNS boolean
@@ -2436,6 +2703,14 @@ CREATE OR REPLACE FUNCTION pay.rotate_api_key(p_id text, p_secret_hash text, p_p
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.rotate_api_key(text,text,text,text,timestamp with time zone) owner to pay_owner;
 grant execute on function pay.rotate_api_key(text,text,text,text,timestamp with time zone) to pay_operator;
+
+-- function pay.sandbox_body(pay.sandboxes)
+CREATE OR REPLACE FUNCTION pay.sandbox_body(p_sandbox pay.sandboxes)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.sandbox_body(pay.sandboxes) owner to pay_owner;
 
 -- function pay.sandbox_reset_body(text,boolean)
 CREATE OR REPLACE FUNCTION pay.sandbox_reset_body(p_environment_id text, p_has_claim boolean)
@@ -2468,14 +2743,34 @@ CREATE OR REPLACE FUNCTION pay.save_totals_cursor(p_account_id text, p_day date,
 alter function pay.save_totals_cursor(text,date,text) owner to pay_owner;
 grant execute on function pay.save_totals_cursor(text,date,text) to pay_api;
 
+-- function pay.seed_root(text,text)
+CREATE OR REPLACE FUNCTION pay.seed_root(p_account text, p_seed text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.seed_root(text,text) owner to pay_owner;
+
 -- function pay.server_time()
 CREATE OR REPLACE FUNCTION pay.server_time()
  RETURNS timestamp with time zone
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.server_time() owner to pay_owner;
 comment on function pay.server_time() is 'Internal.';
+
+-- function pay.set_clock(text,text)
+CREATE OR REPLACE FUNCTION pay.set_clock(p_request text, p_command text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.set_clock(text,text) owner to pay_owner;
+grant execute on function pay.set_clock(text,text) to pay_api;
 
 -- function pay.settle_calls(json,pay.admission[])
 CREATE OR REPLACE FUNCTION pay.settle_calls(p_records json, p_found pay.admission[])
@@ -2491,6 +2786,18 @@ CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
  IMMUTABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.slot_character(smallint) owner to pay_owner;
+
+-- function pay.step_clock(text,text,boolean)
+CREATE OR REPLACE FUNCTION pay.step_clock(p_environment_id text, p_answer text, p_sends boolean)
+ RETURNS TABLE(state text, body text, detail text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.step_clock(text,text,boolean) owner to pay_owner;
+grant execute on function pay.step_clock(text,text,boolean) to pay_api;
 
 -- function pay.store_facts(text,text)
 CREATE OR REPLACE FUNCTION pay.store_facts(p_account_id text, p_facts text)
@@ -2529,6 +2836,13 @@ CREATE OR REPLACE FUNCTION pay.take_places(p_due pay.due_delivery[], p_rooms jso
  STABLE ROWS 10
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.take_places(pay.due_delivery[],jsonb,integer,integer,integer) owner to pay_owner;
+
+-- function pay.take_sandbox_place(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.take_sandbox_place(p_account text, p_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.take_sandbox_place(text,timestamp with time zone) owner to pay_owner;
 
 -- function pay.time_ahead(pay.sandbox_settings)
 CREATE OR REPLACE FUNCTION pay.time_ahead(p_settings pay.sandbox_settings)
@@ -2575,7 +2889,7 @@ alter function pay.webhook_delivery_body(pay.webhook_deliveries) owner to pay_ow
 -- function pay.wire_time(timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.wire_time(p_at timestamp with time zone)
  RETURNS text
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE PARALLEL SAFE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.wire_time(timestamp with time zone) owner to pay_owner;
@@ -2595,12 +2909,19 @@ CREATE OR REPLACE FUNCTION pay.write_calls(p_calls json, p_providers jsonb, p_ch
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_calls(json,jsonb,json,pay.admission[]) owner to pay_owner;
 
--- function pay.write_events(json,integer[],text[])
-CREATE OR REPLACE FUNCTION pay.write_events(p_events json, p_won integer[], p_environments text[])
+-- function pay.write_clock(pay.sandbox_settings)
+CREATE OR REPLACE FUNCTION pay.write_clock(p_settings pay.sandbox_settings)
+ RETURNS pay.sandbox_settings
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.write_clock(pay.sandbox_settings) owner to pay_owner;
+
+-- function pay.write_events(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.write_events(p_events json, p_found pay.admission[])
  RETURNS bigint
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.write_events(json,integer[],text[]) owner to pay_owner;
+alter function pay.write_events(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.write_key_change(pay.api_keys,pay.api_keys,text,timestamp with time zone,json,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.write_key_change(p_caller pay.api_keys, p_key pay.api_keys, p_action text, p_at timestamp with time zone, p_secret json, p_older_expire_at timestamp with time zone)
@@ -2629,6 +2950,13 @@ CREATE OR REPLACE FUNCTION pay.write_refunds(p_refunds json, p_won integer[], p_
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_refunds(json,integer[],text[]) owner to pay_owner;
+
+-- function pay.write_sandbox(pay.sandboxes,json)
+CREATE OR REPLACE FUNCTION pay.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.write_sandbox(pay.sandboxes,json) owner to pay_owner;
 
 -- function pay.write_transfers(json,integer[],text[],integer[])
 CREATE OR REPLACE FUNCTION pay.write_transfers(p_transfers json, p_won integer[], p_environments text[], p_moved integer[])

@@ -4,7 +4,21 @@
  */
 
 import { createHmac } from "node:crypto";
-import type { RandomSource } from "./ids.ts";
+import { type RandomSource, systemRandom } from "./ids.ts";
+
+/**
+ * Returns the random source of a change in a sandbox: one that follows from its seed, or else
+ * `random`.
+ * @param settings the settings of the sandbox
+ * @param label what the bytes are for
+ */
+export function randomIn(
+  settings: { seed_root: string | null } | undefined,
+  label: () => string,
+  random: RandomSource,
+): RandomSource {
+  return settings?.seed_root ? seededRandom(settings.seed_root, label()) : random;
+}
 
 /**
  * Returns a source of the bytes HMAC-SHA256(root, label and the number of the block), one block of
@@ -25,6 +39,15 @@ export function seededRandom(root: string, label: string): RandomSource {
       filled += part.length;
       block = block.subarray(part.length);
     }
+    return bytes;
+  };
+}
+
+/** Returns a source of random bytes that begin with the four bytes of a number. */
+export function orderedRandom(n: number): RandomSource {
+  return (bytes) => {
+    systemRandom(bytes);
+    new DataView(bytes.buffer, bytes.byteOffset).setUint32(0, n);
     return bytes;
   };
 }

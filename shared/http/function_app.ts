@@ -148,7 +148,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
             request_id: state.request_id,
             idempotency_key,
             livemode: state.key!.livemode,
-            is_seeded: state.run !== null,
+            run_number: state.run?.n ?? null,
             at_ms: access.at_ms,
             mint: idMint(access.at_ms, random),
             random,

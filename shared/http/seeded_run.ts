@@ -5,8 +5,10 @@
 
 import type { Context, MiddlewareHandler } from "hono";
 import { SEEDED_KEY_PREFIX } from "../core/api_key.ts";
+import { containsCardNumber } from "../core/card_number.ts";
 import { idMint, type RandomSource } from "../core/ids.ts";
 import { seededRandom } from "../core/seeded_random.ts";
+import type { ApiKey } from "../schema/api_key.ts";
 import { readSettings, timeIn } from "../store/known_settings.ts";
 import type { Env, RequestState } from "./request_state.ts";
 import { faultOf } from "./request_log.ts";
@@ -21,7 +23,7 @@ export interface NumberedRequest {
   body: unknown;
 }
 
-/** Ids of API keys and their texts: they open the sandbox, so they do not follow from the seed. */
+/** Ids of API keys and their texts. They do not follow from the seed. */
 const KEY_IDS = /\bkey_[0-9a-z]{26}\b/g;
 const KEY_TEXTS = /\b[a-z][a-z0-9]{0,15}_(test|live)_[0-9A-Za-z]{49}\b/g;
 
@@ -61,7 +63,7 @@ async function begin(c: Context<Env>): Promise<NumberedRequest | null> {
   if (detail === null) return null;
   known_settings.learn(hash, detail);
   const settings = readSettings(detail);
-  const run = { n: settings.requests!, root: settings.seed_root!, body: null };
+  const run = { n: settings.requests, root: settings.seed_root!, body: null };
   const random = seededRandom(run.root, `request_id ${run.n}`);
   state.run = run;
   state.request_id = idMint(timeIn(settings, state.at_ms), random)("req_");
@@ -77,9 +79,9 @@ async function lineOf(c: Context<Env>, { n, body }: NumberedRequest): Promise<st
     n,
     request: {
       method,
-      path: pathname + search,
-      idempotency_key: c.req.header("Idempotency-Key") ?? null,
-      body,
+      path: maskCards(pathname + search),
+      idempotency_key: maskCards(c.req.header("Idempotency-Key") ?? null),
+      body: maskCards(body),
     },
     answer: {
       status: c.res.status,
@@ -91,10 +93,28 @@ async function lineOf(c: Context<Env>, { n, body }: NumberedRequest): Promise<st
   return line.replace(KEY_IDS, "key_…").replace(KEY_TEXTS, "…");
 }
 
+/** Replaces security codes, and text with a card number, which the service never stores. */
+function maskCards(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value), (name, part) => {
+    const text = typeof part === "number" ? String(part) : part;
+    const is_secret = name === "cvc" || typeof text === "string" && containsCardNumber(text);
+    return is_secret ? "…" : part;
+  });
+}
+
 function bodyOf(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, (_, part) => isKey(part) ? shownKey(part) : part);
   } catch {
     return text;
   }
+}
+
+function isKey(part: unknown): part is ApiKey {
+  return typeof part === "object" && part !== null && "object" in part && part.object === "api_key";
+}
+
+/** Returns the members of a key that are the same in every run. */
+function shownKey({ object, name, scopes, livemode }: ApiKey) {
+  return { object, name, scopes, livemode };
 }

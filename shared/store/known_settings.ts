@@ -17,10 +17,10 @@ export interface SandboxSettings {
   frozen_at: string | null;
   /** RFC 3339: the end of an advance under way; null: there is none. */
   target_at: string | null;
-  /** Hex text that ids and secrets follow from; null or absent: the sandbox has no seed. */
-  seed_root?: string | null;
+  /** Hex text from which ids and secrets are derived; null: the sandbox has no seed. */
+  seed_root: string | null;
   /** Number of requests of a seeded sandbox. */
-  requests?: number;
+  requests: number;
 }
 
 /** The settings of every other environment: the real clock. */
@@ -29,6 +29,8 @@ const NO_SETTINGS: SandboxSettings = {
   offset_ms: 0,
   frozen_at: null,
   target_at: null,
+  seed_root: null,
+  requests: 0,
 };
 
 /** Returns the time of a sandbox with these settings at a real time. */

@@ -9,16 +9,24 @@ alter table pay.sandbox_settings
   add column seed text,
   add column seed_root text collate "C",
   add column requests bigint not null default 0,
+  add column transcript_bytes bigint not null default 0,
   add constraint sandbox_settings_seed_length check (length(seed) between 1 and 100),
   add constraint sandbox_settings_seed_root_form check (
     seed_root ~ '^[0-9a-f]{64}$' and (seed_root is null) = (seed is null)
   ),
   add constraint sandbox_settings_requests_counted check (
     requests >= 0 and (requests = 0 or seed is not null)
-  );
+  ),
+  add constraint sandbox_settings_transcript_bytes_not_negative check (transcript_bytes >= 0);
 comment on column pay.sandbox_settings.seed is 'The seed of a seeded sandbox; null: its ids are random.';
 comment on column pay.sandbox_settings.seed_root is 'Hex SHA-256 of the account and the seed, from which ids and secrets are derived.';
 comment on column pay.sandbox_settings.requests is 'Number of requests of a seeded sandbox so far.';
+comment on column pay.sandbox_settings.transcript_bytes is 'Length of the transcript so far.';
+
+alter table pay.sandboxes
+  add column seed text,
+  add constraint sandboxes_seed_length check (length(seed) between 1 and 100);
+comment on column pay.sandboxes.seed is 'The seed; null: the ids of the sandbox are random.';
 
 -- Two sandboxes with one seed would have the same ids, and the relay finds endpoints by their id.
 create unique index sandbox_settings_seed_root on pay.sandbox_settings (seed_root)

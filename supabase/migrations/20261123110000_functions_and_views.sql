@@ -8,9 +8,11 @@ set check_function_bodies = off;
 
 drop function pay.claim(json,pay.admission[]);
 drop function pay.commit(text,text,text,text,text,text,integer);
+drop function pay.hold_environment(text);
 drop function pay.limit_writes(json,pay.admission[],integer[],integer[]);
 drop function pay.max_live_keys();
 drop function pay.note_use(bytea[],timestamp with time zone);
+drop function pay.write_events(json,integer[],text[]);
 drop function pay.list(text);
 
 create or replace function pay.note_use(p_hashes bytea[], p_found pay.admission[])
@@ -109,8 +111,11 @@ begin
         else true
       end as is_held
     from pay.api_key_secrets s
-    where s.hash = a.hash and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > a.at) limit 1
+    where s.hash = a.hash
+      and s.revoked_at is null
+      and (s.expires_at is null or s.expires_at > a.at)
+      and (s.ends_at is null or s.ends_at > pay.server_time())
+    limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
   -- A new snapshot under the locks, for the settings too. It does not find a key whose environment
@@ -148,6 +153,80 @@ begin
 end
 $$;
 
+create or replace function pay.api_key_body(p_key pay.api_keys, p_at timestamptz)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_key.id,
+      'api_key' as object,
+      p_key.name,
+      p_key.scopes,
+      p_key.livemode,
+      (
+        select coalesce(json_agg(json_build_object(
+          'prefix', s.prefix,
+          'last4', s.last_four,
+          'created_at', pay.wire_time(s.created_at),
+          'expires_at', pay.wire_time(least(s.expires_at, s.ends_at))
+        ) order by s.created_at desc, s.hash desc), '[]'::json)
+        from pay.api_key_secrets s
+        where s.api_key_id = p_key.id and s.revoked_at is null
+          and (s.expires_at is null or s.expires_at > p_at)
+          and (s.ends_at is null or s.ends_at > pay.server_time())
+      ) as secrets,
+      (
+        select pay.wire_time(greatest(p_key.last_used_at, max(s.last_used_at)))
+        from pay.api_key_secrets s where s.api_key_id = p_key.id
+      ) as last_used_at,
+      pay.wire_time(p_key.created_at) as created_at,
+      pay.wire_time(least(p_key.expires_at, (
+        select e.ends_at from pay.environments e where e.id = p_key.environment_id
+      ))) as expires_at,
+      pay.wire_time(p_key.revoked_at) as revoked_at
+  ) t
+$$;
+
+create or replace function pay.add_api_key_secret(
+  p_id text,
+  p_at timestamptz,
+  p_secret_hash text,
+  p_prefix text,
+  p_last_four text,
+  p_older_expire_at timestamptz
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.api_key_secrets s
+  set expires_at = case
+    when live.rank >= pay.max_live_secrets() then p_at
+    else p_older_expire_at
+  end
+  from (
+    select o.hash, row_number() over (order by o.created_at desc, o.hash desc) as rank
+    from pay.api_key_secrets o
+    where o.api_key_id = p_id and o.revoked_at is null
+      and (o.expires_at is null or o.expires_at > p_at)
+  ) live
+  where s.hash = live.hash
+    and (live.rank >= pay.max_live_secrets()
+      or s.expires_at is null or s.expires_at > p_older_expire_at);
+  insert into pay.api_key_secrets
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at, ends_at)
+  select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
+    p_at, k.expires_at,
+    -- The end of a disposable sandbox, which is the end of all its keys.
+    (select e.ends_at from pay.environments e where e.id = k.environment_id)
+  from pay.api_keys k where k.id = p_id;
+  perform pay.drop_ended_secrets(array[p_id], least(p_at, pay.server_time()));
+end
+$$;
+
 create or replace function pay.create_api_key(
   p_id text,
   p_environment_id text,
@@ -164,9 +243,11 @@ as $$
 declare
   v_environment text := pay.hold_environment(p_environment_id);
   v_livemode boolean;
+  v_ends_at timestamptz;
 begin
   perform set_config('pay.environment_ids', array[v_environment]::text, true);
-  select livemode into v_livemode from pay.environments where id = v_environment;
+  select e.livemode, e.ends_at into v_livemode, v_ends_at
+  from pay.environments e where e.id = v_environment;
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
@@ -178,14 +259,45 @@ begin
   insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
   values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
   insert into pay.api_key_secrets
-    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at, ends_at)
   values
     (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four,
-      p_expires_at);
+      p_expires_at, v_ends_at);
 end
 $$;
 grant execute on function
   pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
+
+create or replace function pay.list_api_keys()
+returns table (
+  id text, environment_id text, account text, environment_name text, livemode boolean, name text,
+  scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamptz,
+  created_at timestamptz, expires_at timestamptz, revoked_at timestamptz
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
+      n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at,
+      least(k.expires_at, e.ends_at), k.revoked_at
+    from pay.api_keys k
+    join pay.environments e on e.id = k.environment_id
+    left join lateral (
+      select (array_agg(s.prefix order by s.created_at desc))[1] as prefix,
+        (array_agg(s.last_four order by s.created_at desc))[1] as last_four,
+        (count(*) filter (where s.revoked_at is null
+          and (s.expires_at is null or s.expires_at > now())
+          and (s.ends_at is null or s.ends_at > now())))::integer as secrets,
+        max(s.last_used_at) as last_used_at
+      from pay.api_key_secrets s where s.api_key_id = k.id
+    ) n on true
+    order by e.account, e.public_id, k.id;
+end
+$$;
+grant execute on function pay.list_api_keys() to pay_operator;
 
 create or replace function pay.rotate_api_key(
   p_id text,
@@ -221,7 +333,7 @@ $$;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 
 create or replace function pay.read_challenge(p_token text)
-returns table (environment_id text, account text, body text)
+returns table (environment_id text, account text, body text, settings text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -230,7 +342,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select c.environment_id, e.account, p.body
+    select c.environment_id, e.account, p.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)
     from pay.provider_calls c
     join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
     join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
@@ -312,6 +425,20 @@ begin
   join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
   where p.n <> all (p_moved);
   if p_moved <> '{}' then
+    with moved as materialized (
+      select p.*, k.place
+      from json_to_recordset(p_payments) as p (
+        n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
+        amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
+        body text
+      )
+      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+      cross join lateral (
+        select k.ctid as place from pay.payments k
+        where k.environment_id = w.environment_id and k.id = p.id limit 1
+      ) k
+      where p.n = any (p_moved)
+    )
     update pay.payments t
     set status = p.status, amount_refunded = p.amount_refunded,
       amount_refunding = coalesce(p.amount_refunding, t.amount_refunding),
@@ -319,13 +446,47 @@ begin
       amount_disputed = coalesce(p.amount_disputed,
         case p.status when 'chargeback' then t.amount_minor - p.amount_refunded else 0 end),
       sequence = p.sequence, updated_at = p.updated_at, body = p.body
-    from json_to_recordset(p_payments) as p (
-      n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
-      amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
-      body text
+    from moved p
+    where t.ctid = p.place;
+  end if;
+end
+$$;
+
+create or replace function pay.write_transfers(
+  p_transfers json, p_won integer[], p_environments text[], p_moved integer[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.transfers
+    (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
+  select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
+    r.updated_at, r.body
+  from json_to_recordset(p_transfers) as r (
+    n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
+    created_at timestamptz, updated_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+  where r.n <> all (p_moved);
+  if p_moved <> '{}' then
+    with moved as materialized (
+      select r.*, k.place
+      from json_to_recordset(p_transfers) as r (
+        n integer, id text, status text, sequence integer, updated_at timestamptz, body text
+      )
+      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+      cross join lateral (
+        select k.ctid as place from pay.transfers k
+        where k.environment_id = w.environment_id and k.id = r.id limit 1
+      ) k
+      where r.n = any (p_moved)
     )
-    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
-    where p.n = any (p_moved) and t.environment_id = w.environment_id and t.id = p.id;
+    update pay.transfers t
+    set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
+    from moved r
+    where t.ctid = r.place;
   end if;
 end
 $$;
@@ -349,6 +510,48 @@ begin
   join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
   on conflict on constraint refunds_pkey
   do update set status = excluded.status, body = excluded.body;
+end
+$$;
+
+create or replace function pay.write_events(p_events json, p_found pay.admission[])
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pay.server_time();
+  v_deliveries bigint;
+begin
+  with
+  event as materialized (
+    select f.environment_id, f.ahead, e.*
+    from json_to_recordset(p_events) as e (
+      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
+      delivery_id text, body text
+    )
+    join unnest(p_found) f on f.n = e.n
+    where f.outcome = 'ok'
+  ),
+  event_made as (
+    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    select environment_id, id, type, subject_id, sequence, created_at, body from event
+  ),
+  delivery_made as (
+    insert into pay.webhook_deliveries
+      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+        next_attempt_at, created_at, due_at)
+    select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
+      e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at,
+      case when e.ahead is not null then e.created_at end
+    from event e
+    join pay.webhook_endpoints t
+      on t.environment_id = e.environment_id
+      and t.status = 'enabled'
+      and t.events && pay.patterns_of(e.type)
+    returning 1
+  )
+  select count(*) into v_deliveries from delivery_made;
+  return v_deliveries;
 end
 $$;
 
@@ -424,7 +627,7 @@ begin
     if p_ledger <> '[]' then
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
     end if;
-    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+    v_deliveries := pay.write_events(p_events::json, v_found);
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
@@ -433,6 +636,47 @@ begin
 end
 $$;
 grant execute on function pay.commit(text, text, text, text, text, text, text, integer) to pay_api;
+
+create or replace function pay.hold_environment(p_public_id text, p_is_alone boolean default false)
+returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_held text := '';
+  v_environment record;
+begin
+  perform set_config('pay.worker', 'on', true);
+  loop
+    select e.id, e.livemode into v_environment from pay.environments e
+    where e.public_id = p_public_id and e.retired_at is null;
+    exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
+    v_held := v_environment.id;
+    if p_is_alone then
+      perform pg_advisory_xact_lock(hashtextextended('environment ' || v_held, 0));
+    else
+      perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+    end if;
+  end loop;
+  return v_environment.id;
+end
+$$;
+
+create or replace function pay.find_environment(p_account text, p_livemode boolean)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return (
+    select e.public_id from pay.environments e
+    where e.account = p_account and e.livemode = p_livemode and e.retired_at is null
+      and e.ends_at is null
+    order by e.public_id limit 1
+  );
+end
+$$;
+grant execute on function pay.find_environment(text, boolean) to pay_operator;
 
 create or replace function pay.read_providers()
 returns table (
@@ -636,6 +880,126 @@ begin
 end
 $$;
 
+create or replace function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at timestamptz := least(p_at, pay.environment_time(p_environment_id));
+  v_rows bigint;
+  v_total bigint;
+begin
+  v_total := pay.drop_ended_secrets(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and exists (
+      select from pay.api_key_secrets s
+      where s.api_key_id = k.id and s.expires_at <= v_at and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    )
+    limit p_batch for update skip locked
+  ), v_at);
+
+  v_total := v_total + pay.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and not k.livemode
+      and least(k.revoked_at, k.expires_at) <= v_at - interval '30 days'
+    limit p_batch for update skip locked
+  ));
+
+  update pay.webhook_endpoints t
+  set secrets = (
+    select json_agg(s.source order by s.n)
+    from json_array_elements(t.secrets) with ordinality as s (source, n)
+    where s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at
+  )
+  where t.id in (
+    select o.id from pay.webhook_endpoints o
+    where o.environment_id = p_environment_id and exists (
+      select from json_array_elements(o.secrets) as s (source)
+      where (s.source ->> 'expires_at')::timestamptz <= v_at
+    )
+    for update skip locked
+  ) and t.environment_id = p_environment_id;
+  get diagnostics v_rows = row_count;
+  v_total := v_total + v_rows;
+
+  delete from pay.rate_counters c
+  where c.ctid = any (array(
+    select o.ctid from pay.rate_counters o
+    where o.environment_id = p_environment_id
+      and o.window_number < floor(extract(epoch from pay.server_time()) / 2) - 1800
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
+end
+$$;
+
+create or replace function pay.list_page(
+  p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
+  p_filters jsonb,
+  out data text, out has_more boolean, out next_cursor text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_filters jsonb := p_filters;
+  v_subject text;
+  v_few text;
+  v_column text;
+  v_match text;
+  v_is_left boolean;
+  v_last_shown text;
+  v_last_read text;
+begin
+  -- The subject of an event's deliveries has an index.
+  if p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
+    select coalesce(min(x.subject_id), '') into v_subject from pay.events x
+    where x.environment_id = p_environment_id and x.id = p_filters ->> 'event_id';
+  end if;
+  if v_subject <> coalesce(p_filters ->> 'subject_id', v_subject) then
+    data := '';
+    has_more := false;
+    return;
+  end if;
+  if v_subject is not null then
+    v_filters := p_filters || jsonb_build_object('subject_id', v_subject);
+  end if;
+
+  v_few := pay.list_subject(p_environment_id, p_kind, v_filters);
+  v_column := case when v_few is null then pay.list_column(p_kind, v_filters) end;
+  select coalesce(string_agg(format('t.%I = $2 ->> %L', c, c), ' and '), 'true') into v_match
+  from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
+  execute pay.list_query(
+    coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
+    pay.list_range(p_kind, v_column),
+    array_remove(array[v_column, 'id'], null),
+    v_match,
+    case p_kind
+      when 'api_keys' then 'pay.api_key_body(t, $6)'
+      when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
+      -- A row without a body is not shown.
+      when 'sandboxes' then
+        'case when t.expires_at > pay.server_time() then pay.sandbox_body(t) end'
+      else 't.body'
+    end
+  )
+  into data, v_is_left, v_last_shown, v_last_read
+  using p_environment_id, v_filters,
+    -- Every id sorts before '~'.
+    least(coalesce(p_starting_after, '~') collate "C", coalesce(v_filters ->> 'id_before', '~')),
+    coalesce(v_filters ->> 'id_from', ''),
+    p_limit, p_at;
+  data := coalesce(data, '');
+  has_more := coalesce(v_is_left, false) or v_last_read is not null;
+  next_cursor := case when v_is_left then v_last_shown else v_last_read end;
+end
+$$;
+
 create or replace function pay.list(p_requests text)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
@@ -704,6 +1068,44 @@ begin
 end
 $$;
 grant execute on function pay.list(text) to pay_api;
+
+create or replace function pay.read_resource(
+  p_environment_id text, p_kind text, p_id text, p_at timestamptz, out body text, out detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  case p_kind
+    when 'refunds' then
+      select t.body into body from pay.refunds t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'transfers' then
+      select t.body into body from pay.transfers t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'api_keys' then
+      select pay.api_key_body(t, p_at) into body from pay.api_keys t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'sandboxes' then
+      select pay.sandbox_body(t) into body from pay.sandboxes t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'events' then
+      select t.body into body from pay.events t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'webhook_endpoints' then
+      select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets,
+        'public_id', e.public_id, 'account', e.account)
+      into body, detail
+      from pay.webhook_endpoints t
+      join pay.environments e on e.id = t.environment_id
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'webhook_deliveries' then
+      select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
+      where t.environment_id = p_environment_id and t.id = p_id;
+  end case;
+end
+$$;
 
 create or replace function pay.load(p_requests text)
 returns table (
@@ -916,7 +1318,9 @@ as $$
         or coalesce(p_call.first_sent_at, p_call.created_at)
           > pay.server_time() - interval '23 hours') as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
-      p_call.decline_is_error
+      p_call.decline_is_error, pay.wire_time(p_call.due_at) as due_at,
+      (select row_to_json(w) from pay.sandbox_settings w
+       where w.environment_id = p_call.environment_id) as settings
   ) t
 $$;
 
@@ -939,9 +1343,14 @@ begin
         else o.account_id
       end as account_id,
       c.op in ('authorize', 'capture', 'cancel') and exists (
-        select from pay.provider_calls p
-        where p.environment_id = f.environment_id and p.subject_id = c.subject_id
-          and p.state = 'pending' and p.op in ('authorize', 'capture', 'cancel')
+        select from (
+          -- All calls of the subject. With the condition inside, the planner would read every
+          -- pending call of the service.
+          select p.state, p.op from pay.provider_calls p
+          where p.subject_id = c.subject_id and p.environment_id = f.environment_id
+          offset 0
+        ) p
+        where p.state = 'pending' and p.op in ('authorize', 'capture', 'cancel')
       ) as is_waiting
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
@@ -988,7 +1397,10 @@ begin
   with
   call as materialized (
     select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
-      v.provider_reference as known_reference, c.provider_reference is not null as is_settled, c.*
+      v.provider_reference as known_reference, c.provider_reference is not null as is_settled,
+      v_now + coalesce(f.ahead, '0') as made_at, f.ahead is not null as has_clock,
+      v_now + coalesce(f.ahead, '0') + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' as due_at,
+      c.*
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
@@ -1005,27 +1417,29 @@ begin
     insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
       next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
-      api_key_id, idempotency_key, request_id, decline_is_error)
+      api_key_id, idempotency_key, request_id, decline_is_error, due_at)
     select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
       c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
       case when c.is_settled then 'settled' else 'pending' end,
-      case when c.delay_ms is null then 1 else 0 end, v_now,
+      case when c.delay_ms is null then 1 else 0 end, c.made_at,
       case when c.delay_ms is null then v_now end,
-      case when not c.is_settled
-        then v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' end,
+      case when c.is_settled then null
+        when c.has_clock then pay.real_due(c.environment_id, c.due_at)
+        else c.due_at end,
       case when not c.is_settled and c.delay_ms is null
         then v_now + c.lease_ms * interval '1 ms' end,
       case when c.is_settled then v_now end,
       case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
         then v_now + v_look_after end,
       true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
-      c.request_id, c.decline_is_error
+      c.request_id, c.decline_is_error,
+      case when c.has_clock and not c.is_settled then c.due_at end
     from call c
   )
   select array_agg(
     case when c.n is not null then json_build_object(
       'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
-      'created_at', pay.wire_time(v_now))::text end
+      'created_at', pay.wire_time(c.made_at))::text end
     order by f.n)
   into v_details
   from unnest(p_found) f
@@ -1043,14 +1457,19 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   with lost as materialized (
-    select f.environment_id, f.account_id, f.reference
+    select r.environment_id, c.account_id, f.reference
     from json_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
-    join pay.provider_calls c on c.environment_id = r.environment_id and c.id = r.id
-    join pay.provider_facts f
-      on f.provider_reference = r.provider_reference and f.account_id = c.account_id
-      and f.environment_id = c.environment_id and f.outcome = 'unmatched'
+    cross join lateral (
+      select c.account_id from pay.provider_calls c
+      where c.environment_id = r.environment_id and c.id = r.id limit 1
+    ) c
+    cross join lateral (
+      select f.reference from pay.provider_facts f
+      where f.provider_reference = r.provider_reference and f.account_id = c.account_id
+        and f.environment_id = r.environment_id and f.outcome = 'unmatched'
+      for update of f skip locked
+    ) f
     where r.provider_reference is not null
-    for update of f skip locked
   )
   update pay.provider_facts f
   set outcome = null, finding = null, handled_at = null, leased_until = null,
@@ -1067,16 +1486,23 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  with result as materialized (
-    select r.*, coalesce(r.state, c.state) as new_state
+  with asked as materialized (
+    select r.*
     from json_to_recordset(p_calls) as r (
       environment_id text, id text, state text, next_attempt_at timestamptz,
       provider_reference text, last_reply text, may_repeat boolean
     )
-    join pay.provider_calls c on c.environment_id = r.environment_id and c.id = r.id
+    order by r.environment_id collate "C", r.id collate "C"
+  ),
+  result as materialized (
+    select a.*, coalesce(a.state, c.state) as new_state
+    from asked a
+    cross join lateral (
+      select c.state from pay.provider_calls c
+      where c.environment_id = a.environment_id and c.id = a.id limit 1
+      for update of c
+    ) c
     where c.state <> 'settled'
-    order by c.environment_id, c.id
-    for update of c
   )
   update pay.provider_calls c
   set state = r.new_state, leased_until = null,
@@ -1192,15 +1618,21 @@ declare
 begin
   insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
     amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
-    provider_reference, api_key_id, request_id, decline_is_error)
+    provider_reference, api_key_id, request_id, decline_is_error, due_at)
   select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
-    c.currency, c.request, 'pending', 0, v_now, v_now + c.delay_ms * interval '1 ms', true,
-    o.provider_reference, o.api_key_id, o.request_id, false
+    c.currency, c.request, 'pending', 0, t.made_at,
+    case when f.ahead is null then t.due_at else pay.real_due(o.environment_id, t.due_at) end, true,
+    o.provider_reference, o.api_key_id, o.request_id, false,
+    case when f.ahead is not null then t.due_at end
   from unnest(p_found) f
   join json_to_recordset(p_calls) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
     request jsonb, delay_ms integer
   ) on c.n = f.n
+  cross join lateral (
+    select v_now + coalesce(f.ahead, '0') as made_at,
+      v_now + coalesce(f.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
+  ) t
   cross join lateral (
     select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
       a.request_id
@@ -1544,9 +1976,11 @@ begin
       '[]')
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
-    join pay.environments e on e.id = f.environment_id and e.retired_at is null
+    cross join lateral (
+      select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+    ) e
     cross join json_array_elements(r.facts) as t (fact)
-    where f.outcome <> 'stale'
+    where f.outcome <> 'stale' and e.retired_at is null
   ));
   for v_refused in
     with
@@ -1649,7 +2083,11 @@ begin
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
       on r.n = f.n
-    join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id
+    cross join lateral (
+      select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
+      from pay.provider_calls c
+      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+    ) c
     join pay.idempotency_keys k
       on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
       and k.key = c.idempotency_key and k.request_id = c.request_id
@@ -1702,22 +2140,39 @@ begin
   from unnest(v_found) f where f.outcome = 'ok';
   if v_won is not null then
     perform pay.handle_facts(v_records, v_found);
-    perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
-    perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
-    perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+    -- Most lists of records need only some of these steps.
+    if p_payments <> '[]' then
+      perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
+    end if;
+    if p_transfers <> '[]' then
+      perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+    end if;
+    if p_refunds <> '[]' then
+      perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+    end if;
     perform pay.settle_calls(v_records, v_found);
     if p_calls <> '[]' then
       perform pay.write_later_calls(p_calls::json, v_found);
     end if;
-    perform pay.record_movements(p_ledger::json, v_won, v_environments);
-    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+    if p_ledger <> '[]' then
+      perform pay.record_movements(p_ledger::json, v_won, v_environments);
+    end if;
+    if p_events <> '[]' then
+      v_deliveries := pay.write_events(p_events::json, v_found);
+    end if;
+    if strpos(p_records, '"did"') > 0 then
+      perform pay.count_results(v_records, v_found);
+    end if;
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'recorded' else f.outcome end,
       coalesce(c.state = 'settled', false), v_deliveries
     from unnest(v_found) f
     join json_to_recordset(v_records) as r (n integer, call_id text) on r.n = f.n
-    left join pay.provider_calls c on c.environment_id = f.environment_id and c.id = r.call_id;
+    left join lateral (
+      select c.state from pay.provider_calls c
+      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+    ) c on true;
 end
 $$;
 grant execute on function pay.record(text, text, text, text, text, text, text)
@@ -1833,8 +2288,10 @@ begin
   due as materialized (
     select c.environment_id, c.id, e.livemode
     from pay.provider_calls c
-    join pay.environments e on e.id = c.environment_id and e.retired_at is null
-    where c.state = 'pending' and c.next_attempt_at <= p_at
+    cross join lateral (
+      select e.livemode, e.retired_at from pay.environments e where e.id = c.environment_id limit 1
+    ) e
+    where e.retired_at is null and c.state = 'pending' and c.next_attempt_at <= p_at
       and (c.leased_until is null or c.leased_until <= p_at)
     order by c.next_attempt_at
     limit p_limit
@@ -1890,8 +2347,11 @@ begin
   open as materialized (
     select f.environment_id, f.account_id, f.reference, e.livemode
     from pay.provider_facts f
-    join pay.environments e on e.id = f.environment_id and e.retired_at is null
-    where f.outcome is null and (f.leased_until is null or f.leased_until <= p_at)
+    cross join lateral (
+      select e.livemode, e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+    ) e
+    where e.retired_at is null and f.outcome is null
+      and (f.leased_until is null or f.leased_until <= p_at)
     order by f.received_at
     limit p_limit
     for update of f skip locked
@@ -2226,6 +2686,67 @@ begin
 end
 $$;
 
+create or replace function pay.claim_due(
+  p_due pay.due_delivery[],
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  counted as (
+    select k.*, count(*) over (
+        partition by k.endpoint_id, k.subject_id order by k.sequence
+        range between unbounded preceding and 1 preceding
+      ) as taken_before
+    from pay.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
+  ),
+  judged as materialized (
+    select k.*,
+      -- All earlier events are taken as well.
+      k.sequence is null or (k.taken_before < 100 and earlier.known = k.taken_before) as is_next,
+      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
+    from counted k
+    cross join lateral (
+      select count(*) as known from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending'
+          and d.environment_id is not distinct from k.environment_id
+          and d.endpoint_id = k.endpoint_id
+          and d.subject_id = k.subject_id
+          and d.sequence < k.sequence
+        -- One more than those that are taken is enough.
+        limit least(k.taken_before, 99) + 1
+      ) l
+    ) earlier
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
+    from judged j
+    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
+    returning j.*, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets, c.livemode,
+    -- In the caller's time, because the caller computes how long the endpoint has been failing.
+    c.failing_since + p_ahead, false, false, v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id)
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
+  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
+end
+$$;
+
 create or replace function pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamptz)
 returns void
 language plpgsql volatile
@@ -2283,18 +2804,263 @@ begin
 end
 $$;
 
-create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
-returns pay.admission
+create or replace function pay.disable_webhook_endpoint(
+  p_environment_id text,
+  p_id text,
+  p_expects_revision integer,
+  p_at timestamptz,
+  p_endpoint_body text,
+  p_event_id text,
+  p_event_body text,
+  p_delivery_id text
+)
+returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.webhook_endpoints t
+  set status = 'disabled', revision = t.revision + 1, body = p_endpoint_body
+  where t.environment_id = p_environment_id and t.id = p_id
+    and t.revision = p_expects_revision and t.status = 'enabled';
+  if not found then
+    return 'stale';
+  end if;
+  perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
+  insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+  values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
+    p_at, p_event_body);
+  insert into pay.webhook_deliveries
+    (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+      next_attempt_at, created_at, due_at)
+  select p_environment_id, p_delivery_id || pay.slot_character(t.slot), p_event_id,
+    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
+    least(p_at, pay.server_time()), p_at,
+    (select p_at from pay.sandbox_settings w where w.environment_id = p_environment_id)
+  from pay.webhook_endpoints t
+  where t.environment_id = p_environment_id
+    and t.status = 'enabled'
+    and t.events && pay.patterns_of('webhook_endpoint.disabled');
+  return 'committed';
+end
+$$;
+grant execute on function pay.disable_webhook_endpoint(
+  text, text, integer, timestamptz, text, text, text, text) to pay_api;
+
+create or replace function pay.record_attempts(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_recorded record;
+begin
+  if p_results like '%"released"%' then
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count - 1, leased_until = null
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text
+    )
+    where r.outcome = 'released'
+      and d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null;
+  end if;
+
+  select * into v_recorded from pay.record_results(p_results, p_at, p_ahead);
+  if v_recorded.next_ids is not null then
+    perform pay.release_next_deliveries(v_recorded.next_environments, v_recorded.next_ids, p_at);
+  end if;
+  -- Only the results of sandboxes with a clock of their own have a due_at.
+  if p_results like '%"due_at"%' then
+    perform pay.count_attempts(p_results);
+  end if;
+  if v_recorded.turned_ids is not null then
+    perform pay.note_failing_endpoints(v_recorded.turned_environments, v_recorded.turned_ids,
+      v_recorded.turned_to_success, p_at);
+  end if;
+end
+$$;
+
+create or replace function pay.record_results(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval,
+  out next_environments text[],
+  out next_ids text[],
+  out turned_environments text[],
+  out turned_ids text[],
+  out turned_to_success boolean[]
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with
+  result as materialized (
+    select * from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+      record text, due_at timestamptz
+    )
+    where r.outcome <> 'released'
+    order by r.environment_id, r.id
+  ),
+  recorded as (
+    update pay.webhook_deliveries d
+    set status = case
+        when r.outcome = 'delivered' then 'delivered'
+        when r.next_attempt_at is null then 'failed'
+        else 'pending'
+      end,
+      next_attempt_at = case
+        when r.next_attempt_at is null or r.due_at is null then r.next_attempt_at - p_ahead
+        else pay.real_due(r.environment_id, r.due_at) end,
+      due_at = case when r.next_attempt_at is not null then r.due_at end,
+      leased_until = null,
+      -- The process survived the attempt. A crashed delivery stays a suspect.
+      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
+      -- Limited, because a delivery can be redelivered any number of times and each record rewrites
+      -- the text. 8 000 bytes are more than 50 attempts.
+      attempts = case
+        when d.attempts = '' then r.record
+        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
+        else pay.without_second_attempt(d.attempts) || ',' || r.record
+      end
+    from result r
+    where d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null
+    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
+  ),
+  next as (
+    select array_agg(r.environment_id) as environments, array_agg(n.id) as ids
+    from recorded r
+    cross join lateral (
+      select w.id, w.leased_until
+      from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from r.environment_id
+        and w.endpoint_id = r.endpoint_id
+        and w.subject_id = r.subject_id
+        and w.sequence > r.sequence
+      order by w.sequence
+      limit 1
+    ) n
+    where r.status <> 'pending' and (n.leased_until is null or n.leased_until <= p_at)
+  ),
+  turned as (
+    select array_agg(t.environment_id) as environments, array_agg(t.id) as ids,
+      array_agg(e.any_delivered) as to_success
+    from (
+      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
+      from recorded r group by r.environment_id, r.endpoint_id
+    ) e
+    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
+    where (t.failing_since is null) <> e.any_delivered
+  )
+  select n.environments, n.ids, t.environments, t.ids, t.to_success
+  into next_environments, next_ids, turned_environments, turned_ids, turned_to_success
+  from next n cross join turned t;
+end
+$$;
+
+create or replace function pay.claim_first_suspect(
+  p_due pay.due_delivery[],
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most_lost constant integer := 3;
+begin
+  return query
+  with
+  chosen as materialized (
+    select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
+      e.account, c.is_lost, c.is_lost and d.lost_claims + 1 >= v_most_lost as crashed
+    from unnest(p_due) with ordinality as c
+      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_lost, n)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    join pay.webhook_endpoints t
+      on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
+    join pay.environments e on e.id = d.environment_id
+    where not exists (
+      select from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from d.environment_id
+        and w.endpoint_id = d.endpoint_id
+        and w.subject_id = d.subject_id
+        and w.sequence < d.sequence
+    )
+    order by c.n
+    limit 1
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
+      lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
+      leased_until = p_leased_until
+    from chosen c
+    where d.environment_id = c.environment_id and d.id = c.id
+    returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
+    v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id)
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
+end
+$$;
+
+create or replace function pay.move_environment(
+  p_old text, p_new text, p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment pay.environments;
+begin
+  perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
+  update pay.environments e set retired_at = p_at where e.id = p_old
+  returning * into v_environment;
+  insert into pay.environments (id, public_id, account, livemode, name, ends_at)
+  values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
+    v_environment.ends_at);
+  update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
+  -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
+  update pay.api_key_secrets t
+  set environment_id = p_new, last_used_at = least(t.last_used_at, pay.server_time())
+  where t.environment_id = p_old;
+  update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
+  update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
+  update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
+  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
+  where t.environment_id = p_new and d.endpoint_id = t.id
+    and d.environment_id = p_old and d.status = 'pending';
+  perform pay.restart_seeded(p_old, p_new);
+end
+$$;
+
+create or replace function pay.admit_alone(p_request text)
+returns pay.admission
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_request json := p_request::json -> 0;
-  v_old text;
   v_access pay.admission;
 begin
-  -- Takes no lock, so that a caller who may not reset does not wait and delays nobody. A replay is
+  -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
   -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
   v_access := pay.admit_one(p_request, 'none');
   if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
@@ -2310,12 +3076,28 @@ begin
       v_access.outcome := 'resetting';
     end if;
   end if;
-  v_old := v_access.environment_id;
   if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_old and e.livemode
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
   ) then
     v_access.outcome := 'live';
   end if;
+  return v_access;
+end
+$$;
+
+create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_old text;
+  v_access pay.admission;
+begin
+  v_access := pay.admit_alone(p_request);
+  v_old := v_access.environment_id;
   v_access := pay.claim_one(p_request, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -2357,7 +3139,7 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
     'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters',
-    'sandbox_settings'
+    'sandbox_settings', 'transcript_lines', 'webhook_endpoints'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -2372,11 +3154,112 @@ begin
     v_is_empty := v_is_empty and v_rows < p_batch;
   end loop;
   if v_is_empty then
+    v_rows := pay.delete_keys(array(
+      select k.id from pay.api_keys k where k.environment_id = p_environment_id limit p_batch
+    ));
+    v_total := v_total + v_rows;
+    v_is_empty := v_rows < p_batch;
+  end if;
+  if v_is_empty then
     perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
     delete from pay.environments e where e.id = p_environment_id;
     v_total := v_total + 1;
   end if;
   return v_total;
+end
+$$;
+
+create or replace function pay.purge(
+  p_at timestamptz default now(),
+  p_batch integer default 1000
+)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at constant timestamptz := least(p_at, pay.server_time());
+  v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
+  v_environment record;
+  v_rows bigint := 0;
+  v_total bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch);
+  for v_environment in
+    select e.id, e.livemode, w.environment_id is not null as has_clock
+    from pay.environments e
+    left join pay.sandbox_settings w on w.environment_id = e.id
+    where e.retired_at is null and (e.ends_at is null or w.environment_id is not null)
+    order by random()
+  loop
+    exit when clock_timestamp() > v_until;
+    v_total := v_total + case
+      when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
+      else pay.purge_keys(v_environment.id, v_at, p_batch)
+        + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
+    end;
+  end loop;
+  for v_environment in
+    select e.id from pay.environments e
+    where e.retired_at is not null order by e.retired_at limit 50
+  loop
+    v_rows := v_rows + pay.purge_retired(v_environment.id, p_batch);
+    exit when v_rows >= p_batch;
+  end loop;
+  return v_total + v_rows;
+end
+$$;
+grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
+
+create or replace function pay.purge_sandbox(p_environment_id text, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_rows bigint;
+begin
+  with old as materialized (
+    select o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.environment_id = p_environment_id
+      and o.created_at <= v_now - pay.idempotency_retention()
+    limit p_batch for update skip locked
+  )
+  delete from pay.idempotency_keys t using old
+  where t.environment_id = p_environment_id
+    and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_rows = row_count;
+  return v_rows + pay.purge_keys(p_environment_id, v_now, p_batch)
+    + pay.purge_old(p_environment_id, false, v_now, p_batch);
+end
+$$;
+
+create or replace function pay.purge_idempotency_keys(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  -- Materialized, because a batch that is read again for each row has no limit. In order, because
+  -- with a limit alone a scan of the table looks cheap while its statistics are old.
+  with old as materialized (
+    select o.environment_id, o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.created_at <= p_at - pay.idempotency_retention()
+      and not exists (
+        select from pay.sandbox_settings w where w.environment_id = o.environment_id)
+    order by o.created_at
+    limit p_batch for update skip locked
+  )
+  delete from pay.idempotency_keys t using old
+  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_rows = row_count;
+  return v_rows;
 end
 $$;
 
@@ -2429,13 +3312,438 @@ begin
     delete from pay.provider_facts t
     where t.ctid = any (array(
       select o.ctid from pay.provider_facts o
-      where o.environment_id = p_environment_id and o.received_at < p_at - interval '30 days'
+      where o.environment_id = p_environment_id
+        -- The time of receipt is real.
+        and o.received_at < least(p_at, pay.server_time()) - interval '30 days'
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
   end if;
   return v_total;
+end
+$$;
+
+create or replace function pay.longest_advance()
+returns interval
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select interval '400 days' $$;
+
+create or replace function pay.clock_body(
+  p_settings pay.sandbox_settings, p_is_advance boolean
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ahead interval := coalesce(pay.time_ahead(p_settings), '0');
+begin
+  return format('{"object":"clock","now":%s,"mode":%s,"offset_seconds":%s,"target":%s',
+    to_json(pay.wire_time(pay.server_time() + v_ahead)),
+    case when p_settings.frozen_at is null then '"real"' else '"frozen"' end,
+    -- A clock that stands has no constant distance to the real time.
+    case when p_settings.frozen_at is null
+      then round(extract(epoch from v_ahead))::text else 'null' end,
+    coalesce(to_json(pay.wire_time(p_settings.target_at))::text, 'null'))
+    || case when p_is_advance then format(',"did":{"deliveries":%s,"expired_payments":%s,'
+        '"disputes_closed":%s,"purged":%s},"has_more":%s',
+      coalesce(p_settings.did ->> 'deliveries', '0'),
+      coalesce(p_settings.did ->> 'expired_payments', '0'),
+      coalesce(p_settings.did ->> 'disputes_closed', '0'),
+      coalesce(p_settings.did ->> 'purged', '0'),
+      (p_settings.target_at is not null)::text) else '' end
+    || '}';
+end
+$$;
+
+create or replace function pay.read_clock(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_settings pay.sandbox_settings;
+begin
+  if v_access.outcome = 'ok' and exists (
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
+  ) then
+    v_access.outcome := 'live';
+  elsif v_access.outcome = 'ok' then
+    select * into v_settings from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id;
+    v_access.body := pay.clock_body(v_settings, false);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.read_clock(text) to pay_api;
+
+create or replace function pay.count_did(p_environment_id text, p_name text, p_count bigint)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.sandbox_settings w
+  set did = w.did || jsonb_build_object(p_name, coalesce((w.did ->> p_name)::bigint, 0) + p_count)
+  where w.environment_id = p_environment_id and w.target_at is not null;
+end
+$$;
+
+create or replace function pay.count_attempts(p_results text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.count_did(r.environment_id, 'deliveries', r.attempts)
+  from (
+    select r.environment_id, count(*) as attempts
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, outcome text, due_at timestamptz)
+    where r.due_at is not null and r.outcome <> 'released'
+    group by r.environment_id order by r.environment_id
+  ) r;
+end
+$$;
+
+create or replace function pay.count_results(p_records json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.count_did(r.environment_id, r.did, r.records)
+  from (
+    select f.environment_id, r.did, count(*) as records
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, did text) on r.n = f.n
+    where f.outcome = 'ok' and r.did is not null
+    group by f.environment_id, r.did order by f.environment_id, r.did
+  ) r;
+end
+$$;
+
+create or replace function pay.retime_sandbox(
+  p_environment_id text, p_before pay.sandbox_settings, p_from timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_clock pay.sandbox_settings;
+  v_server constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_before constant interval := coalesce(pay.time_ahead(p_before), '0');
+begin
+  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  if p_from is null then
+    update pay.webhook_deliveries d
+    set due_at = case when isfinite(d.next_attempt_at)
+      then d.next_attempt_at + v_before else d.created_at end
+    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is null;
+    update pay.provider_calls c set due_at = c.next_attempt_at + v_before
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is null;
+  end if;
+  -- As pay.real_due.
+  update pay.webhook_deliveries d
+  set next_attempt_at = case
+      when v_clock.frozen_at is null then d.due_at - v_clock.offset_ms * interval '1 ms'
+      when d.due_at > v_now then 'infinity'
+      else v_server - (v_now - d.due_at) end
+  where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is not null
+    and (p_from is null or d.due_at > p_from and d.due_at <= v_now);
+  update pay.provider_calls c
+  set next_attempt_at = case
+      when v_clock.frozen_at is null then c.due_at - v_clock.offset_ms * interval '1 ms'
+      when c.due_at > v_now then 'infinity'
+      else v_server - (v_now - c.due_at) end
+  where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
+    and (p_from is null or c.due_at > p_from and c.due_at <= v_now);
+end
+$$;
+
+create or replace function pay.lock_waiting(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from pay.webhook_deliveries d
+  where d.environment_id = p_environment_id and d.status = 'pending'
+  order by d.id for update of d;
+end
+$$;
+
+create or replace function pay.write_clock(p_settings pay.sandbox_settings)
+returns pay.sandbox_settings
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_written pay.sandbox_settings;
+begin
+  insert into pay.sandbox_settings as w
+    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, did)
+  values (p_settings.environment_id, pay.new_settings_version(), p_settings.offset_ms,
+    p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, p_settings.did)
+  on conflict on constraint sandbox_settings_pkey do update
+  set version = excluded.version, offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at,
+    target_at = excluded.target_at, runs_after = excluded.runs_after, did = excluded.did
+  returning * into v_written;
+  return v_written;
+end
+$$;
+
+create or replace function pay.set_clock(p_request text, p_command text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_access pay.admission := pay.admit_alone(p_request);
+  v_before pay.sandbox_settings;
+  v_clock pay.sandbox_settings;
+  v_now timestamptz;
+  v_target timestamptz;
+begin
+  if v_access.outcome = 'ok' then
+    select * into v_before from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id;
+    v_now := date_trunc('milliseconds', pay.environment_time(v_access.environment_id));
+    v_target := pay.clock_target(p_command::json, v_now);
+    if v_target < v_now or v_target > v_now + pay.longest_advance() then
+      v_access.outcome := case when v_target < v_now then 'behind' else 'too_far' end;
+      v_access.detail := pay.wire_time(v_now);
+    end if;
+  end if;
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  perform pay.lock_waiting(v_access.environment_id);
+  v_clock := pay.planned_clock(v_before, p_command::json ->> 'mode', v_now, v_target);
+  v_clock.environment_id := v_access.environment_id;
+  v_clock := pay.write_clock(v_clock);
+  perform pay.retime_sandbox(v_access.environment_id, v_before, null);
+  v_access.outcome := 'committed';
+  v_access.status := 200;
+  v_access.body := pay.clock_body(v_clock, true);
+  v_access.detail := row_to_json(v_clock)::text;
+  perform pay.keep_answer(p_request, v_access);
+  -- Kept for 24 hours after the advance, and not after its beginning.
+  update pay.idempotency_keys k set created_at = greatest(k.created_at, v_target)
+  where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key';
+  return v_access;
+end
+$$;
+grant execute on function pay.set_clock(text, text) to pay_api;
+
+create or replace function pay.clock_target(p_command json, p_now timestamptz)
+returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_command ->> 'to' is not null then (p_command ->> 'to')::timestamptz
+    when p_command ->> 'advance_s' is not null
+      then p_now + (p_command ->> 'advance_s')::bigint * interval '1 second'
+    -- A clock that has stood until now catches up with the real time.
+    when p_command ->> 'mode' = 'real'
+      then greatest(p_now, date_trunc('milliseconds', pay.server_time()))
+  end
+$$;
+
+create or replace function pay.planned_clock(
+  p_before pay.sandbox_settings, p_mode text, p_now timestamptz, p_target timestamptz
+)
+returns pay.sandbox_settings
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_clock pay.sandbox_settings := p_before;
+begin
+  -- An advance that goes on keeps its numbers.
+  v_clock.did := case when p_before.target_at is null then '{}' else p_before.did end;
+  v_clock.offset_ms := 0;
+  v_clock.frozen_at := p_now;
+  v_clock.target_at := p_target;
+  v_clock.runs_after := p_target is not null and case
+    when p_mode is not null then p_mode = 'real'
+    else p_before.frozen_at is null or p_before.runs_after
+  end;
+  return v_clock;
+end
+$$;
+
+create or replace function pay.step_clock(
+  p_environment_id text, p_answer text, p_sends boolean
+)
+returns table (state text, body text, detail text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_answer json := p_answer::json;
+  v_clock pay.sandbox_settings;
+  v_state text;
+begin
+  perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
+  perform pg_advisory_xact_lock(hashtextextended('environment ' || p_environment_id, 0));
+  if not exists (
+    select from pay.environments e where e.id = p_environment_id and e.retired_at is null
+  ) then
+    return;
+  end if;
+  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  if v_clock.target_at is null then
+    v_state := 'done';
+  elsif pay.has_due_work(p_environment_id, p_sends) then
+    v_state := 'waiting';
+  else
+    v_state := pay.move_clock(v_clock, p_sends);
+    select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  end if;
+  return query select v_state, pay.clock_body(v_clock, true), row_to_json(v_clock)::text;
+  update pay.idempotency_keys k set body = pay.clock_body(v_clock, true)
+  where k.environment_id = p_environment_id and k.api_key_id = v_answer ->> 'api_key_id'
+    and k.key = v_answer ->> 'idempotency_key' and k.request_id = v_answer ->> 'request_id';
+end
+$$;
+grant execute on function pay.step_clock(text, text, boolean) to pay_api;
+
+create or replace function pay.has_due_work(p_environment_id text, p_sends boolean)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
+      and c.next_attempt_at <= pay.server_time()
+  ) or p_sends and exists (
+    -- A delivery with lost claims has no place here: the relay sends one such at a time.
+    select from pay.webhook_endpoints t
+    join pay.webhook_deliveries d
+      on d.endpoint_id = t.id and d.lost_claims = 0 and d.next_attempt_at <= pay.server_time()
+      and d.environment_id = p_environment_id
+    where t.environment_id = p_environment_id and t.status = 'enabled'
+  );
+end
+$$;
+
+create or replace function pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_batch constant integer := 1000;
+  v_clock pay.sandbox_settings := p_clock;
+  v_next timestamptz := pay.next_due(p_clock.environment_id, p_clock.frozen_at, p_sends);
+  v_purged bigint;
+begin
+  if v_next <= p_clock.target_at then
+    v_clock.frozen_at := pay.last_due(
+      p_clock.environment_id, v_next, p_clock.target_at, p_sends);
+  elsif p_clock.frozen_at < p_clock.target_at then
+    v_clock.frozen_at := p_clock.target_at;
+  else
+    v_purged := pay.purge_sandbox(p_clock.environment_id, v_batch);
+    if v_purged > 0 then
+      perform pay.count_did(p_clock.environment_id, 'purged', v_purged);
+      return 'moved';
+    end if;
+    v_clock.target_at := null;
+    v_clock.runs_after := false;
+    if p_clock.runs_after then
+      v_clock.frozen_at := null;
+      v_clock.offset_ms := greatest(0,
+        round(extract(epoch from p_clock.target_at - pay.server_time()) * 1000));
+    end if;
+  end if;
+  if v_clock.frozen_at is null then
+    perform pay.lock_waiting(p_clock.environment_id);
+  end if;
+  -- The numbers stay: the relay can count at the same time.
+  update pay.sandbox_settings w
+  set version = pay.new_settings_version(), frozen_at = v_clock.frozen_at,
+    target_at = v_clock.target_at, runs_after = v_clock.runs_after, offset_ms = v_clock.offset_ms
+  where w.environment_id = p_clock.environment_id;
+  perform pay.retime_sandbox(p_clock.environment_id, p_clock,
+    case when v_clock.frozen_at is not null then p_clock.frozen_at end);
+  return case when v_clock.target_at is null then 'done' else 'moved' end;
+end
+$$;
+
+create or replace function pay.next_due(
+  p_environment_id text, p_after timestamptz, p_sends boolean
+)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return least((
+    select min(c.due_at) from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at > p_after
+  ), (
+    select min(d.due_at) from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at > p_after
+      and p_sends
+  ));
+end
+$$;
+
+create or replace function pay.last_due(
+  p_environment_id text, p_first timestamptz, p_last timestamptz, p_sends boolean
+)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_together constant interval := interval '1 second';
+  v_most constant integer := 64;
+  v_last timestamptz := least(p_first + v_together, p_last);
+begin
+  if not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.status = 'enabled'
+  ) then
+    select greatest(v_last, max(e.due_at)) into v_last
+    from (
+      select c.due_at, bool_or(c.op = 'authorize') over (order by c.due_at) as makes_more
+      from (
+        select o.due_at, o.op from pay.provider_calls o
+        where o.environment_id = p_environment_id and o.state = 'pending'
+          and o.due_at between p_first and p_last
+        order by o.due_at limit v_most
+      ) c
+    ) e
+    where not e.makes_more;
+  end if;
+  return greatest(p_first, (
+    select max(c.due_at) from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending'
+      and c.due_at between p_first and v_last
+  ), (
+    select max(d.due_at) from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.status = 'pending'
+      and d.due_at between p_first and v_last and p_sends
+  ));
 end
 $$;
 
@@ -2459,11 +3767,256 @@ begin
 end
 $$;
 
+create or replace function pay.real_due(p_environment_id text, p_due_at timestamptz)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce((
+    select case
+        when w.frozen_at is null then p_due_at - w.offset_ms * interval '1 ms'
+        when p_due_at > w.frozen_at then 'infinity'
+        else pay.server_time() - (w.frozen_at - p_due_at)
+      end
+    from pay.sandbox_settings w where w.environment_id = p_environment_id
+  ), p_due_at);
+end
+$$;
+
 create or replace function pay.new_settings_version()
 returns bigint
 language sql volatile
 set search_path = pg_catalog, pg_temp
 as $$ select pg_current_xact_id()::text::bigint $$;
+
+create or replace function pay.max_sandboxes()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+create or replace function pay.sandbox_body(p_sandbox pay.sandboxes)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_sandbox.id,
+      'sandbox' as object,
+      p_sandbox.name,
+      p_sandbox.seed,
+      pay.wire_time(p_sandbox.created_at) as created_at,
+      pay.wire_time(p_sandbox.expires_at) as expires_at
+  ) t
+$$;
+
+create or replace function pay.take_sandbox_place(p_account text, p_at timestamptz)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_worker text := coalesce(current_setting('pay.worker', true), '');
+  v_count bigint;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('sandboxes ' || p_account, 0));
+  -- The account's other sandboxes can have made some as well.
+  perform set_config('pay.worker', 'on', true);
+  select count(*) into v_count from pay.sandboxes s
+  where s.account = p_account and s.expires_at > p_at;
+  perform set_config('pay.worker', v_worker, true);
+  return v_count < pay.max_sandboxes();
+end
+$$;
+
+create or replace function pay.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.environment_ids',
+    array[p_sandbox.environment_id, p_sandbox.id]::text, true);
+  with made_environment as (
+    insert into pay.environments (id, public_id, account, livemode, name, created_at, ends_at)
+    values (p_sandbox.id, p_sandbox.id, p_sandbox.account, false,
+      coalesce(p_sandbox.name, 'Disposable sandbox'), p_sandbox.created_at, p_sandbox.expires_at)
+  ),
+  made_key as (
+    insert into pay.api_keys (id, environment_id, livemode, name, created_at)
+    values (p_secret ->> 'key_id', p_sandbox.id, false, 'Made with the sandbox',
+      p_sandbox.created_at)
+  ),
+  made_secret as (
+    insert into pay.api_key_secrets
+      (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, ends_at)
+    values (decode(p_secret ->> 'hash', 'hex'), p_secret ->> 'key_id', p_sandbox.id, false,
+      p_secret ->> 'prefix', p_secret ->> 'last_four', p_sandbox.created_at,
+      p_sandbox.expires_at)
+  )
+  insert into pay.sandboxes (environment_id, id, account, name, seed, created_at, expires_at)
+  values (p_sandbox.environment_id, p_sandbox.id, p_sandbox.account, p_sandbox.name,
+    p_sandbox.seed, p_sandbox.created_at, p_sandbox.expires_at);
+  if p_sandbox.seed is not null then
+    perform pay.begin_seeded(
+      p_sandbox.id, p_sandbox.seed, pay.seed_root(p_sandbox.account, p_sandbox.seed));
+  end if;
+end
+$$;
+
+create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.admit_one(p_request);
+  v_asked json := p_sandbox::json;
+  v_secret json := p_secret::json;
+  v_caller record;
+  v_sandbox pay.sandboxes;
+  v_body text;
+begin
+  select e.account, e.livemode, e.ends_at, k.expires_at - v_access.at as remaining into v_caller
+  from pay.environments e
+  join pay.api_keys k on k.id = v_access.api_key_id
+  where e.id = v_access.environment_id;
+  -- In the precision of answers, so that the sandbox ends at the time that they show.
+  v_sandbox.created_at := date_trunc('milliseconds', pay.server_time());
+  v_sandbox.environment_id := v_access.environment_id;
+  v_sandbox.id := v_asked ->> 'id';
+  v_sandbox.account := v_caller.account;
+  v_sandbox.name := v_asked ->> 'name';
+  v_sandbox.seed := v_asked ->> 'seed';
+  v_sandbox.expires_at := v_sandbox.created_at
+    + least(make_interval(secs => (v_asked ->> 'expires_in')::integer),
+      date_trunc('milliseconds', v_caller.remaining));
+  v_body := left(pay.sandbox_body(v_sandbox), -1) || ',"test_key":'
+    || to_json(v_secret ->> 'reference')::text || '}';
+  -- The claim stores the answer, which a later update would write a second time.
+  v_access := pay.claim_one(
+    jsonb_set(p_request::jsonb, '{0,body}', to_jsonb(v_body))::text, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  v_access.outcome := case
+    when v_caller.livemode then 'live'
+    when v_caller.ends_at is not null then 'disposable'
+    when not pay.take_sandbox_place(v_caller.account, v_sandbox.created_at) then 'full'
+    when v_sandbox.seed is not null and not pay.free_seed(
+      pay.seed_root(v_caller.account, v_sandbox.seed), v_sandbox.created_at) then 'seed_taken'
+    else 'committed'
+  end;
+  if v_access.outcome <> 'committed' then
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  perform pay.write_sandbox(v_sandbox, v_secret);
+  v_access.body := v_body;
+  return v_access;
+end
+$$;
+grant execute on function pay.make_sandbox(text, text, text) to pay_api;
+
+create or replace function pay.retire_sandbox(p_public_id text, p_at timestamptz)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment text := pay.hold_environment(p_public_id, true);
+begin
+  if v_environment is null then
+    return;
+  end if;
+  perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  update pay.environments e set retired_at = p_at, ends_at = least(e.ends_at, p_at)
+  where e.id = v_environment and e.ends_at is not null;
+  if not found then
+    raise exception '% is no disposable sandbox', p_public_id;
+  end if;
+  update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
+  where s.environment_id = v_environment;
+  delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
+  delete from pay.webhook_deliveries d
+  where d.environment_id = v_environment and d.id = any (array(
+    select o.id from pay.webhook_deliveries o
+    join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
+    where o.environment_id = v_environment and o.status = 'pending'
+    for update of o skip locked
+  ));
+end
+$$;
+
+create or replace function pay.end_sandbox(p_request text, p_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_sandbox pay.sandboxes;
+  v_now timestamptz := date_trunc('milliseconds', pay.server_time());
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_sandbox from pay.sandboxes s
+  where s.environment_id = v_access.environment_id and s.id = p_id for update;
+  if v_sandbox.id is null then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if v_sandbox.expires_at > v_now then
+    v_sandbox.expires_at := v_now;
+    update pay.sandboxes s set expires_at = v_now
+    where s.environment_id = v_access.environment_id and s.id = p_id;
+  end if;
+  v_access.outcome := 'committed';
+  v_access.body := pay.sandbox_body(v_sandbox);
+  perform pay.keep_answer(p_request, v_access);
+  perform pay.retire_sandbox(p_id, v_now);
+  return v_access;
+end
+$$;
+grant execute on function pay.end_sandbox(text, text) to pay_api;
+
+create or replace function pay.purge_sandboxes(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_id text;
+  v_public_id text;
+  v_rows bigint;
+  v_total bigint := 0;
+begin
+  for v_id, v_public_id in
+    select e.id, e.public_id from pay.environments e
+    where e.ends_at <= p_at and e.retired_at is null
+    order by e.ends_at limit 50
+  loop
+    if pg_try_advisory_xact_lock(hashtextextended('environment ' || v_id, 0)) then
+      perform pay.retire_sandbox(v_public_id, p_at);
+      v_total := v_total + 1;
+    end if;
+  end loop;
+  delete from pay.sandboxes s
+  where s.ctid = any (array(
+    select o.ctid from pay.sandboxes o
+    where o.expires_at <= p_at - pay.idempotency_retention()
+    order by o.expires_at limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
+end
+$$;
 
 create or replace function pay.due_relay()
 returns table (url text, token text)
@@ -2494,6 +4047,70 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 10000 $$;
 
+create or replace function pay.max_transcript_bytes()
+returns bigint
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 16777216 $$;
+
+create or replace function pay.seed_root(p_account text, p_seed text)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select encode(sha256(convert_to(p_account || E'\n' || p_seed, 'UTF8')), 'hex') $$;
+
+create or replace function pay.begin_seeded(p_environment_id text, p_seed text, p_root text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.sandbox_settings (environment_id, version, frozen_at, seed, seed_root)
+  values (p_environment_id, pay.new_settings_version(), '2030-01-01T00:00:00Z', p_seed, p_root);
+end
+$$;
+
+create or replace function pay.free_seed(p_root text, p_at timestamptz)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_opened constant text := current_setting('pay.environment_ids', true);
+  v_holder record;
+  v_is_free boolean;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select e.public_id, e.ends_at into v_holder
+  from pay.sandbox_settings w join pay.environments e on e.id = w.environment_id
+  where w.seed_root = p_root;
+  v_is_free := v_holder.public_id is null or v_holder.ends_at <= p_at;
+  if v_is_free and v_holder.public_id is not null then
+    perform pay.retire_sandbox(v_holder.public_id, p_at);
+  end if;
+  perform set_config('pay.worker', '', true);
+  perform set_config('pay.environment_ids', v_opened, true);
+  return v_is_free;
+end
+$$;
+
+create or replace function pay.restart_seeded(p_old text, p_new text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_settings pay.sandbox_settings;
+begin
+  delete from pay.sandbox_settings w where w.environment_id = p_old and w.seed is not null
+  returning * into v_settings;
+  if v_settings.seed is not null then
+    perform pay.begin_seeded(p_new, v_settings.seed, v_settings.seed_root);
+    delete from pay.webhook_endpoints t where t.environment_id = p_new;
+  end if;
+end
+$$;
+
 create or replace function pay.open_by_hash(p_key_hash text)
 returns text
 language plpgsql volatile
@@ -2501,17 +4118,23 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_hash constant bytea := decode(p_key_hash, 'hex');
+  v_held text := '';
   v_environment text;
 begin
   perform set_config('pay.key_hashes', array[v_hash]::text, true);
-  select s.environment_id into v_environment from pay.api_key_secrets s
-  where s.hash = v_hash and s.revoked_at is null and not s.livemode;
-  if v_environment is null or not pg_try_advisory_xact_lock_shared(
-    hashtextextended('environment ' || v_environment, 0)
-  ) then
-    return null;
+  loop
+    v_environment := (
+      select s.environment_id from pay.api_key_secrets s
+      where s.hash = v_hash and s.revoked_at is null and not s.livemode
+        and (s.ends_at is null or s.ends_at > pay.server_time())
+    );
+    exit when v_environment is null or v_environment = v_held;
+    v_held := v_environment;
+    perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+  end loop;
+  if v_environment is not null then
+    perform set_config('pay.environment_ids', array[v_environment]::text, true);
   end if;
-  perform set_config('pay.environment_ids', array[v_environment]::text, true);
   return v_environment;
 end
 $$;
@@ -2520,7 +4143,7 @@ create or replace function pay.number_request(p_key_hash text)
 returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
   v_environment constant text := pay.open_by_hash(p_key_hash);
@@ -2540,17 +4163,19 @@ create or replace function pay.keep_transcript_line(p_key_hash text, p_n bigint,
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
   v_environment constant text := pay.open_by_hash(p_key_hash);
 begin
-  insert into pay.transcript_lines (environment_id, n, line)
-  select v_environment, p_n, p_line
-  from pay.sandbox_settings w
+  update pay.sandbox_settings w set transcript_bytes = w.transcript_bytes + octet_length(p_line)
   where w.environment_id = v_environment and w.seed is not null and w.requests >= p_n
-    and p_n <= pay.max_transcript_lines()
-  on conflict on constraint transcript_lines_pkey do nothing;
+    and w.transcript_bytes < pay.max_transcript_bytes() and p_n <= pay.max_transcript_lines();
+  if found then
+    insert into pay.transcript_lines (environment_id, n, line)
+    values (v_environment, p_n, p_line)
+    on conflict on constraint transcript_lines_pkey do nothing;
+  end if;
 end
 $$;
 grant execute on function pay.keep_transcript_line(text, bigint, text) to pay_api;
@@ -2584,6 +4209,67 @@ end
 $$;
 grant execute on function pay.transcript(text) to pay_api;
 
+create or replace function pay.server_time()
+returns timestamptz
+language plpgsql stable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return now();
+end
+$$;
+comment on function pay.server_time is 'Internal.';
+
+create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_delivery pay.webhook_deliveries;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_delivery from pay.webhook_deliveries d
+  where d.environment_id = v_access.environment_id and d.id = p_id
+  for update;
+  if v_delivery.id is null then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
+      and t.status = 'enabled'
+  ) then
+    -- An attempt that is under way goes on; the delivery is then due again only if it fails.
+    if v_delivery.leased_until is null
+      or v_delivery.leased_until <= v_access.at - coalesce(v_access.ahead, '0')
+    then
+      update pay.webhook_deliveries d
+      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time()),
+        due_at = case when v_access.ahead is not null then v_access.at end
+      where d.environment_id = v_access.environment_id and d.id = p_id
+      returning * into v_delivery;
+    end if;
+    v_access.outcome := 'committed';
+    v_access.status := 200;
+    v_access.body := pay.webhook_delivery_body(v_delivery);
+  else
+    v_access.outcome := 'off';
+    v_access.status := 409;
+    v_access.body := p_refusal;
+  end if;
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.redeliver(text, text, text) to pay_api;
+
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -2608,7 +4294,7 @@ begin
       and k.key = v_request ->> 'idempotency_key' and k.status = 102
       -- Not a request with the same key that waits for a provider.
       and k.fingerprint = decode(v_request ->> 'fingerprint', 'hex')
-      and k.created_at <= pay.server_time() - v_trigger.lease;
+      and k.created_at <= pay.server_time() + coalesce(v_access.ahead, '0') - v_trigger.lease;
     if not exists (
       select from pay.webhook_endpoints t
       where t.environment_id = v_access.environment_id and t.id = v_trigger.endpoint_id
@@ -2623,17 +4309,49 @@ begin
       v_access.at, v_trigger.body);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-        attempt_count, next_attempt_at, leased_until, created_at)
+        attempt_count, next_attempt_at, leased_until, created_at, due_at)
     values
       (v_access.environment_id, v_trigger.delivery_id, v_trigger.event_id, v_trigger.type,
         v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending', 1, v_leased_until,
-        v_leased_until, v_access.at);
+        v_leased_until, v_access.at, case when v_access.ahead is not null then v_access.at end);
     v_access.outcome := 'committed';
   end if;
   return v_access;
 end
 $$;
 grant execute on function pay.begin_trigger(text, text) to pay_api;
+
+create or replace function pay.wire_time(p_at timestamptz)
+returns text
+language plpgsql stable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
+$$;
+
+create or replace function pay.webhook_delivery_body(p_delivery pay.webhook_deliveries)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_delivery.id,
+      'webhook_delivery' as object,
+      p_delivery.event_id,
+      p_delivery.event_type,
+      p_delivery.endpoint_id,
+      case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
+      p_delivery.status,
+      ('[' || p_delivery.attempts || ']')::json as attempts,
+      -- The relay's column can be infinite if the sandbox has a clock of its own.
+      case when p_delivery.status = 'pending' then pay.wire_time(
+        coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
+      pay.wire_time(p_delivery.created_at) as created_at
+  ) t
+$$;
 
 create or replace view pay.health with (security_invoker = true) as
   select o.*, b.*, s.*, c.*, w.*, p.*
@@ -2678,6 +4396,13 @@ comment on column pay.health.unmatched_facts is
   'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
 grant select on pay.health to pay_operator;
 
+create or replace view pay.sandbox_times with (security_invoker = true) as
+select t.environment_id, t.now, pay.id_floor('', t.now - interval '29 days') as recent_suffix
+from (
+  select w.environment_id, now() + pay.time_ahead(w) as now from pay.sandbox_settings w
+) t;
+comment on view pay.sandbox_times is 'Internal: the time of each sandbox with a clock of its own.';
+
 create or replace view pay.subject_accounts with (security_invoker = true) as
 select m.environment_id, m.subject_id, m.currency,
   coalesce(sum(s.amount) filter (where s.account = 'available'), 0) as available,
@@ -2707,6 +4432,26 @@ having count(*) <> max(m.leg) + 1 or min(m.subject_id) <> max(m.subject_id);
 comment on view pay.oracle_ledger_legs is
   'R4: the legs of a ledger transaction are numbered without a gap and belong to one subject';
 
+create or replace view pay.oracle_ledger_totals with (security_invoker = true) as
+select x.environment_id,
+  x.currency || ' ' || x.debit_account || ' to ' || x.credit_account as subject_id,
+  'total off by ' || sum(x.amount_minor) as detail
+from (
+  select t.environment_id, t.currency, t.debit_account, t.credit_account, t.amount_minor
+  from pay.ledger_totals t
+  union all
+  select m.environment_id, m.currency, m.debit_account, m.credit_account, -m.amount_minor
+  from pay.ledger_movements m
+) x
+group by x.environment_id, x.currency, x.debit_account, x.credit_account
+having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id in (
+  select v.id from pay.environments v
+  left join pay.sandbox_times c on c.environment_id = v.id
+  where v.livemode or v.created_at > coalesce(c.now, now()) - interval '29 days'
+);
+comment on view pay.oracle_ledger_totals is
+  'R4: the total of two accounts is the sum of the movements between them';
+
 create or replace view pay.oracle_payment_money with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   p.status || ': available ' || a.available || ', charged back ' || a.chargebacks || ', processor '
@@ -2727,7 +4472,8 @@ cross join lateral (
       else 0 end as available,
     p.amount_disputed as chargebacks
 ) must
-where (right(p.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
@@ -2745,7 +4491,8 @@ cross join lateral (
   select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
     coalesce(s.external, 0) as external
 ) a
-where (right(t.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = t.environment_id
+where (right(t.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or t.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     a.taken <> case when t.status in ('pending', 'completed') then t.amount_minor else 0 end
@@ -2767,7 +4514,8 @@ left join (
     sum(amount_minor) filter (where status = 'pending') as pending
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
-where (right(p.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (coalesce(r.completed, 0) <> p.amount_refunded
     or coalesce(r.pending, 0) <> p.amount_refunding
@@ -2785,8 +4533,9 @@ join pay.webhook_endpoints t
   -- requests that were under way when it was created.
   and t.revision = 1
   and e.created_at > t.created_at + interval '10 seconds'
+left join pay.sandbox_times c on c.environment_id = e.environment_id
 where e.sequence is not null
-  and right(e.id, 26) >= (select pay.recent_suffix())
+  and right(e.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
   and not exists (
     select from pay.webhook_deliveries d
     where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
@@ -2798,13 +4547,27 @@ comment on view pay.oracle_outbox is
 
 create or replace view pay.oracle_endless_deliveries with (security_invoker = true) as
 select d.environment_id, d.id as subject_id,
-  'next attempt at ' || greatest(d.next_attempt_at, d.leased_until) as detail
+  'next attempt at ' || greatest(coalesce(d.due_at, d.next_attempt_at), d.leased_until) as detail
 from pay.webhook_deliveries d
+left join pay.sandbox_times c on c.environment_id = d.environment_id
 where d.status = 'pending'
   -- The longest delay of the schedule is 24 hours and a fifth, and twice that if the receiver asks
-  -- for it. A lease lasts seconds.
-  and (d.next_attempt_at > now() + interval '58 hours'
+  -- for it. A lease lasts seconds. Infinity is the time of a clock that stands.
+  and (coalesce(case when c.now is not null then d.due_at end, d.next_attempt_at)
+      > coalesce(c.now, now()) + interval '58 hours'
     or d.leased_until > now() + interval '1 hour')
+union all
+select d.environment_id, d.id, 'due by the clock of its sandbox since ' || d.due_at
+from pay.webhook_deliveries d
+join pay.sandbox_times c on c.environment_id = d.environment_id
+where d.status = 'pending' and d.next_attempt_at = 'infinity' and d.due_at <= c.now
+  -- It does not wait for an earlier delivery.
+  and not exists (
+    select from pay.webhook_deliveries o
+    where o.status = 'pending' and o.environment_id = d.environment_id
+      and o.endpoint_id = d.endpoint_id and o.subject_id = d.subject_id
+      and o.sequence < d.sequence
+  )
 union all
 select d.environment_id, d.id, 'due since ' || d.next_attempt_at
 from pay.webhook_deliveries d
@@ -2815,12 +4578,15 @@ where d.status = 'pending'
   and (d.environment_id, d.endpoint_id) not in (
     select o.environment_id, o.endpoint_id
     from pay.webhook_deliveries o
-    cross join (
-      select
-        '%"at":"' || to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%' as this_hour,
-        '%"at":"' || to_char((now() - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
+    join (
+      select v.id, '%"at":"' || to_char(t.now at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%'
+          as this_hour,
+        '%"at":"' || to_char((t.now - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
           || '%' as last_hour
-    ) h
+      from pay.environments v
+      left join pay.sandbox_times c on c.environment_id = v.id
+      cross join lateral (select coalesce(c.now, now()) as now) t
+    ) h on h.id = o.environment_id
     where o.leased_until > now() - interval '1 hour'
       or o.attempts like h.this_hour or o.attempts like h.last_hour
   );
@@ -2933,6 +4699,35 @@ where a.status = 'enabled'
 comment on view pay.oracle_provider_facts is
   'R14: every fact of a provider is read and applied once, and the ledger moved by its amount';
 
+create or replace view pay.oracle_sequences with (security_invoker = true) as
+select x.environment_id, x.id as subject_id,
+  'at ' || x.sequence || ', events ' || coalesce(e.first || ' to ' || e.last, 'none') || ', '
+    || coalesce(e.events, 0) || ' of them' as detail
+from (
+  select environment_id, id, sequence, updated_at from pay.payments
+  union all
+  select environment_id, id, sequence, updated_at from pay.transfers
+) x
+left join (
+  select environment_id, subject_id, min(sequence) as first, max(sequence) as last,
+    count(*) as events
+  from pay.events where sequence is not null group by environment_id, subject_id
+) e on e.environment_id = x.environment_id and e.subject_id = x.id
+left join pay.sandbox_times c on c.environment_id = x.environment_id
+where case
+  when right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+    then e.first is distinct from 1 or e.last is distinct from x.sequence
+      or e.events is distinct from x.sequence::bigint
+  -- Retention may have deleted the first events of the resource, and all events if the resource has
+  -- not changed for that long.
+  when x.environment_id in (select v.id from pay.environments v where v.livemode)
+    then coalesce(e.last <> x.sequence or e.events <> e.last - e.first + 1,
+      x.updated_at >= now() - interval '29 days')
+  else false
+end;
+comment on view pay.oracle_sequences is
+  'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, to its sequence';
+
 create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
@@ -2947,15 +4742,17 @@ from (
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
+    left join pay.sandbox_times c on c.environment_id = v.environment_id
     where v.sequence is not null
-      and (right(v.subject_id, 26) >= (select pay.recent_suffix())
+      and (right(v.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
       or v.environment_id in (select n.id from pay.environments n where n.livemode))
       and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
   ) e
 ) m
+left join pay.sandbox_times c on c.environment_id = m.environment_id
 -- Retention may have deleted earlier events of an old resource.
 where (m.directly_before is not null or m.sequence = 1
-    or right(m.subject_id, 26) >= (select pay.recent_suffix()))
+    or right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())))
   and case
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
@@ -2963,7 +4760,7 @@ where (m.directly_before is not null or m.sequence = 1
     when m.directly_before = 'refund.completed'
       then m.type not in ('payment.partially_refunded', 'payment.refunded')
     when m.before is null and m.sequence > 1
-      then right(m.subject_id, 26) >= (select pay.recent_suffix())
+      then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     when m.type in ('payment.partially_refunded', 'payment.refunded')
       and m.before <> 'payment.chargeback' then true
     else not exists (
@@ -3002,7 +4799,8 @@ from (
 ) x
 left join pay.events e
   on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
-where (right(x.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = x.environment_id
+where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
@@ -3012,7 +4810,7 @@ where (right(x.id, 26) >= (select pay.recent_suffix())
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
-      else right(x.id, 26) >= (select pay.recent_suffix())
+      else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
         or x.updated_at >= now() - interval '29 days'
     end
     -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
@@ -3039,7 +4837,8 @@ comment on view pay.oracle_bodies is
 create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
-where (right(r.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = r.environment_id
+where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or r.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(r.body, '{"id":"' || r.id || '",')
@@ -3048,7 +4847,7 @@ where (right(r.id, 26) >= (select pay.recent_suffix())
     or position('"currency":"' || r.currency || '",' in r.body) = 0
     or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
-    or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
+    or right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())) and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
         and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
@@ -3070,8 +4869,9 @@ from (
   union all
   select environment_id, id, subject_id from pay.webhook_deliveries
 ) x
+left join pay.sandbox_times c on c.environment_id = x.environment_id
 where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
-  and (right(x.owner_id, 26) >= (select pay.recent_suffix())
+  and (right(x.owner_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and not exists (
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
@@ -3091,10 +4891,15 @@ from (
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
-    and id >= (select pay.id_floor('evt_', now() - interval '23 hours'))
+    and id >= (select pay.id_floor('evt_', least(now(), (select min(c.now) from pay.sandbox_times c))
+      - interval '23 hours'))
   offset 0
 ) e
-where right(e.request, 24) <> '"idempotency_key":null}}'
+left join pay.sandbox_times c on c.environment_id = e.environment_id
+where e.id >= coalesce(
+    (select pay.id_floor('evt_', c.now - interval '23 hours') where c.now is not null),
+    (select pay.id_floor('evt_', now() - interval '23 hours')))
+  and right(e.request, 24) <> '"idempotency_key":null}}'
   and not exists (
     select from (
       select environment_id,
@@ -3127,7 +4932,8 @@ from (
         -- A 402 ends with the payment that was stored.
         else left(substr(a.body, position('"payment":{' in a.body) + 10), -2) end as object
     from pay.idempotency_keys a
-    where a.created_at > now() - interval '23 hours'
+    left join pay.sandbox_times c on c.environment_id = a.environment_id
+    where a.created_at > coalesce(c.now, now()) - interval '23 hours'
   ) o
   join pay.environments v on v.id = o.environment_id
   offset 0
@@ -3140,15 +4946,17 @@ left join (
   -- The events of a refund belong to its payment.
   select environment_id, id, payment_id, body from pay.refunds
 ) x on x.environment_id = k.environment_id and x.id = k.id
+left join pay.sandbox_times c on c.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
   when k.id is null then case
     when k.status in (200, 201)
-      then k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"sandbox_reset",)'
+      then k.body !~ '^\{("id":"(whe|whd|key|env)_[0-9a-z]{26}",|"object":"(sandbox_reset|clock)",)'
     when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
     else true
   end
-  when right(k.id, 26) < (select pay.recent_suffix()) and not k.livemode then false
+  when right(k.id, 26) < coalesce(c.recent_suffix, (select pay.recent_suffix()))
+    and not k.livemode then false
   when k.status not in (200, 201, 402) then true
   when x.id is null then true
   else x.body <> k.object and not exists (

@@ -21,8 +21,11 @@ export interface EventContext {
 /** The request that makes a change. */
 export interface RequestContext extends EventContext {
   request_id: string;
-  /** True: `mint` and `random` follow from the seed of the sandbox. */
-  is_seeded: boolean;
+  /**
+   * Number of the request in the run of a seeded sandbox; then `mint` and `random` follow from the
+   * seed. Null: the sandbox has no seed.
+   */
+  run_number: number | null;
 }
 
 /** Version of the event payload (contract §4). */

@@ -30,7 +30,7 @@ const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
 const MAX_ACTIVE_SECRETS = 5;
 
 /** The request that makes a secret. */
-type SecretOrigin = Pick<RequestContext, "random" | "is_seeded">;
+type SecretOrigin = Pick<RequestContext, "random" | "run_number">;
 
 /** Makes the first secret of an endpoint. */
 export function firstSecret(origin: SecretOrigin): SecretSource {
@@ -63,8 +63,8 @@ export function activeSecrets(secrets: readonly SecretSource[], at_ms: number): 
   return secrets.filter((source) => endOf(source) > at_ms);
 }
 
-function newSecret(version: number, { random, is_seeded }: SecretOrigin): SecretSource {
-  const salt = randomHex(is_seeded ? SEEDED_SALT_BYTES : SALT_BYTES, random);
+function newSecret(version: number, { random, run_number }: SecretOrigin): SecretSource {
+  const salt = randomHex(run_number !== null ? SEEDED_SALT_BYTES : SALT_BYTES, random);
   return { version, salt, expires_at: null };
 }
 
