@@ -132,8 +132,9 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
     const idempotency = idempotency_key === null
       ? null
       : identify(operation, id, idempotency_key, sent!);
-    const outcome = await withPresentSettings(c, operation.scope, (access) =>
-      operation.run({
+    const outcome = await withPresentSettings(c, operation.scope, (access) => {
+      const order_ms = access.version === 0 ? undefined : state.at_ms;
+      return operation.run({
         deps,
         request: {
           access,
@@ -142,8 +143,9 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
             idempotency_key,
             livemode: state.key!.livemode,
             at_ms: access.at_ms,
-            mint: idMint(access.at_ms, deps.random),
+            mint: idMint(access.at_ms, deps.random, order_ms),
             random: deps.random,
+            ...(order_ms !== undefined && { order_ms }),
           },
           idempotency,
         },
@@ -151,11 +153,12 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
         id,
         body,
         query,
-      })).catch((error) => {
-        const kind = pathKind(path);
-        const is_missing = error instanceof ApiError && error.code === "not_found";
-        throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
       });
+    }).catch((error) => {
+      const kind = pathKind(path);
+      const is_missing = error instanceof ApiError && error.code === "not_found";
+      throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
+    });
     return respond(c, outcome);
   });
 }

@@ -65,14 +65,17 @@ export class CallRunner {
 
   /** Makes the origin of events that belong to no request, but perhaps to a call. */
   context(livemode: boolean, call?: OwnCall): EventContext {
-    const at_ms = timeOf(call, this.#clock());
+    const real_ms = this.#clock();
+    const at_ms = timeOf(call, real_ms);
+    const order_ms = call?.clock ? real_ms : undefined;
     return {
       request_id: null,
       idempotency_key: null,
       livemode,
       at_ms,
-      mint: idMint(at_ms, this.#random),
+      mint: idMint(at_ms, this.#random, order_ms),
       random: this.#random,
+      ...(order_ms !== undefined && { order_ms }),
     };
   }
 

@@ -47,15 +47,18 @@ export function createChallenges(
     async answer(token, result) {
       for (let i = 0; i < MAX_DECISIONS; i++) {
         const { environment_id, account, payment, settings } = await find(token);
-        const at_ms = timeIn(readSettings(settings), clock());
+        const real_ms = clock();
+        const at_ms = timeIn(readSettings(settings), real_ms);
+        const order_ms = settings === null ? undefined : real_ms;
         const change = new ChangeBuilder(payment, {
           // As with a live provider, the result comes later and belongs to no request.
           request_id: null,
           idempotency_key: null,
           livemode: false,
           at_ms,
-          mint: idMint(at_ms, random),
+          mint: idMint(at_ms, random, order_ms),
           random,
+          ...(order_ms !== undefined && { order_ms }),
         });
         authenticate(change, result);
         const [recorded] = await store.record([{
