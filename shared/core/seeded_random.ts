@@ -4,20 +4,29 @@
  */
 
 import { createHmac } from "node:crypto";
-import { type RandomSource, systemRandom } from "./ids.ts";
+import type { RandomSource } from "./ids.ts";
+
+/** The random bytes of a change, and the order of its ids. */
+export interface Source {
+  random: RandomSource;
+  /** Takes part in the ids (`idMint`). Absent: the sandbox has no settings. */
+  order_ms?: number;
+}
 
 /**
- * Returns the random source of a change in a sandbox: one that follows from its seed, or else
- * `random`.
- * @param settings the settings of the sandbox
+ * Returns the source of a change in a sandbox that belongs to no request. Without a seed the bytes
+ * are random, and the ids are in the order of the real time.
+ * @param settings the settings of the sandbox; null: it has none
  * @param label what the bytes are for
  */
-export function randomIn(
-  settings: { seed_root: string | null } | undefined,
+export function sourceIn(
+  settings: { seed_root: string | null; requests: number } | null,
   label: () => string,
-  random: RandomSource,
-): RandomSource {
-  return settings?.seed_root ? seededRandom(settings.seed_root, label()) : random;
+  { random, real_ms }: { random: RandomSource; real_ms: number },
+): Source {
+  if (settings === null) return { random };
+  if (settings.seed_root === null) return { random, order_ms: real_ms };
+  return { random: seededRandom(settings.seed_root, label()), order_ms: settings.requests };
 }
 
 /**
@@ -39,15 +48,6 @@ export function seededRandom(root: string, label: string): RandomSource {
       filled += part.length;
       block = block.subarray(part.length);
     }
-    return bytes;
-  };
-}
-
-/** Returns a source of random bytes that begin with the four bytes of a number. */
-export function orderedRandom(n: number): RandomSource {
-  return (bytes) => {
-    systemRandom(bytes);
-    new DataView(bytes.buffer, bytes.byteOffset).setUint32(0, n);
     return bytes;
   };
 }

@@ -4,8 +4,7 @@
  */
 
 import { ApiError, invalidParameter } from "../core/errors.ts";
-import { idMint } from "../core/ids.ts";
-import { orderedRandom } from "../core/seeded_random.ts";
+import { idMint, systemRandom } from "../core/ids.ts";
 import type { CreateApiKeyBody } from "../schema/api_key.ts";
 import type { ApiKeyStore } from "../store/api_key_store.ts";
 import { deriveKey, revealKey } from "./derived_key.ts";
@@ -90,10 +89,10 @@ function refuseLive({ context }: ServiceRequest): void {
 }
 
 /**
- * Makes the id of a key. It does not follow from a seed, because it is unique in the whole database.
- * Keys of a seeded sandbox sort by the number of the request, because its clock stands.
+ * Makes the id of a key. Its random characters never follow from a seed, because the id is unique in
+ * the whole database.
  */
 function keyId({ context }: ServiceRequest): string {
   const { at_ms, run_number, mint } = context;
-  return (run_number === null ? mint : idMint(at_ms, orderedRandom(run_number)))("key_");
+  return (run_number === null ? mint : idMint(at_ms, systemRandom, run_number))("key_");
 }

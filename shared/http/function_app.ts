@@ -27,7 +27,7 @@ import { withPresentSettings } from "./present_settings.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
 import { faultOf } from "./request_log.ts";
 import type { Env } from "./request_state.ts";
-import { randomOf, seededRun } from "./seeded_run.ts";
+import { seededRun, sourceOf } from "./seeded_run.ts";
 import { unknownRoute } from "./unknown_route.ts";
 
 type Ctx = Context<Env>;
@@ -139,7 +139,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
       ? null
       : identify(operation, id, idempotency_key, sent!);
     const outcome = await withPresentSettings(c, operation.scope, (access) => {
-      const random = randomOf(state, deps.random);
+      const source = sourceOf(state, access.version, deps.random);
       return operation.run({
         deps,
         request: {
@@ -150,8 +150,8 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
             livemode: state.key!.livemode,
             run_number: state.run?.n ?? null,
             at_ms: access.at_ms,
-            mint: idMint(access.at_ms, random),
-            random,
+            mint: idMint(access.at_ms, source.random, source.order_ms),
+            ...source,
           },
           idempotency,
         },

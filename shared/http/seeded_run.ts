@@ -7,7 +7,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { SEEDED_KEY_PREFIX } from "../core/api_key.ts";
 import { containsCardNumber } from "../core/card_number.ts";
 import { idMint, type RandomSource } from "../core/ids.ts";
-import { seededRandom } from "../core/seeded_random.ts";
+import { seededRandom, type Source } from "../core/seeded_random.ts";
 import type { ApiKey } from "../schema/api_key.ts";
 import { readSettings, timeIn } from "../store/known_settings.ts";
 import type { Env, RequestState } from "./request_state.ts";
@@ -45,10 +45,16 @@ export function seededRun(is_unnumbered: (path: string) => boolean): MiddlewareH
   };
 }
 
-/** Returns the random source of a request: that of its sandbox's seed, or else `random`. */
-export function randomOf(state: RequestState, random: RandomSource): RandomSource {
-  const { run } = state;
-  return run === null ? random : seededRandom(run.root, `request ${run.n}`);
+/**
+ * Returns the source of a request: that of its sandbox's seed and its number, or else `random`.
+ * @param version the version of the sandbox's settings; 0: it has none
+ */
+export function sourceOf(state: RequestState, version: number, random: RandomSource): Source {
+  const { run, at_ms } = state;
+  if (run !== null) {
+    return { random: seededRandom(run.root, `request ${run.n}`), order_ms: run.n };
+  }
+  return version === 0 ? { random } : { random, order_ms: at_ms };
 }
 
 function isSeeded({ key }: RequestState): boolean {

@@ -239,6 +239,7 @@ begin
   end if;
   perform pay.lock_waiting(v_access.environment_id);
   v_clock := pay.planned_clock(v_before, p_command::json ->> 'mode', v_now, v_target);
+  v_target := v_clock.target_at;
   v_clock.environment_id := v_access.environment_id;
   v_clock := pay.write_clock(v_clock);
   perform pay.retime_sandbox(v_access.environment_id, v_before, null);
@@ -292,6 +293,10 @@ begin
     when p_mode is not null then p_mode = 'real'
     else p_before.frozen_at is null or p_before.runs_after
   end;
+  -- A clock that runs is never behind the real time.
+  if v_clock.runs_after then
+    v_clock.target_at := greatest(p_target, date_trunc('milliseconds', pay.server_time()));
+  end if;
   return v_clock;
 end
 $$;

@@ -103,6 +103,11 @@ const StepOf = {
       30 * DAY_MS,
     ),
   }),
+  clock: fc.record({
+    do: fc.constant("clock"),
+    advance_s: fc.constantFrom(1, 3_600, 86_399, 86_400, 7 * 86_400, 31 * 86_400),
+    mode: fc.constantFrom("real", "frozen"),
+  }),
   look: fc.constant({ do: "look" }),
   purge: fc.constant({ do: "purge" }),
   reset: fc.constant({ do: "reset" }),
@@ -130,6 +135,7 @@ const command = (step: Step) => new StepCommand(step);
 const Commands = fc.commands([
   ...Array.from({ length: 8 }, () => StepOf.send.map(command)),
   ...Array.from({ length: 2 }, () => StepOf.pass.map(command)),
+  StepOf.clock.map(command),
   StepOf.look.map(command),
   StepOf.purge.map(command),
   StepOf.reset.map(command),
@@ -174,6 +180,8 @@ async function play(step: Step, model: ServiceModel, real: Real): Promise<void> 
     case "pass":
       model.now_ms += step.ms;
       return;
+    case "clock":
+      return await advanceClock(step, model, real);
     case "purge":
       while (await service.deps.webhook_store.purge(model.now_ms) > 0);
       return model.purge();
@@ -186,6 +194,29 @@ async function play(step: Step, model: ServiceModel, real: Real): Promise<void> 
     }
     case "look":
       return await look(model, real);
+  }
+}
+
+/** Advances the clock, in as many requests as it takes. */
+async function advanceClock(
+  { advance_s, mode }: Extract<Step, { do: "clock" }>,
+  model: ServiceModel,
+  { service, key }: Real,
+): Promise<void> {
+  const ended = model.advance(advance_s, mode);
+  let body: Record<string, unknown> = { advance: advance_s, mode };
+  for (;;) {
+    const { status, body: clock, text } = await service.call("POST", "/api-v1-sandbox/clock", {
+      key: key.text,
+      body,
+    });
+    assert.equal(status, 200, text);
+    if (!clock.has_more) {
+      assert.deepEqual([clock.mode, Date.parse(clock.now)], [mode, model.time_ms], text);
+      assert.equal(clock.did.expired_payments, ended, text);
+      return;
+    }
+    body = { to: clock.target };
   }
 }
 

@@ -6,7 +6,7 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { idMint, type RandomSource } from "../../core/ids.ts";
-import { randomIn } from "../../core/seeded_random.ts";
+import { sourceIn } from "../../core/seeded_random.ts";
 import { databaseUnavailable } from "../../store/database.ts";
 import { timeIn } from "../../store/known_settings.ts";
 import type { ProviderOp } from "../../store/provider_call.ts";
@@ -66,20 +66,22 @@ export class CallRunner {
 
   /** Makes the origin of events that belong to no request, but perhaps to a call. */
   context(livemode: boolean, call?: OwnCall): EventContext {
-    const at_ms = timeOf(call, this.#clock());
+    const real_ms = this.#clock();
+    const at_ms = timeOf(call, real_ms);
     // A call can change its payment more than once.
-    const random = randomIn(
-      call?.clock?.settings,
-      () => `call ${call!.id} ${call!.subject.sequence}`,
-      this.#random,
-    );
+    const label = () => `call ${call!.id} ${call!.subject.sequence}`;
+    const { random, order_ms } = sourceIn(call?.clock?.settings ?? null, label, {
+      random: this.#random,
+      real_ms,
+    });
     return {
       request_id: null,
       idempotency_key: null,
       livemode,
       at_ms,
-      mint: idMint(at_ms, random),
+      mint: idMint(at_ms, random, order_ms),
       random,
+      ...(order_ms !== undefined && { order_ms }),
     };
   }
 

@@ -129,6 +129,8 @@ export class ProviderWorker {
   }
 
   async #call(work: ProviderWork): Promise<void> {
+    // Retention has deleted the payment before its call was due.
+    if (work.subject_body === null) return void await this.#record(orphanRecord(work));
     const call = ownCall(work);
     const pointless = pointlessRecord(call);
     if (pointless) await this.#record(pointless);
@@ -236,6 +238,19 @@ async function within(wait_ms: number, promise: Promise<unknown>): Promise<void>
 function asStored(work: ProviderWork, fact: StoredFact, livemode: boolean): StoredFact {
   const { facts: [ours] } = inOurMode(work.account, { facts: [fact] }, livemode);
   return { ...fact, ...ours };
+}
+
+/** Makes the record that settles a call whose payment is deleted. */
+function orphanRecord({ environment_id, call }: ProviderWork): ProviderRecord {
+  const settled = { state: "settled", last_reply: "not sent: the payment is deleted" } as const;
+  return {
+    environment_id,
+    call_id: call!.id,
+    call: settled,
+    facts: [],
+    change: null,
+    answer: null,
+  };
 }
 
 /** Returns the call of a piece of work as the domain needs it. */

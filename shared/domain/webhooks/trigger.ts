@@ -79,7 +79,7 @@ export function createTrigger(options: {
   ): Promise<Reply> {
     const { endpoint_id, url, secrets } = endpoint;
     const counted = withoutRateCount(access);
-    const delivery_id = idMint(context.at_ms, context.random)("whd_");
+    const delivery_id = idMint(context.at_ms, context.random, context.order_ms)("whd_");
     const kept = await webhook_store.beginTrigger(counted, {
       endpoint_id,
       event_id: event.id,
