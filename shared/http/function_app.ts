@@ -27,7 +27,7 @@ import { withPresentSettings } from "./present_settings.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
 import { faultOf } from "./request_log.ts";
 import type { Env } from "./request_state.ts";
-import { seededRun, sourceOf } from "./seeded_run.ts";
+import { keepTranscript, numberRequests, sourceOf } from "./seeded_run.ts";
 import { unknownRoute } from "./unknown_route.ts";
 
 type Ctx = Context<Env>;
@@ -64,6 +64,7 @@ export function createFunctionApp(
   );
   const open_paths = ["/health", ...Object.keys(open)].map((path) => `/${name}${path}`);
   app.use(observe(deps));
+  app.use(keepTranscript());
   for (const [path, handlers] of Object.entries(open)) {
     app.get(`/${name}${path}`, nameRoute, ...handlers);
   }
@@ -77,7 +78,7 @@ export function createFunctionApp(
     limited: deps.rate_limits !== null,
     local: deps.base_url.startsWith("http://"),
   }));
-  app.use(seededRun((path) => TRANSCRIPT.test(path)));
+  app.use(numberRequests((path) => TRANSCRIPT.test(path)));
   for (const { operation, path } of routes) {
     app.on(operation.method, path, (c) => handle(c, operation, path));
   }

@@ -28,20 +28,35 @@ const KEY_IDS = /\bkey_[0-9a-z]{26}\b/g;
 const KEY_TEXTS = /\b[a-z][a-z0-9]{0,15}_(test|live)_[0-9A-Za-z]{49}\b/g;
 
 /**
- * Numbers the requests of seeded sandboxes and keeps their transcript.
+ * Keeps the transcripts of seeded sandboxes. Stands before all other middleware, so that it sees the
+ * answer of every error.
+ */
+export function keepTranscript(): MiddlewareHandler<Env> {
+  return async function kept(c, next) {
+    await next();
+    const state = c.get("state");
+    if (state.run === null) return;
+    try {
+      await c.get("deps").seeded_store.keep(
+        state.key!.hash,
+        state.run.n,
+        await lineOf(c, state.run),
+      );
+    } catch (error) {
+      // The request is done, so it is answered.
+      state.fault = faultOf(error);
+    }
+  };
+}
+
+/**
+ * Numbers the requests of seeded sandboxes.
  * @param is_unnumbered whether a path belongs to no run: that of the transcript itself
  */
-export function seededRun(is_unnumbered: (path: string) => boolean): MiddlewareHandler<Env> {
+export function numberRequests(is_unnumbered: (path: string) => boolean): MiddlewareHandler<Env> {
   return async function numbered(c, next) {
-    const state = c.get("state");
-    const run = isSeeded(state) && !is_unnumbered(c.req.path) ? await begin(c) : null;
+    if (isSeeded(c.get("state")) && !is_unnumbered(c.req.path)) await begin(c);
     await next();
-    if (run) {
-      const { seeded_store } = c.get("deps");
-      await seeded_store.keep(state.key!.hash, run.n, await lineOf(c, run)).catch((error) => {
-        state.fault = faultOf(error);
-      });
-    }
   };
 }
 
@@ -61,19 +76,18 @@ function isSeeded({ key }: RequestState): boolean {
   return key !== null && !key.livemode && key.text.startsWith(`${SEEDED_KEY_PREFIX}_`);
 }
 
-async function begin(c: Context<Env>): Promise<NumberedRequest | null> {
+async function begin(c: Context<Env>): Promise<void> {
   const state = c.get("state");
   const { known_settings, seeded_store } = c.get("deps");
   const { hash } = state.key!;
   const detail = await seeded_store.number(hash);
-  if (detail === null) return null;
+  if (detail === null) return;
   known_settings.learn(hash, detail);
   const settings = readSettings(detail);
   const run = { n: settings.requests, root: settings.seed_root!, body: null };
   const random = seededRandom(run.root, `request_id ${run.n}`);
   state.run = run;
-  state.request_id = idMint(timeIn(settings, state.at_ms), random)("req_");
-  return run;
+  state.request_id = idMint(timeIn(settings, state.at_ms), random, run.n)("req_");
 }
 
 /** Returns a request and its answer as one line of JSON, without API keys. */

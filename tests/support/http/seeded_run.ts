@@ -5,7 +5,7 @@
 
 import type { TestAnswer } from "../service/service.ts";
 
-/** Sends one request of the run with the key of its sandbox. */
+/** Sends one request of the run with the key of its sandbox, and counts it. */
 export type Send = (
   method: string,
   path: string,
@@ -34,6 +34,21 @@ const INSTRUMENTS = [
   { wallet: "0x0000000000000000000000000000000000000BAD" },
 ];
 
+/** Lists whose items follow from the requests. */
+const LISTS = [
+  "payments",
+  "refunds",
+  "transfers",
+  "events",
+  "ledger_entries",
+  "webhook_endpoints",
+  "webhook_deliveries",
+  "api_keys",
+];
+
+/** An id of each kind that no run has. */
+const UNKNOWN = "0".repeat(26);
+
 /** Sends the requests of one round. */
 export async function runRound(send: Send, round: number): Promise<void> {
   const key = (name: string) => `round-${round}-${name}`;
@@ -42,18 +57,26 @@ export async function runRound(send: Send, round: number): Promise<void> {
       body: { amount: 1000 + round, currency: "EUR", ...body },
     });
 
+  // Nothing is delivered, because attempts depend on the speed of the receiver.
   const endpoint = await send("POST", `${PAYMENTS}/webhook_endpoints`, {
-    body: { url: `https://shop.example/hooks/${round}`, events: ["payment.*"] },
+    body: { url: `https://shop.example/hooks/${round}`, events: ["payment.created"] },
     idempotency_key: key("endpoint"),
   });
+  const endpoint_path = `${PAYMENTS}/webhook_endpoints/${endpoint.body.id}`;
+  await send("PUT", endpoint_path, { body: { status: "disabled" } });
   for (const instrument of INSTRUMENTS) await pay(instrument);
   await money(send, key, pay);
   await transfers(send, key);
-  await webhooks(send, endpoint.body.id);
+  await webhooks(send, endpoint_path);
   await keys(send, round);
   await mistakes(send);
-  for (const list of ["payments", "refunds", "transfers", "events", "ledger_entries"]) {
-    await send("GET", `${PAYMENTS}/${list}?limit=3`);
+  await clock(send);
+  for (const list of LISTS) {
+    const page = await send("GET", `${PAYMENTS}/${list}?limit=3`);
+    const { next_cursor } = page.body;
+    if (next_cursor !== null) {
+      await send("GET", `${PAYMENTS}/${list}?limit=2&starting_after=${next_cursor}`);
+    }
   }
   await send("GET", `${PAYMENTS}/balance`);
 }
@@ -88,6 +111,7 @@ async function money(
   await send("POST", `${SANDBOX}/payments/${slow.body.id}/advance`, { body: { to: "completed" } });
   const late = await send("POST", `${PAYMENTS}/payments/${slow.body.id}/refund`, { body: {} });
   await send("POST", `${SANDBOX}/refunds/${late.body.id}/advance`, { body: { to: "failed" } });
+  await send("GET", `${PAYMENTS}/payments?status=completed&limit=2`);
   const asked = await pay(INSTRUMENTS[3]!);
   await send("POST", `${SANDBOX}/payments/${asked.body.id}/authenticate`, { body: {} });
   const pending = await send("POST", `${SANDBOX}/payments`, {
@@ -117,20 +141,32 @@ async function transfers(send: Send, key: (name: string) => string): Promise<voi
   await send("GET", `${PAYMENTS}/transfers/${first.body.id}`);
 }
 
-async function webhooks(send: Send, endpoint_id: string): Promise<void> {
-  const path = `${PAYMENTS}/webhook_endpoints/${endpoint_id}`;
+async function webhooks(send: Send, path: string): Promise<void> {
   await send("GET", path);
-  await send("GET", `${PAYMENTS}/webhook_endpoints`);
   await send("POST", `${path}/rotate_secret`, { body: {} });
-  await send("PUT", path, { body: { status: "disabled" } });
+  await send("POST", `${path}/rotate_secret`, { body: { expires_in: 3600 } });
   const events = await send("GET", `${PAYMENTS}/events?limit=1`);
   await send("GET", `${PAYMENTS}/events/${events.body.data[0].id}`);
+  await send("GET", `${PAYMENTS}/webhook_deliveries/whd_${UNKNOWN}`);
+  await send("POST", `${PAYMENTS}/webhook_deliveries/whd_${UNKNOWN}/redeliver`);
   await send("DELETE", path);
+}
+
+/** The clock moves on, and a payment that waits for the payer expires. */
+async function clock(send: Send): Promise<void> {
+  await send("POST", `${SANDBOX}/payments`, {
+    body: { amount: 900, currency: "EUR", ...INSTRUMENTS[3] },
+  });
+  await send("GET", `${SANDBOX}/clock`);
+  await send("POST", `${SANDBOX}/clock`, { body: { advance: 86_400 } });
 }
 
 async function keys(send: Send, round: number): Promise<void> {
   const made = await send("POST", `${PAYMENTS}/api_keys`, { body: { name: `Key ${round}` } });
   const path = `${PAYMENTS}/api_keys/${made.body.id}`;
+  await send("GET", path);
+  // The older of two secrets of the same time is not known.
+  await send("POST", `${SANDBOX}/clock`, { body: { advance: 1 } });
   await send("POST", `${path}/rotate`, { body: {} });
   await send("DELETE", path);
 }
@@ -138,13 +174,17 @@ async function keys(send: Send, round: number): Promise<void> {
 async function mistakes(send: Send): Promise<void> {
   await send("POST", `${PAYMENTS}/payments`, { body: { amount: -1, currency: "EUR" } });
   await send("POST", `${PAYMENTS}/payments`, { body: "not an object" });
-  await send("GET", `${PAYMENTS}/payments/pay_00000000000000000000000000`);
+  await send("GET", `${PAYMENTS}/payments/pay_${UNKNOWN}`);
   await send("GET", `${PAYMENTS}/nothing`);
   await send("POST", `${SANDBOX}/webhooks/trigger`, {
     body: {
-      endpoint_id: "whe_00000000000000000000000000",
+      endpoint_id: `whe_${UNKNOWN}`,
       event: "payment.created",
       payment_id: "x",
     },
   });
+  await send("POST", `${SANDBOX}/sandboxes`, { body: { seed: "another" } });
+  await send("GET", `${SANDBOX}/sandboxes`);
+  await send("GET", `${SANDBOX}/sandboxes/env_${UNKNOWN}`);
+  await send("DELETE", `${SANDBOX}/sandboxes/env_${UNKNOWN}`);
 }
