@@ -15,10 +15,10 @@ export interface CreateSandboxInput {
   expires_in?: number | undefined;
   /**
    * 1 to 100 characters. The ids and secrets of the sandbox follow from it, and the clock stands at
-   * 2030-01-01, so the same requests in the same order give the same bytes. By default they are
-   * random.
+   * 2030-01-01, so the same requests in the same order give the same bytes. By default, and with
+   * null, they are random.
    */
-  seed?: string | undefined;
+  seed?: string | null | undefined;
 }
 
 /** A disposable sandbox. Times are RFC 3339 in UTC. */

@@ -199,7 +199,7 @@ const BUGS: PlantedBug[] = [
     name: "a signature is as old as its event",
     edits: [{
       file: "shared/domain/webhooks/attempt.ts",
-      find: "timestamp_seconds: Math.floor(at_ms / 1000)",
+      find: "timestamp_seconds: Math.floor(signed_ms / 1000)",
       replace: "timestamp_seconds: Math.floor(Date.parse(JSON.parse(body).created_at) / 1000)",
     }],
     noticed_by: "torture --promise r8",
@@ -327,6 +327,24 @@ const BUGS: PlantedBug[] = [
       replace: "where s.hash = a.hash\n",
     }],
     noticed_by: "tests/database/admission_test.ts",
+  },
+  {
+    name: "an advance waits for nothing that is due",
+    edits: [{
+      file: `${SCHEMAS}/sandbox_clock_steps.sql`,
+      find: "elsif pay.has_due_work(p_environment_id, p_sends) then",
+      replace: "elsif false then",
+    }],
+    noticed_by: "tests/http/clock_test.ts",
+  },
+  {
+    name: "a signature has the time of the sandbox's clock",
+    edits: [{
+      file: "shared/domain/webhooks/relay.ts",
+      find: "signed_ms: real_ms,",
+      replace: "signed_ms: at_ms,",
+    }],
+    noticed_by: "tests/webhook/sandbox_clock_test.ts",
   },
   {
     name: "a request is decided by an older clock",

@@ -10,7 +10,7 @@ import type { KnownSettings } from "./known_settings.ts";
 import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";
 
 /** A clock that was set. */
-export interface SetClock {
+interface SetClock {
   environment_id: string;
   api_key_id: string;
   /** The answer if the advance goes no further. */
@@ -20,7 +20,7 @@ export interface SetClock {
 }
 
 /** The state of an advance after a step. */
-export interface ClockStep {
+interface ClockStep {
   /** `waiting`: something that is due is not done yet. `moved`: call again. `done`: it is over. */
   state: "waiting" | "moved" | "done";
   answer: Answer;

@@ -62,6 +62,8 @@ const CALLS: Record<string, EntryCall> = {
     text: "pay.reset_sandbox($1, 'env_00000000000000000000000000')",
     fields: () => WRITTEN,
   },
+  read_clock: { text: "pay.read_clock($1)", fields: () => ({}) },
+  set_clock: { text: `pay.set_clock($1, '{"advance_s":1}')`, fields: () => WRITTEN },
   change_webhook_endpoint: {
     text: "pay.change_webhook_endpoint($1, 'whe_1', 1, null)",
     fields: () => WRITTEN,

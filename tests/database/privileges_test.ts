@@ -27,6 +27,7 @@ const ENTRY_FUNCTIONS = [
   "pause_reading",
   "purge",
   "read_challenge",
+  "read_clock",
   "read_provider_account",
   "read_provider_subject",
   "record",
@@ -35,6 +36,8 @@ const ENTRY_FUNCTIONS = [
   "reset_sandbox",
   "save_cursor",
   "save_totals_cursor",
+  "set_clock",
+  "step_clock",
   "store_facts",
   "store_totals",
 ];

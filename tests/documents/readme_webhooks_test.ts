@@ -33,6 +33,7 @@ Deno.test("docs/contract.md shows every header of a delivery and no other", asyn
     number: 1,
     secrets: [secret],
     allow_private: true,
+    signed_ms: 0,
   };
   await makeAttempt(attempt, 0, ({ headers }) => {
     sent.push(...Object.keys(headers));

@@ -59,6 +59,7 @@ const WITHOUT_ROWS = [
   "provider_methods",
   "provider_totals",
   "sandbox_settings",
+  "transcript_lines",
 ];
 
 serviceCase("ids and rows of another environment", async (t, service) => {

@@ -26,6 +26,7 @@ function delivery(fields: Partial<ClaimedDelivery> = {}): ClaimedDelivery {
     livemode: false,
     failing_since: null,
     suspect: false,
+    settings: null,
     crashed: false,
     body: "{}",
     ...fields,

@@ -44,7 +44,15 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     expires_at: "2026-01-02",
   },
   relay_wakes: { request_id: "1", woken_at: "2026-01-01" },
-  sandbox_settings: { version: 1, offset_ms: 0, runs_after: false },
+  sandbox_settings: {
+    version: 1,
+    offset_ms: 0,
+    runs_after: false,
+    did: {},
+    requests: 0,
+    transcript_bytes: 0,
+  },
+  transcript_lines: { n: 1, line: "{}" },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
   oracle_findings: {
     oracle: "oracle_refunds",

@@ -40,7 +40,7 @@ revoke pay_owner from current_user;
 
 /** Changes of the schema files in the second step. The text before a change must exist. */
 const EDITS: [name: string, before: string, after: string][] = [
-  ["a changed body", "$$ select now() $$", "$$ select now() + interval '0' $$"],
+  ["a changed body", "return now();", "return now() + interval '0';"],
   [
     "a changed signature",
     "create or replace function pay.check_books()",
