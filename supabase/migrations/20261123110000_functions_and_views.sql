@@ -4896,8 +4896,8 @@ from (
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
-    and id >= (select pay.id_floor('evt_', least(now(), (select min(c.now) from pay.sandbox_times c))
-      - interval '23 hours'))
+    and id >= (select pay.id_floor('evt_', least(now(), min(c.now)) - interval '23 hours')
+      from pay.sandbox_times c)
   offset 0
 ) e
 left join pay.sandbox_times c on c.environment_id = e.environment_id

@@ -273,7 +273,7 @@ serviceCase("GET /transcript", async (t, service) => {
     await service.pay();
     service.assertStatements(1);
   });
-  await t.step("a request of a seeded sandbox makes two", async () => {
+  await t.step("a request of a seeded sandbox makes three", async () => {
     const key = await makeSeeded(service, "cost");
     service.forgetStatements();
     await service.pay({}, { key });
