@@ -1059,7 +1059,7 @@ comment on column pay.sandbox_settings.seed is 'The seed of a seeded sandbox; nu
 comment on column pay.sandbox_settings.seed_root is 'Hex SHA-256 of the account and the seed, from which ids and secrets are derived.';
 comment on column pay.sandbox_settings.requests is 'Number of requests of a seeded sandbox so far.';
 comment on column pay.sandbox_settings.transcript_bytes is 'Length of the transcript so far.';
-CREATE UNIQUE INDEX sandbox_settings_seed_root ON pay.sandbox_settings USING btree (seed_root) WHERE (seed_root IS NOT NULL);
+CREATE INDEX sandbox_settings_seed_root ON pay.sandbox_settings USING btree (seed_root) WHERE (seed_root IS NOT NULL);
 alter table pay.sandbox_settings enable row level security;
 alter table pay.sandbox_settings force row level security;
 create policy sandbox_settings_of_environment on pay.sandbox_settings as permissive for all to pay_owner

@@ -28,8 +28,9 @@ alter table pay.sandboxes
   add constraint sandboxes_seed_length check (length(seed) between 1 and 100);
 comment on column pay.sandboxes.seed is 'The seed; null: the ids of the sandbox are random.';
 
--- Two sandboxes with one seed would have the same ids, and the relay finds endpoints by their id.
-create unique index sandbox_settings_seed_root on pay.sandbox_settings (seed_root)
+-- A create looks for a sandbox with the same seed. The index is not unique, because an error would
+-- tell one tenant about another. Creates of an account wait for each other (pay.free_seed).
+create index sandbox_settings_seed_root on pay.sandbox_settings (seed_root)
   where seed_root is not null;
 
 create table pay.transcript_lines (

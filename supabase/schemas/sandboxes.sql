@@ -153,9 +153,9 @@ begin
 end
 $$;
 
--- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed, and deletes its
--- pending deliveries, so nothing more is sent. Does nothing if it has been retired already. The settings of
--- row-level security are then those of a worker. Internal.
+-- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed, and deletes
+-- its pending deliveries, so nothing more is sent. Does nothing if it has been retired already. The
+-- settings of row-level security are then those of a worker. Internal.
 -- Concurrency: waits for the requests of the sandbox that are under way. Leaves a delivery that the
 -- relay has locked to purge_retired, so the two never deadlock.
 create or replace function pay.retire_sandbox(p_public_id text, p_at timestamptz)

@@ -87,7 +87,7 @@ $$;
 -- Opens the test environment of a valid secret. Returns null if there is none: then admission
 -- refuses the request. Internal.
 -- Concurrency: shares the lock of the environment, so it waits for a reset or for a step of the
--- clock. A reset moves the key to another environment, so the key is looked up again after the wait.
+-- clock. A reset moves the key to another environment, so the key is looked up again after a wait.
 create or replace function pay.open_by_hash(p_key_hash text)
 returns text
 language plpgsql volatile

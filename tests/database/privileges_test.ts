@@ -19,11 +19,13 @@ const ENTRY_FUNCTIONS = [
   "disable_webhook_endpoint",
   "end_sandbox",
   "end_trigger",
+  "keep_transcript_line",
   "list",
   "load",
   "load_webhook_endpoint",
   "make_sandbox",
   "note_calls",
+  "number_request",
   "pause_reading",
   "purge",
   "read_challenge",
@@ -40,6 +42,7 @@ const ENTRY_FUNCTIONS = [
   "step_clock",
   "store_facts",
   "store_totals",
+  "transcript",
 ];
 /** Functions that the operator's commands call. */
 const OPERATOR_FUNCTIONS = [
