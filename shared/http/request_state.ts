@@ -4,7 +4,16 @@
 
 import type { ErrorCode } from "../core/errors.ts";
 import type { Dependencies } from "./dependencies.ts";
-import type { NumberedRequest } from "./seeded_run.ts";
+
+/** A request of a seeded sandbox. */
+export interface NumberedRequest {
+  /** Its place in the run, from 1. */
+  n: number;
+  /** Hex text that is derived from the seed. */
+  root: string;
+  /** The body after its parsing; null without a readable one. */
+  body: unknown;
+}
 
 /** The well-formed key of a request. The database decides whether it is valid. */
 export interface PresentedKey {

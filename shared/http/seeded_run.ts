@@ -10,18 +10,8 @@ import { idMint, type RandomSource } from "../core/ids.ts";
 import { seededRandom, type Source } from "../core/seeded_random.ts";
 import type { ApiKey } from "../schema/api_key.ts";
 import { readSettings, timeIn } from "../store/known_settings.ts";
-import type { Env, RequestState } from "./request_state.ts";
+import type { Env, NumberedRequest, RequestState } from "./request_state.ts";
 import { faultOf } from "./request_log.ts";
-
-/** A request of a seeded sandbox. */
-export interface NumberedRequest {
-  /** Its place in the run, from 1. */
-  n: number;
-  /** Hex text that is derived from the seed. */
-  root: string;
-  /** The body after its parsing; null without a readable one. */
-  body: unknown;
-}
 
 /** Ids of API keys and their texts. They do not follow from the seed. */
 const KEY_IDS = /\bkey_[0-9a-z]{26}\b/g;

@@ -5,6 +5,7 @@ import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_functio
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
 import type { Operation } from "../../shared/http/operation.ts";
 import { runRound, type Send } from "../support/http/seeded_run.ts";
+import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
@@ -207,6 +208,42 @@ serviceCase("a seeded sandbox", async (t, service) => {
     }
     assert.match(secrets[0], /^whsec_/);
     assert.equal(secrets[0], secrets[1]);
+  });
+  await t.step("the page of 3-D Secure and the end of a payment make the same events", async () => {
+    const events = [];
+    for (let i = 0; i < 2; i++) {
+      const installed = await startService({ console_url: CONSOLE_URL });
+      const key = await makeSeeded(installed, "payer");
+      const card = { card: { token: "pm_card_authenticationRequired" } };
+      const { body: payment } = await installed.pay(card, { key });
+      const answered = await callAsPayer(installed, challengePath(payment), "success");
+      assert.equal(answered.status, 200, answered.text);
+      await installed.pay(card, { key });
+      await installed.call("POST", `${SANDBOX}/clock`, { key, body: { advance: 90_000 } });
+      const list = await installed.call("GET", "/api-v1-payments/v1/events", { key });
+      const types = list.body.data.map(({ type }: { type: string }) => type);
+      assert.ok(types.includes("payment.failed"), types.join(" "));
+      assert.ok(types.includes("payment.completed"), types.join(" "));
+      events.push(list.text);
+      await installed.close();
+    }
+    assert.equal(events[0], events[1]);
+  });
+  await t.step("retention deletes the transcript with the sandbox", async () => {
+    const key = await makeSeeded(service, "purged");
+    await service.pay({}, { key });
+    const [row] = await service.sql`
+      select environment_id as id from pay.sandbox_settings where seed = 'purged'`;
+    const [sandbox] = await service.sql`select id from pay.sandboxes where seed = 'purged'`;
+    await service.call("DELETE", `${SANDBOXES}/${sandbox!.id}`);
+    for (let rows = 1; rows > 0;) {
+      const [purged] = await service.sql`select pay.purge(pay.server_time(), 1000)::int as rows`;
+      rows = purged!.rows;
+    }
+    const [left] = await service.sql`select (
+        select count(*) from pay.transcript_lines where environment_id = ${row!.id}
+      ) + (select count(*) from pay.sandbox_settings where seed = 'purged') as n`;
+    assert.equal(Number(left!.n), 0);
   });
   await t.step("its keys work like others, with random texts", async () => {
     const key = await makeSeeded(service, "keys");
