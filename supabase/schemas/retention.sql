@@ -51,7 +51,7 @@ begin
     'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
     'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes', 'payments',
     'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
-    'sandbox_settings'
+    'sandbox_settings', 'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -83,12 +83,12 @@ $$;
 
 -- Deletes one batch of each kind of row that has outlived its retention, in each environment, and
 -- one batch in all of the retired environments. It retires disposable sandboxes that have ended,
--- and reads no others, because they end before any of their rows is old. Returns the number of
--- deleted rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the
--- next call. After 2 seconds it also leaves the remaining environments; they come in random order,
--- so the next call takes others. Balances keep the amounts of deleted movements, because the totals
--- stay. p_at can be earlier than the server's time; a later time counts as the server's. A sandbox
--- with a clock of its own is purged by that clock.
+-- and reads no others except those with settings, because they end before any of their rows is old.
+-- Returns the number of deleted rows, so that a caller can repeat the call until it is 0. It leaves
+-- locked rows for the next call. After 2 seconds it also leaves the remaining environments; they
+-- come in random order, so the next call takes others. Balances keep the amounts of deleted
+-- movements, because the totals stay. p_at can be earlier than the server's time; a later time
+-- counts as the server's. A sandbox with a clock of its own is purged by that clock.
 create or replace function pay.purge(
   p_at timestamptz default now(),
   p_batch integer default 1000
@@ -110,13 +110,20 @@ begin
     select e.id, e.livemode, w.environment_id is not null as has_clock
     from pay.environments e
     left join pay.sandbox_settings w on w.environment_id = e.id
-    where e.retired_at is null and e.ends_at is null order by random()
+    where e.retired_at is null and (e.ends_at is null or w.environment_id is not null)
+    order by random()
   loop
     exit when clock_timestamp() > v_until;
     v_total := v_total + case
       when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
       else pay.purge_keys(v_environment.id, v_at, p_batch)
         + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
+    end + case
+      when v_environment.livemode then 0
+      else pay.purge_requests(
+        v_environment.id,
+        case when v_environment.has_clock then pay.environment_time(v_environment.id) else v_at end,
+        p_batch)
     end;
   end loop;
   for v_environment in
@@ -219,7 +226,6 @@ begin
       ('refunds', 'id', 're_', false, 'for update skip locked'),
       ('disputes', 'id', 'dp_', false, 'for update skip locked'),
       ('payments', 'id', 'pay_', false, 'for update skip locked'),
-      ('requests', 'id', 'req_', false, 'for update skip locked'),
       ('faults', 'id', 'flt_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode
@@ -248,7 +254,7 @@ begin
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
-    v_total := v_total + v_rows + pay.purge_requests(p_environment_id, p_batch);
+    v_total := v_total + v_rows;
   end if;
   return v_total;
 end

@@ -66,6 +66,8 @@ const WITHOUT_ROWS = [
   "provider_facts",
   "provider_methods",
   "provider_totals",
+  "sandbox_settings",
+  "transcript_lines",
 ];
 
 serviceCase("ids and rows of another environment", async (t, service) => {
