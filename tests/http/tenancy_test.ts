@@ -66,7 +66,6 @@ const WITHOUT_ROWS = [
   "provider_facts",
   "provider_methods",
   "provider_totals",
-  "sandbox_settings",
   "transcript_lines",
 ];
 
