@@ -62,7 +62,7 @@ serviceCase("POST /sandboxes", async (t, service) => {
       test_key,
     });
     assert.equal(Date.parse(expires_at) - Date.parse(created_at), 3_600_000);
-    assert.match(made.headers.get("Location")!, new RegExp(`/api-v1-sandbox/sandboxes/${id}$`));
+    assert.match(made.headers.get("Location")!, new RegExp(`/api-v1-sandbox/v1/sandboxes/${id}$`));
     const list = await service.call("GET", PAYMENTS, { key: test_key });
     assert.deepEqual([list.status, list.body.data], [200, []]);
   });
