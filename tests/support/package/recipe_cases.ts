@@ -8,6 +8,8 @@ import type { PackageCase } from "./start_cases.ts";
 
 const VITEST = "vitest@5.1.1";
 const PLAYWRIGHT = "@playwright/test@1.65.1";
+const ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7";
+const IN_CI = Deno.env.get("CI") !== undefined;
 const CHROMIUM = "/usr/bin/chromium";
 /** Tests use the Chromium of the system, because Playwright would fetch its own. */
 const PLAYWRIGHT_CONFIG = `export default {
@@ -79,6 +81,12 @@ export const RECIPE_CASES: readonly PackageCase[] = [
         "npm ci",
         "npx payments-sandbox run -- npm test",
       ]);
+      if (IN_CI) {
+        // Compiling the linter takes some seconds, so only CI does it.
+        const lint = { args: ["go", "run", ACTIONLINT, path], cwd: installed.path, env: {} };
+        const { code, stdout } = await runCommand(lint);
+        assert.equal(code, 0, stdout);
+      }
       const manifest = join(installed.path, "package.json");
       const project = JSON.parse(await Deno.readTextFile(manifest));
       const script = "console.log(process.env.PAYMENTS_BASE_URL); process.exitCode = 3";
