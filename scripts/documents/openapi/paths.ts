@@ -131,10 +131,8 @@ function success({ method, status, answer }: Operation, examples: Json): Json {
 function keylessPaths(): Record<string, Json> {
   const document_headers = {
     ...headerRefs(["Request-Id", "X-Content-Type-Options", "ETag"]),
-    "Cache-Control": {
-      description: "The time for which clients may use the document without a new request",
-      schema: { type: "string" },
-    },
+    // Other answers may not be stored.
+    "Cache-Control": headerRefs(["Document-Cache-Control"])["Document-Cache-Control"],
   };
   const health = (operationId: string, name: string) => ({
     get: {
