@@ -20,7 +20,7 @@ import { MigrationError } from "../schema/migrate.ts";
 import { publishOperatorUrl, removeOperatorUrl } from "../data_dir/operator_url.ts";
 import { openServerLog, redirectConsole } from "./server_log.ts";
 import { randomPassword, writePrivateFile } from "../data_dir/private_file.ts";
-import { buildReferenceSite, fetchRedoc } from "../sites/reference_site.ts";
+import { buildReferenceSite, fetchScalar } from "../sites/reference_site.ts";
 import { readSettings, type Settings, SettingsError } from "../data_dir/settings.ts";
 import { say, Shutdown, stopOnSignals } from "./shutdown.ts";
 import { siteHandler } from "../sites/static_site.ts";
@@ -58,7 +58,7 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
     // The base URL is a path, so the page calls the origin that it was loaded from: 127.0.0.1,
     // localhost or another name.
     siteHandler(CONSOLE_PATH, () => buildConsoleSite(new URL(server.base_url).pathname)),
-    siteHandler("/docs", () => buildReferenceSite(data_dir)),
+    siteHandler("/docs", () => buildReferenceSite(data_dir, server.base_url)),
   ];
   const server = await openLocalServer(settings.port, sites);
   shutdown.add(() => server.stop(DRAIN_MS));
@@ -105,7 +105,7 @@ async function start(settings: Settings, shutdown: Shutdown): Promise<ReadyDatab
     database: database.shown_as,
   }, Deno.stdout.isTerminal() && !Deno.noColor));
   // A failure is ignored here: the first visit of the reference fetches again and shows the error.
-  fetchRedoc(data_dir, shutdown.signal).catch(() => {});
+  fetchScalar(data_dir, shutdown.signal).catch(() => {});
   return database;
 }
 
