@@ -9,7 +9,7 @@
 import { parseArgs } from "node:util";
 import { fileURLToPath } from "node:url";
 import { readSettings } from "../data_dir/settings.ts";
-import { readSiteFolder } from "../sites/site_folder.ts";
+import { readReferenceFolder, readSiteFolder } from "../sites/site_folder.ts";
 import { printBanner, runUntilEnd, runUntilSignal } from "./launch.ts";
 import { type ServiceParts, startService } from "./service.ts";
 import { say, Shutdown } from "./shutdown.ts";
@@ -20,7 +20,7 @@ const PACKAGE_DIR = new URL("../../", import.meta.url);
 
 const SITES: Omit<ServiceParts, "database"> = {
   buildConsole: () => readSiteFolder(siteFolder("console")),
-  buildReference: () => readSiteFolder(siteFolder("reference")),
+  buildReference: (base_url) => readReferenceFolder(siteFolder("reference"), base_url),
 };
 /** Any free port, unless the user wants a certain one. */
 const PORT = Deno.env.get("PORT") ?? "0";

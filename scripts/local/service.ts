@@ -29,7 +29,8 @@ import { startTicker } from "./ticker.ts";
 export interface ServiceParts {
   /** Builds the console. `base_path` is the path of the API on the origin that serves the page. */
   buildConsole(base_path: string): Promise<StaticSite>;
-  buildReference(): Promise<StaticSite>;
+  /** Builds the reference. Its code samples call `base_url`. */
+  buildReference(base_url: string): Promise<StaticSite>;
   /** Options of the embedded server. */
   database: DatabaseOptions;
 }
@@ -60,7 +61,7 @@ export async function startService(
     // The base URL is a path, so the page calls the origin that it was loaded from: 127.0.0.1,
     // localhost or another name.
     siteHandler(CONSOLE_PATH, () => parts.buildConsole(new URL(server.base_url).pathname)),
-    siteHandler("/docs", parts.buildReference),
+    siteHandler("/docs", () => parts.buildReference(server.base_url)),
   ];
   const server = await openLocalServer(settings.port, sites);
   shutdown.add(() => server.stop(DRAIN_MS));

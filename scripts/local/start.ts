@@ -7,7 +7,7 @@
 import { fileURLToPath } from "node:url";
 import { readSettings } from "../data_dir/settings.ts";
 import { buildConsoleSite } from "../sites/console_site.ts";
-import { buildReferenceSite, fetchRedoc } from "../sites/reference_site.ts";
+import { buildReferenceSite, fetchScalar } from "../sites/reference_site.ts";
 import { printBanner, runUntilSignal } from "./launch.ts";
 import { startService } from "./service.ts";
 import { say, Shutdown } from "./shutdown.ts";
@@ -21,12 +21,12 @@ if (import.meta.main) {
     const { data_dir } = settings;
     const service = await startService(settings, shutdown, {
       buildConsole: buildConsoleSite,
-      buildReference: () => buildReferenceSite(data_dir),
+      buildReference: (base_url) => buildReferenceSite(data_dir, base_url),
       database: { durable: true, onProgress: say },
     });
     printBanner(settings, service);
     // A failure is ignored here: the first visit of the reference fetches again and shows the error.
-    fetchRedoc(data_dir, shutdown.signal).catch(() => {});
+    fetchScalar(data_dir, shutdown.signal).catch(() => {});
     return service;
   });
 }

@@ -14,7 +14,7 @@ import { MOUNT } from "../local/local_server.ts";
 import { MIGRATIONS_DIR } from "../schema/migrate.ts";
 import { buildConsoleSite } from "../sites/console_site.ts";
 import { buildReferenceSite } from "../sites/reference_site.ts";
-import { writeSiteFolder } from "../sites/site_folder.ts";
+import { PACKAGED_BASE_URL, writeSiteFolder } from "../sites/site_folder.ts";
 import { renderNotices } from "./notices.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
@@ -83,7 +83,8 @@ async function writeSites(folder: string): Promise<void> {
   const cache = await Deno.makeTempDir({ prefix: "payments-reference-" });
   try {
     await writeSiteFolder(await buildConsoleSite(MOUNT), join(folder, "console"));
-    await writeSiteFolder(await buildReferenceSite(cache), join(folder, "reference"));
+    const reference = await buildReferenceSite(cache, PACKAGED_BASE_URL);
+    await writeSiteFolder(reference, join(folder, "reference"));
   } finally {
     await Deno.remove(cache, { recursive: true });
   }

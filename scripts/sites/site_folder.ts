@@ -4,8 +4,14 @@
  */
 
 import { join } from "node:path";
+import { MOUNT } from "../local/local_server.ts";
 import type { StaticFile, StaticSite } from "./static_site.ts";
 
+/** Base URL in the reference of the package, which the one of the service replaces. */
+export const PACKAGED_BASE_URL = `http://service.invalid${MOUNT}`;
+
+/** The file of the reference with the code samples. */
+const DOCUMENT = "openapi.json";
 /** The file with the types of the other files and the headers of every answer. */
 const INDEX = "site.json";
 
@@ -35,4 +41,16 @@ export async function readSiteFolder(folder: string): Promise<StaticSite> {
     return [name, file] as const;
   });
   return { files: new Map(await Promise.all(entries)), headers: index.headers };
+}
+
+/**
+ * Reads the reference that the build has written.
+ * @param base_url base URL of the service, for the code samples
+ */
+export async function readReferenceFolder(folder: string, base_url: string): Promise<StaticSite> {
+  const { files, headers } = await readSiteFolder(folder);
+  const { type, body } = files.get(DOCUMENT)!;
+  const text = new TextDecoder().decode(body as Uint8Array);
+  const document = { type, body: text.replaceAll(PACKAGED_BASE_URL, base_url) };
+  return { files: new Map([...files, [DOCUMENT, document]]), headers };
 }

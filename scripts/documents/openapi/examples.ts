@@ -14,6 +14,10 @@ export interface Exchange {
   /** Unique for the operation. */
   name: string;
   summary: string;
+  /** The path of the request, with its ids and its query. */
+  path: string;
+  /** The id or the idempotency key in the path; null without one. */
+  id: string | null;
   /** The body; null when there is none. */
   request: Json | null;
   status: number;
@@ -45,6 +49,11 @@ export function examplesOf(operation: string) {
     requests: named(({ request }) => request, own.filter(({ request }) => request !== null)),
     answers: named(({ answer }) => answer, own.filter(({ status }) => status < 300)),
   };
+}
+
+/** The first example of an operation, or undefined if it has none. */
+export function firstExample(operation: string): Exchange | undefined {
+  return exchanges.find((exchange) => exchange.operation === operation);
 }
 
 /** `components.examples`: each event, and each error that an operation can answer. */

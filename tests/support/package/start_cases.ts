@@ -95,11 +95,17 @@ async function start(
     const base_url = (await lineWith(lines, /Base URL/)).trim().split(/\s+/).at(-1)!;
     await lineWith(lines, /Ctrl-C stops everything/);
     assert.equal((await fetch(`${base_url}/api-v1-payments/health`)).status, 200);
-    for (const page of ["/console/", "/console/main.js", "/docs/", "/docs/redoc.js"]) {
+    for (const page of ["/console/", "/console/main.js", "/docs/", "/docs/scalar.js"]) {
       const answer = await fetch(new URL(page, base_url));
       assert.equal(answer.status, 200, page);
       assert.ok((await answer.text()).length > 400, page);
     }
+    const document = await (await fetch(new URL("/docs/openapi.json", base_url))).text();
+    assert.ok(
+      document.includes(`curl -X POST ${base_url}/api-v1-`),
+      "the samples call the service",
+    );
+    assert.ok(!document.includes("service.invalid"));
     const command = async (...args: string[]) =>
       await runCommand({
         args: [program, ...args, "--data-dir", data_dir],
