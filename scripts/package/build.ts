@@ -14,7 +14,7 @@ import { MOUNT } from "../local/local_server.ts";
 import { MIGRATIONS_DIR } from "../schema/migrate.ts";
 import { buildConsoleSite } from "../sites/console_site.ts";
 import { buildReferenceSite } from "../sites/reference_site.ts";
-import { PACKAGED_BASE_URL, writeSiteFolder } from "../sites/site_folder.ts";
+import { PACKAGED_ORIGIN, writeSiteFolder } from "../sites/site_folder.ts";
 import { renderNotices } from "./notices.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
@@ -83,7 +83,7 @@ async function writeSites(folder: string): Promise<void> {
   const cache = await Deno.makeTempDir({ prefix: "payments-reference-" });
   try {
     await writeSiteFolder(await buildConsoleSite(MOUNT), join(folder, "console"));
-    const reference = await buildReferenceSite(cache, PACKAGED_BASE_URL);
+    const reference = await buildReferenceSite(cache, PACKAGED_ORIGIN + MOUNT);
     await writeSiteFolder(reference, join(folder, "reference"));
   } finally {
     await Deno.remove(cache, { recursive: true });

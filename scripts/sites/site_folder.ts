@@ -4,11 +4,10 @@
  */
 
 import { join } from "node:path";
-import { MOUNT } from "../local/local_server.ts";
 import type { StaticFile, StaticSite } from "./static_site.ts";
 
-/** Base URL in the reference of the package, which the one of the service replaces. */
-export const PACKAGED_BASE_URL = `http://service.invalid${MOUNT}`;
+/** Origin of the base URL in the packaged reference. That of the service replaces it. */
+export const PACKAGED_ORIGIN = "http://service.invalid";
 
 /** The file of the reference with the code samples. */
 const DOCUMENT = "openapi.json";
@@ -51,6 +50,6 @@ export async function readReferenceFolder(folder: string, base_url: string): Pro
   const { files, headers } = await readSiteFolder(folder);
   const { type, body } = files.get(DOCUMENT)!;
   const text = new TextDecoder().decode(body as Uint8Array);
-  const document = { type, body: text.replaceAll(PACKAGED_BASE_URL, base_url) };
+  const document = { type, body: text.replaceAll(PACKAGED_ORIGIN, new URL(base_url).origin) };
   return { files: new Map([...files, [DOCUMENT, document]]), headers };
 }
