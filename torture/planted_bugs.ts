@@ -323,8 +323,8 @@ const BUGS: PlantedBug[] = [
     name: "a revoked key opens its environment",
     edits: [{
       file: `${SCHEMAS}/admission.sql`,
-      find: "where s.hash = a.hash and s.revoked_at is null\n",
-      replace: "where s.hash = a.hash\n",
+      find: "    where s.hash = a.hash\n      and s.revoked_at is null\n",
+      replace: "    where s.hash = a.hash\n",
     }],
     noticed_by: "tests/database/admission_test.ts",
   },
