@@ -1151,7 +1151,7 @@ begin
     return false;
   end if;
   update pay.webhook_deliveries d
-  set status = 'pending', next_attempt_at = least(d.created_at, pay.server_time())
+  set status = 'pending', next_attempt_at = least(d.created_at, pay.server_time()), due_at = null
   where d.environment_id = p_environment_id and d.id = any (v_unread);
   update pay.webhook_endpoints t set inbox_acknowledged = t.inbox_position
   where t.environment_id = p_environment_id and t.id = p_endpoint_id;
@@ -3568,7 +3568,7 @@ as $$
       case when k.status <> 102 then k.body::json end as body
     from pay.idempotency_keys k
     where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-      and k.created_at > pay.server_time() - pay.idempotency_retention()
+      and k.created_at > pay.environment_time(p_environment_id) - pay.idempotency_retention()
   ) t
 $$;
 

@@ -304,7 +304,7 @@ begin
     return false;
   end if;
   update pay.webhook_deliveries d
-  set status = 'pending', next_attempt_at = least(d.created_at, pay.server_time())
+  set status = 'pending', next_attempt_at = least(d.created_at, pay.server_time()), due_at = null
   where d.environment_id = p_environment_id and d.id = any (v_unread);
   update pay.webhook_endpoints t set inbox_acknowledged = t.inbox_position
   where t.environment_id = p_environment_id and t.id = p_endpoint_id;

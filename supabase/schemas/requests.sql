@@ -53,7 +53,7 @@ as $$
       case when k.status <> 102 then k.body::json end as body
     from pay.idempotency_keys k
     where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-      and k.created_at > pay.server_time() - pay.idempotency_retention()
+      and k.created_at > pay.environment_time(p_environment_id) - pay.idempotency_retention()
   ) t
 $$;
 
