@@ -1,6 +1,7 @@
 /** The frame of the console: the navigation, the current page, and the panel of API calls. */
 
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { isLocalStart } from "./api_base_url.ts";
 import { BalancePage } from "./balance_page.tsx";
 import { call_log, clearLog } from "./calls.ts";
 import { CallPanel } from "./call_panel.tsx";
@@ -101,6 +102,7 @@ function Frame({ api_key }: { api_key: string }) {
               {label}
             </a>
           ))}
+          {isLocalStart() && <a href="../docs/">API reference</a>}
         </nav>
         <div class="account">
           <p class="key" title="The key in use">

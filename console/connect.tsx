@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { PaymentsClient } from "../client/mod.ts";
-import { apiBaseUrl } from "./api_base_url.ts";
+import { apiBaseUrl, isLocalStart } from "./api_base_url.ts";
 import { clearLog } from "./calls.ts";
 import { type Failure, failureOf } from "./failure.ts";
 import { FieldFault } from "./form.tsx";
@@ -102,6 +102,11 @@ export function Connect() {
               </>
             )}
         </p>
+        {isLocalStart() && (
+          <p>
+            <a href="../docs/">API reference</a>
+          </p>
+        )}
       </div>
     </main>
   );

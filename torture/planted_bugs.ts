@@ -150,7 +150,7 @@ const BUGS: PlantedBug[] = [
     name: "the outbox is written after the commit",
     edits: [
       {
-        file: `${SCHEMAS}/committing.sql`,
+        file: `${SCHEMAS}/commit_rows.sql`,
         find: "from event e\n    join pay.webhook_endpoints t\n      on t.environment_id",
         replace:
           "from event e\n    join pay.webhook_endpoints t\n      on false and t.environment_id",
@@ -313,9 +313,8 @@ const BUGS: PlantedBug[] = [
     name: "a twin does not wait",
     edits: [{
       file: `${SCHEMAS}/committing.sql`,
-      find:
-        "-- The time for which a twin waits for the first request (contract §5).\nset lock_timeout = '3s'",
-      replace: "set lock_timeout = '1ms'",
+      find: "set plan_cache_mode = force_generic_plan set lock_timeout = '3s'",
+      replace: "set plan_cache_mode = force_generic_plan set lock_timeout = '1ms'",
     }],
     noticed_by: "tests/http/idempotency_twins_test.ts",
   },
@@ -323,8 +322,8 @@ const BUGS: PlantedBug[] = [
     name: "a revoked key opens its environment",
     edits: [{
       file: `${SCHEMAS}/admission.sql`,
-      find: "where s.hash = a.hash and s.revoked_at is null and",
-      replace: "where s.hash = a.hash and",
+      find: "    where s.hash = a.hash and s.revoked_at is null and (s.expires_at",
+      replace: "    where s.hash = a.hash and (s.expires_at",
     }],
     noticed_by: "tests/database/admission_test.ts",
   },

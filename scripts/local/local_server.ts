@@ -39,7 +39,7 @@ export interface LocalServer {
 }
 
 /** The path under which Supabase serves functions. Their own routes begin after it. */
-const MOUNT = "/functions/v1";
+export const MOUNT = "/functions/v1";
 const HOSTNAME = "127.0.0.1";
 
 /**

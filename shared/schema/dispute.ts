@@ -30,7 +30,7 @@ export type DisputeEvidence = z.infer<typeof DisputeEvidence>;
 export const Dispute = z.object({
   id: id("dp_"),
   object: z.literal("dispute"),
-  payment_id: id("pay_"),
+  payment_id: id("pay_").describe("Id of the payment that is charged back"),
   amount_minor: AmountMinor,
   currency: CurrencyCode,
   reason: DisputeReason,
@@ -52,5 +52,5 @@ export const SubmitEvidenceBody = z.object({
   submit: z.boolean().optional().describe(
     "False only saves the evidence. True, the default, submits it, which is possible once",
   ),
-});
+}).describe("Evidence for a dispute");
 export type SubmitEvidenceBody = z.infer<typeof SubmitEvidenceBody>;

@@ -51,7 +51,7 @@ function eventOf<const Types extends readonly string[], Resource extends z.ZodTy
   return z.object({
     id: id("evt_"),
     object: z.literal("event"),
-    type: z.enum(types),
+    type: z.enum(types).describe("Type of the event"),
     api_version: z.literal("v1"),
     created_at: Instant,
     livemode: z.boolean(),
@@ -61,11 +61,13 @@ function eventOf<const Types extends readonly string[], Resource extends z.ZodTy
       ),
     triggered: z.literal(true).optional()
       .describe("Present if a trigger sent the event: the resource did not change"),
-    data: z.object({ object: resource }),
+    data: z.object({ object: resource }).describe("The resource of the event"),
     request: z.object({
       id: id("req_").nullable()
         .describe("The request that made the change. Null if the service made it"),
-      idempotency_key: z.string().nullable(),
-    }),
+      idempotency_key: z.string().nullable().describe(
+        "Idempotency key of that request, if it had one",
+      ),
+    }).describe("The request that caused the event"),
   });
 }

@@ -120,7 +120,9 @@ export const CreateFaultBody = z.object({
     "Conditions that a thing has to match. Without conditions every thing of the kind matches",
   ),
   delay_ms: DelayMs.optional().describe("The duration of a `delay` in milliseconds"),
-}).superRefine(checkFault);
+}).superRefine(checkFault).describe(
+  "A fault to declare: the next matching things fail in this way",
+);
 export type CreateFaultBody = z.infer<typeof CreateFaultBody>;
 
 /** A declared fault in an answer. */
@@ -141,8 +143,8 @@ export type Fault = z.infer<typeof Fault>;
 export const DeletedFault = z.object({
   id: id("flt_"),
   object: z.literal("fault"),
-  deleted: z.literal(true),
-});
+  deleted: z.literal(true).describe("Always true"),
+}).describe("A fault that was deleted: it does not happen any more");
 
 /** The query of `GET /faults`. */
 export const ListFaultsQuery = z.object({

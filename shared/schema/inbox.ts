@@ -38,7 +38,7 @@ export type ReadInboxQuery = z.infer<typeof ReadInboxQuery>;
 /** A delivery in an inbox: the request that an endpoint with a URL would get. */
 export const InboxDelivery = z.object({
   id: id("whd_"),
-  event_id: id("evt_"),
+  event_id: id("evt_").describe("Id of the event that is delivered"),
   headers: z.record(z.string(), z.string())
     .describe("The headers, signed with the time of the read"),
   body: z.string().describe("The raw text that is signed. Verify it before you parse it"),
@@ -69,13 +69,13 @@ export const RecoverDeliveriesBody = z.object({
     id("whd_").optional().describe("The `next_cursor` of the previous answer"),
     'the "next_cursor" of the previous answer, which begins with "whd_"',
   ),
-});
+}).describe("The period whose deliveries the endpoint gets again");
 export type RecoverDeliveriesBody = z.infer<typeof RecoverDeliveriesBody>;
 
 /** The answer of a recovery. */
 export const Recovery = z.object({
   object: z.literal("recovery"),
-  endpoint_id: id("whe_"),
+  endpoint_id: id("whe_").describe("Id of the endpoint that gets them"),
   count: z.number().int().min(0).describe("Number of deliveries that are `pending` again"),
   has_more: z.boolean().describe("True if the period has more deliveries"),
   next_cursor: id("whd_").nullable().describe(

@@ -106,7 +106,7 @@ export function listOf<Item extends z.ZodType>(item: Item) {
       "The value of `starting_after` for the next page. It need not be the id of one of the " +
         "items. Null if `has_more` is false",
     ),
-  });
+  }).describe("A page of a list");
 }
 
 /** A page of a list. */

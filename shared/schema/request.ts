@@ -12,7 +12,7 @@ const PATH_WORDS = "Path from the name of the function on: `/api-v1-payments/v1/
 
 /** The first request of an idempotency key, and its stored answer. */
 export const IdempotencyKey = z.object({
-  key: z.string(),
+  key: z.string().describe("The key, as the header `Idempotency-Key` sent it"),
   object: z.literal("idempotency_key"),
   first_request_id: id("req_").describe("Id of the first request with this key"),
   method: z.string().nullable()
@@ -37,14 +37,14 @@ export type IdempotencyKey = z.infer<typeof IdempotencyKey>;
 export const LoggedRequest = z.object({
   id: id("req_").describe("Id of the request, as in the header `Request-Id` of its answer"),
   object: z.literal("request"),
-  method: z.string(),
+  method: z.string().describe("HTTP method"),
   path: z.string().describe(`${PATH_WORDS}. \`***\` stands for text that the log does not show`),
   query: z.string().nullable().describe(
     "Known parameters of the query. `***` stands for free text. Null: none",
   ),
   status: z.number().int().describe("HTTP status of the answer"),
   error_code: z.string().nullable().describe("Code of the error. Null: the answer is no error"),
-  idempotency_key: z.string().nullable(),
+  idempotency_key: z.string().nullable().describe("Its idempotency key. Null: none"),
   idempotent_replay: z.boolean().describe("True: the answer is that of an earlier request"),
   duration_ms: z.number().min(0).describe("Time from the arrival of the request to its answer"),
   api_key_id: id("key_").describe("Id of the API key that sent the request"),

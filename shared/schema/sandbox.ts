@@ -43,8 +43,8 @@ export type CreateSandboxBody = z.infer<typeof CreateSandboxBody>;
 export const DisposableSandbox = z.object({
   id: id("env_"),
   object: z.literal("sandbox"),
-  name: z.string().nullable(),
-  seed: z.string().nullable().describe("The seed; null: the ids of the sandbox are random"),
+  name: z.string().nullable().describe("The name of the creation. Null: none"),
+  seed: z.string().nullable().describe("The seed. Null: the ids of the sandbox are random"),
   created_at: Instant,
   expires_at: Instant
     .describe("Time at which the sandbox and all its keys end. In the past: it has ended"),

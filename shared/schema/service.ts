@@ -9,13 +9,15 @@ export const Health = z.object({ status: z.literal("ok") }).describe("The databa
 export type Health = z.infer<typeof Health>;
 
 /** The answer of `POST /internal/relay`. */
-export const RelayAwake = z.object({ status: z.literal("awake") });
+export const RelayAwake = z.object({ status: z.literal("awake") }).describe(
+  "The relay has started due deliveries",
+);
 export type RelayAwake = z.infer<typeof RelayAwake>;
 
 /** The answer of `POST /internal/retention`. */
 export const Purged = z.object({
   purged: z.number().int().min(0).describe("Number of rows that were deleted"),
-});
+}).describe("The result of a call that deletes expired data");
 export type Purged = z.infer<typeof Purged>;
 
 /** The answer of `GET /transcript`. */
@@ -26,7 +28,7 @@ export const Transcript = z.string().describe(
 );
 export type Transcript = z.infer<typeof Transcript>;
 
-const Count = z.number().int().min(0);
+const Count = z.number().int().min(0).describe("Number of deleted resources of this kind");
 
 /** The answer of `POST /reset`: the number of deleted resources of each kind. */
 export const SandboxReset = z.object({

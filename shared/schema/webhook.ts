@@ -39,7 +39,7 @@ const Url = mustBe(
     .describe("`https` and a public host. The operator can allow `http` and private hosts"),
   'a URL such as "https://example.com/webhooks"',
 );
-const Notes = z.string().max(MAX_DESCRIPTION).describe("Free text");
+const Notes = z.string().max(MAX_DESCRIPTION).describe("Your own text for people");
 
 /** The way in which an endpoint gets its events. */
 export const EndpointDelivery = z.enum(ENDPOINT_DELIVERIES).describe(
@@ -59,14 +59,14 @@ export const URL_RULES = {
 export const CreateWebhookEndpointBody = z.object({
   delivery: EndpointDelivery.default("url"),
   url: replaceable(Url.optional()),
-  events: Subscriptions.default(["*"]),
+  events: Subscriptions.default(["*"]).describe("The types of events that the endpoint receives"),
   description: Notes.optional(),
   metadata: Metadata.optional(),
 }).superRefine(({ delivery, url }, context) => {
   if ((delivery === "url") === (url !== undefined)) return;
   const message = delivery === "url" ? URL_RULES.required : URL_RULES.refused;
   context.addIssue({ code: "custom", path: ["url"], message });
-});
+}).describe("A new webhook endpoint");
 export type CreateWebhookEndpointBody = z.infer<typeof CreateWebhookEndpointBody>;
 
 /** Status of an endpoint. Only an enabled one gets events. */
@@ -78,9 +78,9 @@ export type EndpointStatus = z.infer<typeof EndpointStatus>;
 export const UpdateWebhookEndpointBody = z.object({
   delivery: EndpointDelivery.optional(),
   url: Url.optional(),
-  events: Subscriptions.optional(),
+  events: Subscriptions.optional().describe("The types of events that the endpoint receives"),
   status: EndpointStatus.optional(),
-  description: Notes.nullable().optional(),
+  description: Notes.nullable().optional().describe("Your own text for people; null removes it"),
   metadata: Metadata.optional(),
 }).describe("The fields to change. Absent fields keep their values");
 export type UpdateWebhookEndpointBody = z.infer<typeof UpdateWebhookEndpointBody>;
@@ -96,7 +96,7 @@ export const RotateWebhookSecretBody = z.object({
       ),
     `a whole number of seconds from 0 to ${MAX_SECRET_OVERLAP_S}, which is 7 days`,
   ),
-});
+}).describe("The time that the older secrets still sign");
 
 /** Reasons for which an endpoint is disabled. */
 export const DISABLED_REASONS = ["manual", "gone", "failing"] as const;
@@ -108,14 +108,14 @@ export const WebhookEndpoint = z.object({
   object: z.literal("webhook_endpoint"),
   delivery: EndpointDelivery.optional()
     .describe("`url` or `inbox`. Missing on endpoints of release 1.0.0, which have a URL"),
-  url: z.string().nullable().describe("Null for an inbox"),
-  events: z.array(EventSubscription),
+  url: z.string().nullable().describe("Address that receives the events. Null for an inbox"),
+  events: z.array(EventSubscription).describe("The types of events that it receives"),
   status: EndpointStatus,
   disabled_reason: z.enum(DISABLED_REASONS).nullable().describe(
     "`manual`: a request disabled it. `gone`: it answered 410. `failing`: all attempts of five " +
       "days failed",
   ),
-  description: z.string().nullable(),
+  description: z.string().nullable().describe("Your own text for people; null without one"),
   metadata: ShownMetadata,
   livemode: z.boolean(),
   created_at: Instant,
@@ -129,13 +129,13 @@ export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>;
 export const DeletedWebhookEndpoint = z.object({
   id: id("whe_"),
   object: z.literal("webhook_endpoint"),
-  deleted: z.literal(true),
-});
+  deleted: z.literal(true).describe("Always true"),
+}).describe("A deleted webhook endpoint");
 export type DeletedWebhookEndpoint = z.infer<typeof DeletedWebhookEndpoint>;
 
 /** One HTTP attempt of a delivery. */
 export const DeliveryAttempt = z.object({
-  number: z.number().int().min(1),
+  number: z.number().int().min(1).describe("Number of the attempt, from 1"),
   at: Instant,
   response_status: z.number().int().nullable()
     .describe("HTTP status of the receiver's answer. Null without an answer"),
@@ -158,9 +158,9 @@ export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 export const WebhookDelivery = z.object({
   id: id("whd_"),
   object: z.literal("webhook_delivery"),
-  event_id: id("evt_"),
+  event_id: id("evt_").describe("The delivered event"),
   event_type: EventType,
-  endpoint_id: id("whe_"),
+  endpoint_id: id("whe_").describe("The endpoint that receives it"),
   payment_id: id("pay_").nullable()
     .describe("The payment of the event. Null if the event belongs to no payment"),
   status: DeliveryStatus,
@@ -176,10 +176,16 @@ export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
 /** The body of `POST /webhooks/trigger`. */
 export const TriggerWebhookBody = z.object({
-  endpoint_id: mustBe(z.string(), 'the id of a webhook endpoint, which begins with "whe_"'),
+  endpoint_id: mustBe(
+    z.string().describe("The endpoint that receives the event"),
+    'the id of a webhook endpoint, which begins with "whe_"',
+  ),
   event: EventType.describe("Any type of event except those of transfers"),
-  payment_id: mustBe(z.string(), 'the id of a payment, which begins with "pay_"'),
-});
+  payment_id: mustBe(
+    z.string().describe("The payment that the event shows"),
+    'the id of a payment, which begins with "pay_"',
+  ),
+}).describe("The event to send");
 export type TriggerWebhookBody = z.infer<typeof TriggerWebhookBody>;
 
 /** The query of `GET /v1/webhook_endpoints`. */

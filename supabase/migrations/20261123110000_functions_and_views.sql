@@ -4245,23 +4245,21 @@ begin
   perform set_config('pay.worker', 'on', true);
   v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch);
   for v_environment in
-    select e.id, e.livemode, w.environment_id is not null as has_clock
+    select e.id, e.livemode, e.ends_at is not null as is_disposable,
+      w.environment_id is not null as has_clock
     from pay.environments e
     left join pay.sandbox_settings w on w.environment_id = e.id
-    where e.retired_at is null and (e.ends_at is null or w.environment_id is not null)
-    order by random()
+    where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
     v_total := v_total + case
       when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
+      when v_environment.is_disposable then 0
       else pay.purge_keys(v_environment.id, v_at, p_batch)
         + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
     end + case
       when v_environment.livemode then 0
-      else pay.purge_requests(
-        v_environment.id,
-        case when v_environment.has_clock then pay.environment_time(v_environment.id) else v_at end,
-        p_batch)
+      else pay.purge_requests(v_environment.id, v_at, p_batch)
     end;
   end loop;
   for v_environment in
@@ -5572,7 +5570,8 @@ begin
   ),
   recovered as (
     update pay.webhook_deliveries d
-    set status = 'pending', next_attempt_at = pay.server_time()
+    set status = 'pending', next_attempt_at = pay.server_time(),
+      due_at = case when v_access.ahead is not null then v_access.at end
     from locked l
     where d.environment_id = v_access.environment_id and d.id = l.id
     returning 1
@@ -5942,7 +5941,8 @@ left join (
   select environment_id, payment_id, count(*) as disputes, sum(amount_minor) as amount_minor
   from pay.disputes where status <> 'won' group by environment_id, payment_id
 ) d on d.environment_id = p.environment_id and d.payment_id = p.id
-where (right(p.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (p.status = 'chargeback' or d.payment_id is not null)
   and (p.status <> 'chargeback' or d.payment_id is not null
@@ -5955,7 +5955,8 @@ comment on view pay.oracle_disputes is
 create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
 select d.environment_id, d.id as subject_id, 'row, body and event differ' as detail
 from pay.disputes d
-where (right(d.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = d.environment_id
+where (right(d.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or d.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(d.body, '{"id":"' || d.id || '",')
@@ -5965,7 +5966,7 @@ where (right(d.id, 26) >= (select pay.recent_suffix())
     or position('"status":"' || d.status || '",' in d.body) = 0
     or (d.status in ('won', 'lost')) <> (position('"closed_at":null' in d.body) = 0)
     -- In a live environment retention may have deleted the event of the dispute.
-    or right(d.id, 26) >= (select pay.recent_suffix()) and not exists (
+    or right(d.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())) and not exists (
       select from pay.events e
       where e.environment_id = d.environment_id and e.subject_id = d.payment_id
         and e.type = any (case d.status
@@ -6124,7 +6125,8 @@ where (m.directly_before is not null or m.sequence = 1
     when m.type = 'dispute.created' then m.directly_before is null
       or m.before is not null and m.before <> 'dispute.won'
     when m.type like 'dispute.%' then case
-      when m.before is null then right(m.subject_id, 26) >= (select pay.recent_suffix())
+      when m.before is null
+        then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
       else m.before not in ('dispute.created', 'dispute.updated')
         -- A bank can give up a dispute that was lost before.
         and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
@@ -6336,6 +6338,7 @@ where case
     when k.status in (200, 201)
       then k.body !~
         '^\{("id":"(whe|whd|key|env)_[0-9a-z]{26}",|"object":"(sandbox_reset|clock)",)'
+    when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
     else true
   end

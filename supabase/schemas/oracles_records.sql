@@ -64,7 +64,8 @@ where (m.directly_before is not null or m.sequence = 1
     when m.type = 'dispute.created' then m.directly_before is null
       or m.before is not null and m.before <> 'dispute.won'
     when m.type like 'dispute.%' then case
-      when m.before is null then right(m.subject_id, 26) >= (select pay.recent_suffix())
+      when m.before is null
+        then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
       else m.before not in ('dispute.created', 'dispute.updated')
         -- A bank can give up a dispute that was lost before.
         and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
@@ -278,6 +279,7 @@ where case
     when k.status in (200, 201)
       then k.body !~
         '^\{("id":"(whe|whd|key|env)_[0-9a-z]{26}",|"object":"(sandbox_reset|clock)",)'
+    when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
     else true
   end

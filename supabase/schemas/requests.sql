@@ -115,7 +115,8 @@ grant execute on function pay.note_requests(text, text, text) to pay_api;
 
 -- Deletes one batch of the requests that are older than 30 days or no longer among the last of a
 -- sandbox. Returns the number of deleted rows. An advance of the clock leaves them to retention,
--- because requests are written behind their answers and its count would differ. Internal.
+-- because requests are written behind their answers and its count would differ. The log has real
+-- times, so p_at is real. Internal.
 create or replace function pay.purge_requests(
   p_environment_id text,
   p_at timestamptz,

@@ -81,14 +81,15 @@ begin
 end
 $$;
 
--- Deletes one batch of each kind of row that has outlived its retention, in each environment, and
--- one batch in all of the retired environments. It retires disposable sandboxes that have ended,
--- and reads no others except those with settings, because they end before any of their rows is old.
--- Returns the number of deleted rows, so that a caller can repeat the call until it is 0. It leaves
--- locked rows for the next call. After 2 seconds it also leaves the remaining environments; they
--- come in random order, so the next call takes others. Balances keep the amounts of deleted
--- movements, because the totals stay. p_at can be earlier than the server's time; a later time
--- counts as the server's. A sandbox with a clock of its own is purged by that clock.
+-- Deletes one batch of each kind of row that has outlived its retention, in each environment,
+-- and one batch in all of the retired environments. It retires disposable sandboxes that have
+-- ended. From the others it deletes only requests over their limit, because they end before any
+-- of their rows is old, unless they have a clock of their own. Returns the number of deleted
+-- rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the next
+-- call. After 2 seconds it also leaves the remaining environments; they come in random order, so
+-- the next call takes others. Balances keep the amounts of deleted movements, because the totals
+-- stay. p_at can be earlier than the server's time; a later time counts as the server's. A
+-- sandbox with a clock of its own is purged by that clock.
 create or replace function pay.purge(
   p_at timestamptz default now(),
   p_batch integer default 1000
@@ -107,23 +108,21 @@ begin
   perform set_config('pay.worker', 'on', true);
   v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch);
   for v_environment in
-    select e.id, e.livemode, w.environment_id is not null as has_clock
+    select e.id, e.livemode, e.ends_at is not null as is_disposable,
+      w.environment_id is not null as has_clock
     from pay.environments e
     left join pay.sandbox_settings w on w.environment_id = e.id
-    where e.retired_at is null and (e.ends_at is null or w.environment_id is not null)
-    order by random()
+    where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
     v_total := v_total + case
       when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
+      when v_environment.is_disposable then 0
       else pay.purge_keys(v_environment.id, v_at, p_batch)
         + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
     end + case
       when v_environment.livemode then 0
-      else pay.purge_requests(
-        v_environment.id,
-        case when v_environment.has_clock then pay.environment_time(v_environment.id) else v_at end,
-        p_batch)
+      else pay.purge_requests(v_environment.id, v_at, p_batch)
     end;
   end loop;
   for v_environment in

@@ -60,7 +60,8 @@ begin
   ),
   recovered as (
     update pay.webhook_deliveries d
-    set status = 'pending', next_attempt_at = pay.server_time()
+    set status = 'pending', next_attempt_at = pay.server_time(),
+      due_at = case when v_access.ahead is not null then v_access.at end
     from locked l
     where d.environment_id = v_access.environment_id and d.id = l.id
     returning 1

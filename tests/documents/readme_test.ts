@@ -36,7 +36,10 @@ import { freePort } from "../support/common/free_port.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Variables that the code reads and other programs set. */
-const SET_BY_OTHERS = ["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER", "PATH", "HOME"];
+const SET_BY_OTHERS = [
+  ...["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER", "PATH", "HOME", "XDG_CACHE_HOME"],
+  "LOCALAPPDATA",
+];
 /** The port of the receiver in the section on webhooks. The test replaces it by a free port. */
 const RECEIVER_PORT = "4343";
 /** The maximum length of the README, so that people read it. */

@@ -35,8 +35,8 @@ Deno.test("docs/contract.md shows every header of a delivery and no other", asyn
     allow_private: true,
     signed_ms: 0,
     // Only an attempt with a declared fault has the header Sandbox-Fault.
-    fault: "delay",
-  } as const;
+    fault: "delay" as const,
+  };
   await makeAttempt(attempt, 0, ({ headers }) => {
     sent.push(...Object.keys(headers));
     return Promise.resolve({ outcome: "timeout", duration_ms: 0 });

@@ -324,3 +324,30 @@ serviceCase("the log keeps the last 1000 requests and 30 days", async (t, servic
     assert.equal(Number(await purge()), 30);
   });
 });
+
+serviceCase("the log stays when the clock of its sandbox goes on", async (_, service) => {
+  await service.pay(CREATE);
+  await service.call("POST", `${SANDBOX}/clock`, { body: { advance: 31 * 86_400 } });
+  await service.sql`select pay.purge()`;
+  const paths = (await read(service)).map(({ path }) => path);
+  assert.deepEqual(paths, [`${SANDBOX}/clock`, PAYMENTS]);
+}, LOGGED);
+
+serviceCase("the log of a disposable sandbox has a limit too", async (_, service) => {
+  const { body: { test_key: key } } = await service.call("POST", `${SANDBOX}/sandboxes`, {
+    body: {},
+  });
+  await service.call("GET", PAYMENTS, { key });
+  await read(service, "", key);
+  await service.sql`
+    insert into pay.requests (environment_id, id, api_key_id, method, path, status, duration_us,
+      is_replay, created_at)
+    select environment_id, 'req_' || lpad(n::text, 26, '0'), api_key_id, method, path, status,
+      duration_us, is_replay, created_at
+    from pay.requests, generate_series(1, 1100) n
+    where path = ${PAYMENTS}`;
+  await service.sql`select pay.purge()`;
+  const left = await service.sql`
+    select count(*)::int as requests from pay.requests group by environment_id order by 1`;
+  assert.deepEqual(left.map(({ requests }) => requests), [1, 1000]);
+}, LOGGED);

@@ -18,7 +18,7 @@ import {
   type TestAnswer,
   type TestService,
 } from "../support/service/service.ts";
-import { EXAMPLE_REQUESTS } from "../support/openapi/example_requests.ts";
+import { EXAMPLE_REQUESTS, idInPath } from "../support/openapi/example_requests.ts";
 import postgres from "postgres";
 
 const FILE = new URL("../../scripts/documents/openapi/examples.json", import.meta.url);
@@ -94,21 +94,22 @@ async function exchange(
   saved: Map<string, string>,
 ): Promise<Exchange> {
   const address = ADDRESSES.find(({ id }) => id === operation)!;
-  const path = address.path.replace("{id}", of === undefined ? "" : saved.get(of)!)
-    .replace("{key}", key ?? "");
+  const id = idInPath(address.path, { of, key }, saved);
+  const path = address.path.replace(/\{(id|key)\}/, id ?? "") + (query ? `?${query}` : "");
   const request = body === undefined ? null : Object.fromEntries(
     Object.entries(body).map(([member, value]) => [
       member,
       typeof value === "string" && value.startsWith("$") ? saved.get(value.slice(1)) : value,
     ]),
   );
-  const answer = await service.call(address.operation.method, query ? `${path}?${query}` : path, {
+  const answer = await service.call(address.operation.method, path, {
     ...(request && { body: request }),
     ...(request && key && { idempotency_key: key }),
   });
   assert.ok(answer.status < 300 || answer.status === 402, `${operation} ${name}: ${answer.text}`);
   if (save) saved.set(save, answer.body.id ?? answer.body.data[0].id);
-  return { operation, name, summary, request, status: answer.status, answer: answer.body };
+  const { status, body: answered } = answer;
+  return { operation, name, summary, path, id, request, status, answer: answered };
 }
 
 async function registerReceiver(service: TestService, url: string): Promise<string> {

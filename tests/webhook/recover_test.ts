@@ -213,3 +213,18 @@ webhookCase("POST /recover of what a disabled endpoint has missed", async (t, se
     ]);
   });
 });
+
+webhookCase(
+  "POST /recover with a key is replayed, and no oracle minds",
+  async (_, service, hooks) => {
+    const { id } = await addEndpoint(service, hooks.url("/"), { events: ["payment.completed"] });
+    await service.make({ outcome: "success" });
+    await settle(service);
+    const since = (await deliveriesOf(service))[0].created_at;
+    const first = await recover(service, id, { since, status: "all" }, "k");
+    assert.equal(first.status, 202);
+    assert.equal((await recover(service, id, { since, status: "all" }, "k")).text, first.text);
+    const found = await service.sql`select oracle from pay.check_books() where findings > 0`;
+    assert.deepEqual([...found], []);
+  },
+);

@@ -11,7 +11,7 @@ import { componentExamples } from "./examples.ts";
 import { componentHeaders } from "./headers.ts";
 import { ALIASES_TAG, COMPONENT_PARAMETERS, paths, SERVICE_TAG } from "./paths.ts";
 import { componentSchemas, type Json } from "./schemas.ts";
-import { WEBHOOK_PARAMETERS, webhooks, WEBHOOKS_TAG } from "./webhooks.ts";
+import { webhooks, WEBHOOKS_TAG } from "./webhooks.ts";
 
 const INTRODUCTION = new URL("introduction.md", import.meta.url);
 /** The place of the tables of test values in the introduction. */
@@ -62,7 +62,9 @@ export async function buildDocument(): Promise<Json> {
       {
         name: WEBHOOKS_TAG,
         description:
-          "The requests that your endpoints receive. Verify the signature before you use one.",
+          "The requests that your endpoints receive. Verify `Payment-Signature` before you use one: " +
+          "compare in constant time, and refuse a `t` that is 300 s or more from your clock. " +
+          "During a rotation of the secret there is one more `v1` for each older secret.",
       },
       { name: ALIASES_TAG, description: "The same operations at other addresses." },
       {
@@ -87,7 +89,7 @@ export async function buildDocument(): Promise<Json> {
           description: "The operator's `RELAY_TOKEN`, which authenticates the scheduled calls.",
         },
       },
-      parameters: { ...COMPONENT_PARAMETERS, ...WEBHOOK_PARAMETERS },
+      parameters: COMPONENT_PARAMETERS,
       headers: componentHeaders(),
       responses: componentResponses(),
       examples: componentExamples(),

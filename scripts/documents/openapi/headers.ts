@@ -15,6 +15,10 @@ const HEADERS: Readonly<Record<string, { description: string; required?: true; s
     required: true,
     schema: { const: "no-store" },
   },
+  "Document-Cache-Control": {
+    description: "The time for which clients may use the document without a new request",
+    schema: { type: "string" },
+  },
   "X-Content-Type-Options": {
     description: "Browsers must not guess another type than `Content-Type`",
     required: true,

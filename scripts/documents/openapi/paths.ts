@@ -19,7 +19,7 @@ import { type Json, queryProperties, schemaRef } from "./schemas.ts";
 
 /** Parameters that many operations share. */
 export const COMPONENT_PARAMETERS: Record<string, Json> = {
-  IdempotencyKey: {
+  IdempotencyKeyHeader: {
     name: "Idempotency-Key",
     in: "header",
     description: "A unique name for this operation, such as a UUID. If you send the same request " +
@@ -102,7 +102,9 @@ function parameters(operation: Operation, path: string): Json[] {
     ...(path.includes("{id}") ? [idParameter(path)] : []),
     ...(path.includes("{key}") ? [KEY_PARAMETER] : []),
     ...query,
-    ...(operation.method === "GET" ? [] : [{ $ref: "#/components/parameters/IdempotencyKey" }]),
+    ...(operation.method === "GET"
+      ? []
+      : [{ $ref: "#/components/parameters/IdempotencyKeyHeader" }]),
     { $ref: "#/components/parameters/SandboxFault" },
   ];
 }
@@ -158,10 +160,8 @@ function success(
 function keylessPaths(): Record<string, Json> {
   const document_headers = {
     ...headerRefs(["Request-Id", "X-Content-Type-Options", "ETag"]),
-    "Cache-Control": {
-      description: "The time for which clients may use the document without a new request",
-      schema: { type: "string" },
-    },
+    // Other answers may not be stored.
+    "Cache-Control": headerRefs(["Document-Cache-Control"])["Document-Cache-Control"],
   };
   const health = (operationId: string, name: string) => ({
     get: {

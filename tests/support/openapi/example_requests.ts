@@ -560,3 +560,13 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
   },
   { operation: "setClock", name: "real", summary: "The clock runs again", body: { mode: "real" } },
 ];
+
+/** The id or the idempotency key in the path of a request; null without one. */
+export function idInPath(
+  path: string,
+  { of, key }: { of: string | undefined; key: string | undefined },
+  saved: ReadonlyMap<string, string>,
+): string | null {
+  if (of !== undefined) return saved.get(of)!;
+  return path.includes("{key}") ? key! : null;
+}
