@@ -342,7 +342,7 @@ serviceCase("the log of a disposable sandbox has a limit too", async (_, service
   await service.sql`
     insert into pay.requests (environment_id, id, api_key_id, method, path, status, duration_us,
       is_replay, created_at)
-    select environment_id, 'req_' || lpad(n::text, 26, '0'), api_key_id, method, path, status,
+    select environment_id, left(id, 13) || lpad(n::text, 17, '0'), api_key_id, method, path, status,
       duration_us, is_replay, created_at
     from pay.requests, generate_series(1, 1100) n
     where path = ${PAYMENTS}`;
