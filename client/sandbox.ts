@@ -141,6 +141,15 @@ export class Sandbox {
     return listOf(this.#transport, [`${SANDBOX}/requests`], params, options);
   }
 
+  /**
+   * Returns the run of a seeded sandbox so far: a line of JSON for each request and its answer.
+   * Without a seed: 409 `invalid_state`.
+   */
+  transcript(options?: RequestOptions): Promise<string> {
+    const path = [`${SANDBOX}/transcript`];
+    return this.#transport.send({ method: "GET", path, isText: true }, options);
+  }
+
   /** Retrieves the clock of the sandbox. */
   clock(options?: ReadOptions): Promise<Clock> {
     return this.#transport.send({ method: "GET", path: [`${SANDBOX}/clock`] }, options);

@@ -13,6 +13,12 @@ export interface CreateSandboxInput {
   name?: string | undefined;
   /** Seconds until the sandbox ends, 60 to 604800 (7 days). By default 86400, one day. */
   expires_in?: number | undefined;
+  /**
+   * 1 to 100 characters. The ids and secrets of the sandbox follow from it, and the clock stands at
+   * 2030-01-01, so the same requests in the same order give the same bytes. By default, and with
+   * null, they are random.
+   */
+  seed?: string | null | undefined;
 }
 
 /** A disposable sandbox. Times are RFC 3339 in UTC. */
@@ -21,7 +27,8 @@ export interface DisposableSandbox {
   id: string;
   object: "sandbox";
   name: string | null;
-  seed: null;
+  /** Null: the ids of the sandbox are random. */
+  seed: string | null;
   created_at: string;
   /** Time at which the sandbox and all its keys end. In the past: it has ended. */
   expires_at: string;
@@ -29,7 +36,7 @@ export interface DisposableSandbox {
 
 /** A new sandbox with its key. The API shows the key only once. */
 export interface SandboxWithKey extends DisposableSandbox {
-  /** `sk_test_…`, a key of the new sandbox with all scopes. */
+  /** `sk_test_…`, with a seed `seeded_test_…`: a key of the new sandbox with all scopes. */
   test_key: string;
 }
 

@@ -41,6 +41,8 @@ export interface ApiRequest {
   path: readonly string[];
   query?: object | undefined;
   body?: object | undefined;
+  /** True: the result is the text of the answer, which is not JSON. */
+  isText?: boolean;
 }
 
 /** Sends requests to one base URL with one key. */
@@ -80,7 +82,7 @@ export class Transport {
       // If the caller has aborted the request, the error is the reason of the signal.
       if ("failure" in outcome) signal?.throwIfAborted();
       const failed = { operation: `${method} ${path}`, idempotencyKey, attempts: attempt };
-      const result = this.#judge(outcome, failed, timeoutMs);
+      const result = this.#judge(outcome, failed, timeoutMs, request.isText === true);
       if ("value" in result) return result.value as T;
       const delay_ms = result.transient && attempt <= maxRetries
         ? retryDelayMs(attempt, result.retryAfterMs, runtime.random())
@@ -100,7 +102,7 @@ export class Transport {
   }
 
   /** Returns the result, or the error and whether a retry can succeed. */
-  #judge(outcome: Outcome, request: FailedRequest, timeoutMs: number):
+  #judge(outcome: Outcome, request: FailedRequest, timeoutMs: number, isText: boolean):
     | { value: unknown }
     | { error: Error; transient: boolean; retryAfterMs?: number | undefined } {
     if ("failure" in outcome) {
@@ -111,7 +113,9 @@ export class Transport {
     }
     const { status, headers, body } = outcome.answer;
     const parsed = parseObject(body);
-    if (status >= 200 && status < 300 && parsed) return { value: parsed };
+    if (status >= 200 && status < 300 && (isText || parsed)) {
+      return { value: isText ? body : parsed };
+    }
     const retryAfterMs = parseRetryAfter(
       headers["retry-after"] ?? null,
       this.#options.runtime.now(),

@@ -25,6 +25,7 @@ const SHOWN = 20;
 /** Makes disposable sandboxes, switches to them and deletes them. */
 export function SandboxesDialog({ close }: { close: () => void }) {
   const [name, setName] = useState("");
+  const [seed, setSeed] = useState("");
   const [lifetime, setLifetime] = useState("3600");
   const list = useLive(call("sandboxes", "list", { limit: SHOWN }));
   const action = useAction();
@@ -54,6 +55,7 @@ export function SandboxesDialog({ close }: { close: () => void }) {
                     <div>
                       <strong>{nameOf(sandbox)}</strong>
                       <p class="quiet">
+                        {sandbox.seed !== null && <>Seed {sandbox.seed}.{" "}</>}
                         Ends <Time at={sandbox.expires_at} />
                       </p>
                     </div>
@@ -91,6 +93,7 @@ export function SandboxesDialog({ close }: { close: () => void }) {
         build={(idempotencyKey) =>
           call("sandboxes", "create", {
             ...(name !== "" && { name }),
+            ...(seed !== "" && { seed }),
             expires_in: Number(lifetime),
           }, { idempotencyKey })}
         done={({ test_key, ...sandbox }) => open(sandbox, test_key)}
@@ -104,6 +107,13 @@ export function SandboxesDialog({ close }: { close: () => void }) {
         )}
       >
         <TextField label="Name" params={["name"]} value={name} set={setName} optional />
+        <TextField
+          label="Seed, for the same ids in every run"
+          params={["seed"]}
+          value={seed}
+          set={setSeed}
+          optional
+        />
         <SelectField
           label="Ends after"
           params={["expires_in"]}

@@ -1191,10 +1191,18 @@ create table pay.sandbox_settings (
   runs_after boolean default false not null,
   did jsonb default '{}'::jsonb not null,
   fault_kinds text[] default '{}'::text[] not null,
+  seed text,
+  seed_root text collate "C",
+  requests bigint default 0 not null,
+  transcript_bytes bigint default 0 not null,
   constraint sandbox_settings_pkey PRIMARY KEY (environment_id),
   constraint sandbox_settings_offset_ms_range CHECK ((offset_ms >= 0)),
+  constraint sandbox_settings_requests_counted CHECK (((requests >= 0) AND ((requests = 0) OR (seed IS NOT NULL)))),
   constraint sandbox_settings_runs_after_target CHECK (((NOT runs_after) OR (target_at IS NOT NULL))),
+  constraint sandbox_settings_seed_length CHECK (((length(seed) >= 1) AND (length(seed) <= 100))),
+  constraint sandbox_settings_seed_root_form CHECK (((seed_root ~ '^[0-9a-f]{64}$'::text) AND ((seed_root IS NULL) = (seed IS NULL)))),
   constraint sandbox_settings_target_stands CHECK (((target_at IS NULL) OR ((frozen_at IS NOT NULL) AND (frozen_at <= target_at)))),
+  constraint sandbox_settings_transcript_bytes_not_negative CHECK ((transcript_bytes >= 0)),
   constraint sandbox_settings_version_positive CHECK ((version > 0))
 );
 alter table pay.sandbox_settings owner to pay_owner;
@@ -1207,6 +1215,11 @@ comment on column pay.sandbox_settings.target_at is 'The end of an advance that 
 comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
 comment on column pay.sandbox_settings.did is 'What the advance under way has done: numbers by name.';
 comment on column pay.sandbox_settings.fault_kinds is 'The kinds of declared faults that can still happen: request, provider. The relay finds those of deliveries itself.';
+comment on column pay.sandbox_settings.seed is 'The seed of a seeded sandbox; null: its ids are random.';
+comment on column pay.sandbox_settings.seed_root is 'Hex SHA-256 of the account and the seed, from which ids and secrets are derived.';
+comment on column pay.sandbox_settings.requests is 'Number of requests of a seeded sandbox so far.';
+comment on column pay.sandbox_settings.transcript_bytes is 'Length of the transcript so far.';
+CREATE INDEX sandbox_settings_seed_root ON pay.sandbox_settings USING btree (seed_root) WHERE (seed_root IS NOT NULL);
 alter table pay.sandbox_settings enable row level security;
 alter table pay.sandbox_settings force row level security;
 create policy sandbox_settings_of_environment on pay.sandbox_settings as permissive for all to pay_owner
@@ -1229,9 +1242,11 @@ create table pay.sandboxes (
   name text,
   created_at timestamp with time zone not null,
   expires_at timestamp with time zone not null,
+  seed text,
   constraint sandboxes_pkey PRIMARY KEY (environment_id, id),
   constraint sandboxes_id_form CHECK ((id ~ '^env_[0-9a-z]{26}$'::text)),
-  constraint sandboxes_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100)))
+  constraint sandboxes_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint sandboxes_seed_length CHECK (((length(seed) >= 1) AND (length(seed) <= 100)))
 );
 alter table pay.sandboxes owner to pay_owner;
 comment on table pay.sandboxes is 'A disposable sandbox, for the sandbox that made it. The row outlives its data by a day.';
@@ -1241,6 +1256,7 @@ comment on column pay.sandboxes.account is 'The account of both sandboxes.';
 comment on column pay.sandboxes.name is 'Name for people; null: none.';
 comment on column pay.sandboxes.created_at is 'Time of creation.';
 comment on column pay.sandboxes.expires_at is 'Time at which it ends or has ended.';
+comment on column pay.sandboxes.seed is 'The seed; null: the ids of the sandbox are random.';
 CREATE INDEX sandboxes_alive ON pay.sandboxes USING btree (account, expires_at);
 CREATE INDEX sandboxes_ended ON pay.sandboxes USING btree (expires_at);
 alter table pay.sandboxes enable row level security;
@@ -1279,6 +1295,24 @@ create view pay.subject_accounts with (security_invoker=true) (
 );
 alter view pay.subject_accounts owner to pay_owner;
 comment on view pay.subject_accounts is 'Internal: the sums of each account over the movements of a subject.';
+
+-- table pay.transcript_lines
+create table pay.transcript_lines (
+  environment_id text collate "C" not null,
+  n bigint not null,
+  line text not null,
+  constraint transcript_lines_pkey PRIMARY KEY (environment_id, n),
+  constraint transcript_lines_n_positive CHECK ((n > 0))
+);
+alter table pay.transcript_lines owner to pay_owner;
+comment on table pay.transcript_lines is 'The run of a seeded sandbox: one line for each request.';
+comment on column pay.transcript_lines.environment_id is 'The sandbox.';
+comment on column pay.transcript_lines.n is 'Number of the request in the run.';
+comment on column pay.transcript_lines.line is 'The request and its answer as JSON text, without card numbers and API keys.';
+alter table pay.transcript_lines enable row level security;
+alter table pay.transcript_lines force row level security;
+create policy transcript_lines_of_environment on pay.transcript_lines as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.transfers
 create table pay.transfers (
@@ -1510,6 +1544,13 @@ CREATE OR REPLACE FUNCTION pay.balance(p_request text)
  SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.balance(text) owner to pay_owner;
 grant execute on function pay.balance(text) to pay_api;
+
+-- function pay.begin_seeded(text,text,text)
+CREATE OR REPLACE FUNCTION pay.begin_seeded(p_environment_id text, p_seed text, p_root text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.begin_seeded(text,text,text) owner to pay_owner;
 
 -- function pay.begin_trigger(text,text)
 CREATE OR REPLACE FUNCTION pay.begin_trigger(p_request text, p_trigger text)
@@ -2005,6 +2046,13 @@ CREATE OR REPLACE FUNCTION pay.forget_findings()
 alter function pay.forget_findings() owner to pay_owner;
 grant execute on function pay.forget_findings() to pay_operator;
 
+-- function pay.free_seed(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.free_seed(p_root text, p_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.free_seed(text,timestamp with time zone) owner to pay_owner;
+
 -- function pay.give_faults(pay.due_delivery[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.give_faults(p_due pay.due_delivery[], p_at timestamp with time zone)
  RETURNS pay.due_delivery[]
@@ -2134,6 +2182,18 @@ CREATE OR REPLACE FUNCTION pay.keep_facts(p_facts json)
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.keep_facts(json) owner to pay_owner;
+
+-- function pay.keep_transcript_line(text,bigint,text)
+CREATE OR REPLACE FUNCTION pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.keep_transcript_line(text,bigint,text) owner to pay_owner;
+grant execute on function pay.keep_transcript_line(text,bigint,text) to pay_api;
 
 -- function pay.kept_requests()
 CREATE OR REPLACE FUNCTION pay.kept_requests()
@@ -2412,6 +2472,22 @@ CREATE OR REPLACE FUNCTION pay.max_sandboxes()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.max_sandboxes() owner to pay_owner;
 
+-- function pay.max_transcript_bytes()
+CREATE OR REPLACE FUNCTION pay.max_transcript_bytes()
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.max_transcript_bytes() owner to pay_owner;
+
+-- function pay.max_transcript_lines()
+CREATE OR REPLACE FUNCTION pay.max_transcript_lines()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.max_transcript_lines() owner to pay_owner;
+
 -- function pay.max_windows_ahead()
 CREATE OR REPLACE FUNCTION pay.max_windows_ahead()
  RETURNS integer
@@ -2524,6 +2600,25 @@ CREATE OR REPLACE FUNCTION pay.note_wake(p_request_id bigint)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.note_wake(bigint) owner to pay_owner;
 grant execute on function pay.note_wake(bigint) to pay_operator;
+
+-- function pay.number_request(text)
+CREATE OR REPLACE FUNCTION pay.number_request(p_key_hash text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.number_request(text) owner to pay_owner;
+grant execute on function pay.number_request(text) to pay_api;
+
+-- function pay.open_by_hash(text)
+CREATE OR REPLACE FUNCTION pay.open_by_hash(p_key_hash text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.open_by_hash(text) owner to pay_owner;
 
 -- function pay.open_records(json)
 CREATE OR REPLACE FUNCTION pay.open_records(p_records json)
@@ -2648,12 +2743,12 @@ CREATE OR REPLACE FUNCTION pay.purge_old(p_environment_id text, p_livemode boole
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.purge_old(text,boolean,timestamp with time zone,integer) owner to pay_owner;
 
--- function pay.purge_requests(text,integer)
-CREATE OR REPLACE FUNCTION pay.purge_requests(p_environment_id text, p_batch integer)
+-- function pay.purge_requests(text,timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.purge_requests(p_environment_id text, p_at timestamp with time zone, p_batch integer)
  RETURNS bigint
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.purge_requests(text,integer) owner to pay_owner;
+alter function pay.purge_requests(text,timestamp with time zone,integer) owner to pay_owner;
 
 -- function pay.purge_retired(text,integer)
 CREATE OR REPLACE FUNCTION pay.purge_retired(p_environment_id text, p_batch integer)
@@ -3008,6 +3103,13 @@ CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_request text, p_environment_id te
 alter function pay.reset_sandbox(text,text) owner to pay_owner;
 grant execute on function pay.reset_sandbox(text,text) to pay_api;
 
+-- function pay.restart_seeded(text,text)
+CREATE OR REPLACE FUNCTION pay.restart_seeded(p_old text, p_new text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.restart_seeded(text,text) owner to pay_owner;
+
 -- function pay.retime_sandbox(text,pay.sandbox_settings,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.retime_sandbox(p_environment_id text, p_before pay.sandbox_settings, p_from timestamp with time zone)
  RETURNS void
@@ -3078,6 +3180,14 @@ CREATE OR REPLACE FUNCTION pay.save_totals_cursor(p_account_id text, p_day date,
  SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.save_totals_cursor(text,date,text) owner to pay_owner;
 grant execute on function pay.save_totals_cursor(text,date,text) to pay_api;
+
+-- function pay.seed_root(text,text)
+CREATE OR REPLACE FUNCTION pay.seed_root(p_account text, p_seed text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.seed_root(text,text) owner to pay_owner;
 
 -- function pay.server_time()
 CREATE OR REPLACE FUNCTION pay.server_time()
@@ -3179,6 +3289,17 @@ CREATE OR REPLACE FUNCTION pay.time_ahead(p_settings pay.sandbox_settings)
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.time_ahead(pay.sandbox_settings) owner to pay_owner;
+
+-- function pay.transcript(text)
+CREATE OR REPLACE FUNCTION pay.transcript(p_request text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.transcript(text) owner to pay_owner;
+grant execute on function pay.transcript(text) to pay_api;
 
 -- function pay.unread_deliveries(text,text)
 CREATE OR REPLACE FUNCTION pay.unread_deliveries(p_environment_id text, p_endpoint_id text)

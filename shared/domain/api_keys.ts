@@ -4,6 +4,7 @@
  */
 
 import { ApiError, invalidParameter } from "../core/errors.ts";
+import { idMint, systemRandom } from "../core/ids.ts";
 import type { CreateApiKeyBody } from "../schema/api_key.ts";
 import type { ApiKeyStore } from "../store/api_key_store.ts";
 import { deriveKey, revealKey } from "./derived_key.ts";
@@ -47,7 +48,7 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
       }
       return withSecret(request, caller, {
         action: "create",
-        id: request.context.mint("key_"),
+        id: keyId(request),
         status: 201,
         name: body.name,
         scopes: body.scopes,
@@ -85,4 +86,13 @@ function refuseLive({ context }: ServiceRequest): void {
     "test_key_required",
     "Only the operator's command (deno task keys) manages live keys: use a test key here",
   );
+}
+
+/**
+ * Makes the id of a key. Its random characters never follow from a seed, because the id is unique in
+ * the whole database.
+ */
+function keyId({ context }: ServiceRequest): string {
+  const { at_ms, run_number, mint } = context;
+  return (run_number === null ? mint : idMint(at_ms, systemRandom, run_number))("key_");
 }

@@ -3,6 +3,7 @@
  * (ADR 0047). The key is derived as the keys of `api_keys.ts` are.
  */
 
+import { SEEDED_KEY_PREFIX } from "../core/api_key.ts";
 import type { CreateSandboxBody } from "../schema/sandbox.ts";
 import type { SandboxStore } from "../store/sandbox_store.ts";
 import { deriveKey, revealKey } from "./derived_key.ts";
@@ -19,13 +20,17 @@ export interface Sandboxes {
 /** Creates the operations over a store. */
 export function createSandboxes(store: SandboxStore): Sandboxes {
   return {
-    async create(request, caller, { name, expires_in }) {
+    async create(request, caller, { name, expires_in, seed }) {
       const { mint } = request.context;
       const reply = await store.create(request.access, {
         id: mint("env_"),
         name,
         expires_in,
-        key: { ...deriveKey(request, caller), key_id: mint("key_") },
+        seed: seed ?? undefined,
+        key: {
+          ...deriveKey(request, caller, seed == null ? undefined : SEEDED_KEY_PREFIX),
+          key_id: mint("key_"),
+        },
       }, request.idempotency);
       return {
         ...reply,

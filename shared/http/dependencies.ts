@@ -26,6 +26,7 @@ import { EntryCalls } from "../store/entry_calls.ts";
 import { KnownSettings } from "../store/known_settings.ts";
 import { createFaultStore, type FaultStore } from "../store/fault_store.ts";
 import { createProviderStore, type ProviderStore } from "../store/provider_store.ts";
+import { createSeededStore, type SeededStore } from "../store/seeded_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import { createSandboxStore } from "../store/sandbox_store.ts";
 import { noteIn, RequestNotes } from "../store/request_notes.ts";
@@ -53,6 +54,7 @@ export interface Dependencies {
   faults: FaultStore;
   /** The settings of sandboxes, by key. */
   known_settings: KnownSettings;
+  seeded_store: SeededStore;
   /** Null: there are no limits. */
   rate_limits: RateLimits | null;
   provider_store: ProviderStore;
@@ -175,6 +177,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     webhooks,
     known_settings,
     sandbox_clock,
+    seeded_store: createSeededStore(database, calls),
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),
     base_url,

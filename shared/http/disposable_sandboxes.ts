@@ -30,11 +30,14 @@ export const DISPOSABLE_SANDBOXES: readonly Operation[] = [
       "Makes a new, empty sandbox of the same account, with a key of its own, so that each test, " +
       "branch or pull request has its own data and rate limits. Only this answer shows " +
       "`test_key`. The sandbox ends after `expires_in` seconds. An account has at most 1000 that " +
-      "have not ended; one more is 400. The key of a disposable sandbox makes no further ones.",
+      "have not ended; one more is 400. The key of a disposable sandbox makes no further ones. " +
+      "With a `seed` the same requests give the same bytes; a seed that another sandbox of the " +
+      "account has is 409.",
     method: "POST",
     paths: ["/sandboxes", "/v1/sandboxes"],
     body: CreateSandboxBody,
     status: 201,
+    errors: ["invalid_state"],
     run: ({ deps, request, key_text, body }) => deps.sandboxes.create(request, key_text, body),
   }),
   operation({

@@ -36,6 +36,7 @@ import {
 } from "./request_faults.ts";
 import { faultOf } from "./request_log.ts";
 import type { Env } from "./request_state.ts";
+import { keepTranscript, numberRequests, sourceOf } from "./seeded_run.ts";
 import { unknownRoute } from "./unknown_route.ts";
 
 type Ctx = Context<Env>;
@@ -72,6 +73,7 @@ export function createFunctionApp(
   );
   const open_paths = ["/health", ...Object.keys(open)].map((path) => `/${name}${path}`);
   app.use(observe(deps));
+  app.use(keepTranscript());
   for (const [path, handlers] of Object.entries(open)) {
     app.get(`/${name}${path}`, nameRoute, ...handlers);
   }
@@ -85,6 +87,7 @@ export function createFunctionApp(
     limited: deps.rate_limits !== null,
     local: deps.base_url.startsWith("http://"),
   }));
+  app.use(numberRequests((path) => TRANSCRIPT.test(path)));
   for (const { operation, path } of routes) {
     app.on(operation.method, path, (c) => handle(c, operation, path));
   }
@@ -115,6 +118,9 @@ function pathBehindMount(request: Request): string {
   return path.startsWith(`${MOUNT}/`) ? path.slice(MOUNT.length) : path;
 }
 
+/** The path of a transcript, which does not change with each look at it. */
+const TRANSCRIPT = /\/transcript$/;
+
 /** Answers a request to an operation. */
 function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   const state = c.get("state");
@@ -126,6 +132,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
     const mutating = MUTATING.has(operation.method);
     const sent = mutating ? await readBody(c.req.raw) : null;
     const { searchParams } = new URL(c.req.url);
+    if (state.run && sent) state.run.body = sent.value;
     const unknown = unknownParameters(operation, sent, searchParams);
     if (unknown) c.header("Unknown-Parameters", unknown);
     const idempotency_key = mutating ? readIdempotencyKey(headers) : null;
@@ -147,7 +154,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
       () => faultThing(operation, sent_id, idempotency_key),
     );
     const run = (access: Access, { fault_kinds }: SandboxSettings) => {
-      const order_ms = access.version === 0 ? undefined : state.at_ms;
+      const source = sourceOf(state, access.version, deps.random);
       return operation.run({
         deps,
         request: {
@@ -156,10 +163,10 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
             request_id: state.request_id,
             idempotency_key,
             livemode: state.key!.livemode,
+            run_number: state.run?.n ?? null,
             at_ms: access.at_ms,
-            mint: idMint(access.at_ms, deps.random, order_ms),
-            random: deps.random,
-            ...(order_ms !== undefined && { order_ms }),
+            mint: idMint(access.at_ms, source.random, source.order_ms),
+            ...source,
           },
           idempotency,
           has_provider_faults: fault_kinds.includes("provider"),
@@ -188,7 +195,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
       const is_missing = error instanceof ApiError && error.code === "not_found";
       throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
     });
-    return respond(c, outcome);
+    return respond(c, outcome, operation.media_type);
   });
 }
 
@@ -252,7 +259,7 @@ function identify(operation: Operation, id: string, key: string, body: ReadBody)
   };
 }
 
-function respond(c: Ctx, outcome: Reply | Answer): Response {
+function respond(c: Ctx, outcome: Reply | Answer, media_type = "application/json"): Response {
   const { answer, replayed, fault }: Reply = "answer" in outcome
     ? outcome
     : { answer: outcome, replayed: false };
@@ -260,7 +267,7 @@ function respond(c: Ctx, outcome: Reply | Answer): Response {
   if (replayed) c.header("Idempotent-Replayed", "true");
   if (answer.status === 201) c.header("Location", locationOf(answer, c.get("deps").base_url));
   if (answer.status >= 400) c.get("state").code = JSON.parse(answer.body).error.code;
-  return c.body(answer.body, answer.status as 200, { "Content-Type": "application/json" });
+  return c.body(answer.body, answer.status as 200, { "Content-Type": media_type });
 }
 
 function locationOf(answer: Answer, base_url: string): string {

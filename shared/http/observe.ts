@@ -34,6 +34,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       request_id: idMint(at_ms, deps.random)("req_"),
       at_ms,
       key: null,
+      run: null,
       key_id: null,
       environment_id: null,
       idempotency_key: null,

@@ -73,6 +73,8 @@ export interface Operation {
   /** Schema of a success; `status` is its HTTP status. */
   answer: z.ZodType;
   status: 200 | 201 | 202;
+  /** Media type of a success; absent: JSON. */
+  media_type?: string;
   /** Error codes of this operation, in addition to those of every operation of its kind. */
   errors?: readonly ErrorCode[];
   /** True: the request is not in the log of requests, because it reads that log. */

@@ -12,7 +12,7 @@ import {
   Payment,
 } from "../schema/payment.ts";
 import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
-import { SandboxReset } from "../schema/service.ts";
+import { SandboxReset, Transcript } from "../schema/service.ts";
 import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
 import { DISPOSABLE_SANDBOXES } from "./disposable_sandboxes.ts";
@@ -110,6 +110,23 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     answer: WebhookDelivery,
     errors: ["not_found"],
     run: ({ deps, request, body }) => webhooksOf(deps).trigger(request, body),
+  }),
+  operation({
+    ...sandbox,
+    id: "readTranscript",
+    method: "GET",
+    summary: "Read the transcript",
+    description:
+      "The run of a seeded sandbox so far, as newline-delimited JSON: compare it with a file in your " +
+      "repository. It keeps the first 10 000 requests. Reading it is no part of the run.",
+    paths: ["/transcript", "/v1/transcript"],
+    body: EmptyBody,
+    answer: Transcript,
+    media_type: "application/x-ndjson",
+    errors: ["invalid_state"],
+    async run({ deps, request: { access } }) {
+      return { status: 200, body: await deps.seeded_store.transcript(access) };
+    },
   }),
   operation({
     ...sandbox,

@@ -14,6 +14,8 @@ export const MIN_SANDBOX_S = 60;
 export const MAX_SANDBOX_S = 604_800;
 /** Time in seconds until a disposable sandbox ends by default: one day. */
 export const DEFAULT_SANDBOX_S = 86_400;
+/** Longest seed of a sandbox in characters. The service chose the number. */
+const MAX_SEED = 100;
 
 /** The body of `POST /sandboxes`. */
 export const CreateSandboxBody = z.object({
@@ -27,8 +29,12 @@ export const CreateSandboxBody = z.object({
     `a whole number of seconds from ${MIN_SANDBOX_S} to ${MAX_SANDBOX_S}, which is 7 days`,
   ),
   seed: mustBe(
-    z.null().optional().describe("Reserved: null, or left out"),
-    "null or left out, because sandboxes with a seed are not available yet",
+    z.string().min(1).max(MAX_SEED).nullable().optional().describe(
+      "The ids, tokens and secrets of the sandbox follow from this text and from the number of the " +
+        "request, and its clock stands at 2030-01-01T00:00:00.000Z. So the same requests in the same " +
+        "order give the same bytes. Null or left out: they are random",
+    ),
+    `text of 1 to ${MAX_SEED} characters`,
   ),
 }).describe("A disposable sandbox of the caller's account");
 export type CreateSandboxBody = z.infer<typeof CreateSandboxBody>;
@@ -38,7 +44,7 @@ export const DisposableSandbox = z.object({
   id: id("env_"),
   object: z.literal("sandbox"),
   name: z.string().nullable().describe("The name of the creation. Null: none"),
-  seed: z.null().describe("Reserved: always null"),
+  seed: z.string().nullable().describe("The seed; null: the ids of the sandbox are random"),
   created_at: Instant,
   expires_at: Instant
     .describe("Time at which the sandbox and all its keys end. In the past: it has ended"),

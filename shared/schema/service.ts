@@ -20,6 +20,14 @@ export const Purged = z.object({
 }).describe("The result of a call that deletes expired data");
 export type Purged = z.infer<typeof Purged>;
 
+/** The answer of `GET /transcript`. */
+export const Transcript = z.string().describe(
+  "One line of JSON for each request of the run, oldest first: its number `n`, the `request` with " +
+    "method, path, idempotency key and body, and the `answer` with status, request id and body. " +
+    "API keys are left out",
+);
+export type Transcript = z.infer<typeof Transcript>;
+
 const Count = z.number().int().min(0).describe("Number of deleted resources of this kind");
 
 /** The answer of `POST /reset`: the number of deleted resources of each kind. */

@@ -19,6 +19,10 @@ export interface SandboxSettings {
   target_at: string | null;
   /** The kinds of declared faults that can still happen, without those of deliveries. */
   fault_kinds: readonly string[];
+  /** Hex text from which ids and secrets are derived; null: the sandbox has no seed. */
+  seed_root: string | null;
+  /** Number of requests of a seeded sandbox. */
+  requests: number;
 }
 
 /** The settings of every other environment: the real clock. */
@@ -28,6 +32,8 @@ const NO_SETTINGS: SandboxSettings = {
   frozen_at: null,
   target_at: null,
   fault_kinds: [],
+  seed_root: null,
+  requests: 0,
 };
 
 /** Returns the time of a sandbox with these settings at a real time. */

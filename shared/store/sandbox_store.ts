@@ -18,6 +18,8 @@ interface NewSandbox {
   name: string | undefined;
   /** Seconds until it ends. */
   expires_in: number;
+  /** The seed of its ids and secrets; undefined: they are random. */
+  seed: string | undefined;
   key: SecretFacts & { key_id: string };
 }
 
@@ -31,7 +33,8 @@ interface Changed {
 export interface SandboxStore {
   /**
    * Makes a sandbox. Throws `permission_denied` if the caller's own sandbox is disposable, and
-   * `invalid_parameter` if the account has `MAX_SANDBOXES` already.
+   * `invalid_parameter` if the account has `MAX_SANDBOXES` already, and `invalid_state` if one of
+   * them has the same seed.
    */
   create(
     access: Access,
@@ -84,6 +87,13 @@ const REFUSALS = {
       "invalid_parameter",
       `Cannot make a sandbox: this account has ${MAX_SANDBOXES} disposable sandboxes that have ` +
         "not ended. Delete one first",
+    ),
+  seed_taken: () =>
+    new ApiError(
+      "invalid_state",
+      'Cannot make a sandbox with this "seed": a sandbox of the account that has not ended has the ' +
+        "same seed. Delete that sandbox, or reset it and use it again",
+      { param: "seed" },
     ),
 } as const;
 

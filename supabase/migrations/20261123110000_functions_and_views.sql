@@ -111,8 +111,7 @@ begin
           hashtextextended('environment ' || s.environment_id, 0))
         when 'alone' then pg_advisory_xact_lock(
           hashtextextended('environment ' || s.environment_id, 0)) is not null
-        else true
-      end as is_held
+        else true end as is_held
     from pay.api_key_secrets s
     where s.hash = a.hash and s.revoked_at is null and (s.expires_at is null or s.expires_at > a.at)
       and (s.ends_at is null or s.ends_at > pay.server_time()) limit 1
@@ -4051,16 +4050,20 @@ end
 $$;
 grant execute on function pay.note_requests(text, text, text) to pay_api;
 
-create or replace function pay.purge_requests(p_environment_id text, p_batch integer)
+create or replace function pay.purge_requests(
+  p_environment_id text,
+  p_at timestamptz,
+  p_batch integer
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_oldest text := (
+  v_oldest text := greatest(pay.id_floor('req_', p_at - interval '30 days'), (
     select o.id from pay.requests o where o.environment_id = p_environment_id
     order by o.id desc offset pay.kept_requests() - 1 limit 1
-  );
+  ));
   v_rows bigint;
 begin
   delete from pay.requests t
@@ -4101,6 +4104,7 @@ begin
   delete from pay.webhook_deliveries d using pay.webhook_endpoints t
   where t.environment_id = p_new and d.endpoint_id = t.id
     and d.environment_id = p_old and d.status = 'pending';
+  perform pay.restart_seeded(p_old, p_new);
 end
 $$;
 
@@ -4193,7 +4197,7 @@ begin
     'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
     'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes', 'payments',
     'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
-    'sandbox_settings'
+    'sandbox_settings', 'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -4253,6 +4257,12 @@ begin
       when v_environment.is_disposable then pay.purge_requests(v_environment.id, p_batch)
       else pay.purge_keys(v_environment.id, v_at, p_batch)
         + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
+    end + case
+      when v_environment.livemode then 0
+      else pay.purge_requests(
+        v_environment.id,
+        case when v_environment.has_clock then pay.environment_time(v_environment.id) else v_at end,
+        p_batch)
     end;
   end loop;
   for v_environment in
@@ -4348,7 +4358,6 @@ begin
       ('refunds', 'id', 're_', false, 'for update skip locked'),
       ('disputes', 'id', 'dp_', false, 'for update skip locked'),
       ('payments', 'id', 'pay_', false, 'for update skip locked'),
-      ('requests', 'id', 'req_', false, 'for update skip locked'),
       ('faults', 'id', 'flt_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode
@@ -4380,7 +4389,7 @@ begin
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
-    v_total := v_total + v_rows + pay.purge_requests(p_environment_id, p_batch);
+    v_total := v_total + v_rows;
   end if;
   return v_total;
 end
@@ -4873,7 +4882,7 @@ as $$
       p_sandbox.id,
       'sandbox' as object,
       p_sandbox.name,
-      null::text as seed,
+      p_sandbox.seed,
       pay.wire_time(p_sandbox.created_at) as created_at,
       pay.wire_time(p_sandbox.expires_at) as expires_at
   ) t
@@ -4923,9 +4932,13 @@ begin
       p_secret ->> 'prefix', p_secret ->> 'last_four', p_sandbox.created_at,
       p_sandbox.expires_at)
   )
-  insert into pay.sandboxes (environment_id, id, account, name, created_at, expires_at)
+  insert into pay.sandboxes (environment_id, id, account, name, seed, created_at, expires_at)
   values (p_sandbox.environment_id, p_sandbox.id, p_sandbox.account, p_sandbox.name,
-    p_sandbox.created_at, p_sandbox.expires_at);
+    p_sandbox.seed, p_sandbox.created_at, p_sandbox.expires_at);
+  if p_sandbox.seed is not null then
+    perform pay.begin_seeded(
+      p_sandbox.id, p_sandbox.seed, pay.seed_root(p_sandbox.account, p_sandbox.seed));
+  end if;
 end
 $$;
 
@@ -4953,6 +4966,7 @@ begin
   v_sandbox.id := v_asked ->> 'id';
   v_sandbox.account := v_caller.account;
   v_sandbox.name := v_asked ->> 'name';
+  v_sandbox.seed := v_asked ->> 'seed';
   v_sandbox.expires_at := v_sandbox.created_at
     + least(make_interval(secs => (v_asked ->> 'expires_in')::integer),
       date_trunc('milliseconds', v_caller.remaining));
@@ -4968,6 +4982,8 @@ begin
     when v_caller.livemode then 'live'
     when v_caller.ends_at is not null then 'disposable'
     when not pay.take_sandbox_place(v_caller.account, v_sandbox.created_at) then 'full'
+    when v_sandbox.seed is not null and not pay.free_seed(
+      pay.seed_root(v_caller.account, v_sandbox.seed), v_sandbox.created_at) then 'seed_taken'
     else 'committed'
   end;
   if v_access.outcome <> 'committed' then
@@ -5000,6 +5016,7 @@ begin
   end if;
   update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
   where s.environment_id = v_environment;
+  delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
   delete from pay.webhook_deliveries d
   where d.environment_id = v_environment and d.id = any (array(
     select o.id from pay.webhook_deliveries o
@@ -5099,6 +5116,174 @@ begin
 end
 $$;
 grant execute on function pay.due_relay() to pay_operator;
+
+create or replace function pay.max_transcript_lines()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 10000 $$;
+
+create or replace function pay.max_transcript_bytes()
+returns bigint
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 16777216 $$;
+
+create or replace function pay.seed_root(p_account text, p_seed text)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select encode(sha256(convert_to(p_account || E'\n' || p_seed, 'UTF8')), 'hex') $$;
+
+create or replace function pay.begin_seeded(p_environment_id text, p_seed text, p_root text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.sandbox_settings (environment_id, version, frozen_at, seed, seed_root)
+  values (p_environment_id, pay.new_settings_version(), '2030-01-01T00:00:00Z', p_seed, p_root);
+end
+$$;
+
+create or replace function pay.free_seed(p_root text, p_at timestamptz)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_opened constant text := current_setting('pay.environment_ids', true);
+  v_holder record;
+  v_is_free boolean;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select e.public_id, e.ends_at into v_holder
+  from pay.sandbox_settings w join pay.environments e on e.id = w.environment_id
+  where w.seed_root = p_root;
+  v_is_free := v_holder.public_id is null or v_holder.ends_at <= p_at;
+  if v_is_free and v_holder.public_id is not null then
+    perform pay.retire_sandbox(v_holder.public_id, p_at);
+  end if;
+  perform set_config('pay.worker', '', true);
+  perform set_config('pay.environment_ids', v_opened, true);
+  return v_is_free;
+end
+$$;
+
+create or replace function pay.restart_seeded(p_old text, p_new text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_settings pay.sandbox_settings;
+begin
+  delete from pay.sandbox_settings w where w.environment_id = p_old and w.seed is not null
+  returning * into v_settings;
+  if v_settings.seed is not null then
+    perform pay.begin_seeded(p_new, v_settings.seed, v_settings.seed_root);
+    delete from pay.webhook_endpoints t where t.environment_id = p_new;
+  end if;
+end
+$$;
+
+create or replace function pay.open_by_hash(p_key_hash text)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_hash constant bytea := decode(p_key_hash, 'hex');
+  v_held text := '';
+  v_environment text;
+begin
+  perform set_config('pay.key_hashes', array[v_hash]::text, true);
+  loop
+    v_environment := (
+      select s.environment_id from pay.api_key_secrets s
+      where s.hash = v_hash and s.revoked_at is null and not s.livemode
+        and (s.ends_at is null or s.ends_at > pay.server_time())
+    );
+    exit when v_environment is null or v_environment = v_held;
+    v_held := v_environment;
+    perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+  end loop;
+  if v_environment is not null then
+    perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  end if;
+  return v_environment;
+end
+$$;
+
+create or replace function pay.number_request(p_key_hash text)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_environment constant text := pay.open_by_hash(p_key_hash);
+  v_settings text;
+begin
+  if v_environment is not null then
+    update pay.sandbox_settings w set requests = w.requests + 1
+    where w.environment_id = v_environment and w.seed is not null
+    returning row_to_json(w)::text into v_settings;
+  end if;
+  return v_settings;
+end
+$$;
+grant execute on function pay.number_request(text) to pay_api;
+
+create or replace function pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_environment constant text := pay.open_by_hash(p_key_hash);
+begin
+  update pay.sandbox_settings w set transcript_bytes = w.transcript_bytes + octet_length(p_line)
+  where w.environment_id = v_environment and w.seed is not null and w.requests >= p_n
+    and w.transcript_bytes < pay.max_transcript_bytes() and p_n <= pay.max_transcript_lines();
+  if found then
+    insert into pay.transcript_lines (environment_id, n, line)
+    values (v_environment, p_n, p_line)
+    on conflict on constraint transcript_lines_pkey do nothing;
+  end if;
+end
+$$;
+grant execute on function pay.keep_transcript_line(text, bigint, text) to pay_api;
+
+create or replace function pay.transcript(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if not exists (
+    select from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id and w.seed is not null
+  ) then
+    v_access.outcome := 'not_seeded';
+    return v_access;
+  end if;
+  v_access.body := coalesce((
+    select string_agg(t.line || E'\n', '' order by t.n) from pay.transcript_lines t
+    where t.environment_id = v_access.environment_id
+  ), '');
+  return v_access;
+end
+$$;
+grant execute on function pay.transcript(text) to pay_api;
 
 create or replace function pay.server_time()
 returns timestamptz

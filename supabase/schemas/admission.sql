@@ -140,8 +140,7 @@ begin
           hashtextextended('environment ' || s.environment_id, 0))
         when 'alone' then pg_advisory_xact_lock(
           hashtextextended('environment ' || s.environment_id, 0)) is not null
-        else true
-      end as is_held
+        else true end as is_held
     from pay.api_key_secrets s
     where s.hash = a.hash and s.revoked_at is null and (s.expires_at is null or s.expires_at > a.at)
       and (s.ends_at is null or s.ends_at > pay.server_time()) limit 1

@@ -113,18 +113,23 @@ end
 $$;
 grant execute on function pay.note_requests(text, text, text) to pay_api;
 
--- Deletes one batch of the requests that are no longer among the last of a sandbox. Returns the
--- number of deleted rows. Internal.
-create or replace function pay.purge_requests(p_environment_id text, p_batch integer)
+-- Deletes one batch of the requests that are older than 30 days or no longer among the last of a
+-- sandbox. Returns the number of deleted rows. An advance of the clock leaves them to retention,
+-- because requests are written behind their answers and its count would differ. Internal.
+create or replace function pay.purge_requests(
+  p_environment_id text,
+  p_at timestamptz,
+  p_batch integer
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_oldest text := (
+  v_oldest text := greatest(pay.id_floor('req_', p_at - interval '30 days'), (
     select o.id from pay.requests o where o.environment_id = p_environment_id
     order by o.id desc offset pay.kept_requests() - 1 limit 1
-  );
+  ));
   v_rows bigint;
 begin
   delete from pay.requests t

@@ -70,6 +70,7 @@ begin
   delete from pay.webhook_deliveries d using pay.webhook_endpoints t
   where t.environment_id = p_new and d.endpoint_id = t.id
     and d.environment_id = p_old and d.status = 'pending';
+  perform pay.restart_seeded(p_old, p_new);
 end
 $$;
 

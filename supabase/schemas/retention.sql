@@ -51,7 +51,7 @@ begin
     'webhook_deliveries', 'inbox_entries', 'events', 'ledger_movements', 'ledger_totals',
     'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes', 'payments',
     'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
-    'sandbox_settings'
+    'sandbox_settings', 'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -120,6 +120,12 @@ begin
       when v_environment.is_disposable then pay.purge_requests(v_environment.id, p_batch)
       else pay.purge_keys(v_environment.id, v_at, p_batch)
         + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
+    end + case
+      when v_environment.livemode then 0
+      else pay.purge_requests(
+        v_environment.id,
+        case when v_environment.has_clock then pay.environment_time(v_environment.id) else v_at end,
+        p_batch)
     end;
   end loop;
   for v_environment in
@@ -222,7 +228,6 @@ begin
       ('refunds', 'id', 're_', false, 'for update skip locked'),
       ('disputes', 'id', 'dp_', false, 'for update skip locked'),
       ('payments', 'id', 'pay_', false, 'for update skip locked'),
-      ('requests', 'id', 'req_', false, 'for update skip locked'),
       ('faults', 'id', 'flt_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode
@@ -254,7 +259,7 @@ begin
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
-    v_total := v_total + v_rows + pay.purge_requests(p_environment_id, p_batch);
+    v_total := v_total + v_rows;
   end if;
   return v_total;
 end

@@ -23,7 +23,7 @@ as $$
       p_sandbox.id,
       'sandbox' as object,
       p_sandbox.name,
-      null::text as seed,
+      p_sandbox.seed,
       pay.wire_time(p_sandbox.created_at) as created_at,
       pay.wire_time(p_sandbox.expires_at) as expires_at
   ) t
@@ -79,21 +79,26 @@ begin
       p_secret ->> 'prefix', p_secret ->> 'last_four', p_sandbox.created_at,
       p_sandbox.expires_at)
   )
-  insert into pay.sandboxes (environment_id, id, account, name, created_at, expires_at)
+  insert into pay.sandboxes (environment_id, id, account, name, seed, created_at, expires_at)
   values (p_sandbox.environment_id, p_sandbox.id, p_sandbox.account, p_sandbox.name,
-    p_sandbox.created_at, p_sandbox.expires_at);
+    p_sandbox.seed, p_sandbox.created_at, p_sandbox.expires_at);
+  if p_sandbox.seed is not null then
+    perform pay.begin_seeded(
+      p_sandbox.id, p_sandbox.seed, pay.seed_root(p_sandbox.account, p_sandbox.seed));
+  end if;
 end
 $$;
 
 -- Makes a disposable sandbox of the caller's account, with a key of all scopes. It ends after
 -- expires_in seconds, at the latest when the caller's key expires.
 -- p_request  the request, as pay.admit takes it, in a list of one
--- p_sandbox  {id, name, expires_in}
+-- p_sandbox  {id, name, seed, expires_in}; name and seed can be absent
 -- p_secret   {key_id, hash, prefix, last_four, reference} of its key; the reference replaces the
 --            text of the key in the stored answer
 -- Outcomes: those of admission.sql; committed (body) | live
 --           disposable (the caller's own sandbox is disposable)
---           full (the account has pay.max_sandboxes() that have not ended).
+--           full (the account has pay.max_sandboxes() that have not ended)
+--           seed_taken (one of them has the same seed).
 create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -118,6 +123,7 @@ begin
   v_sandbox.id := v_asked ->> 'id';
   v_sandbox.account := v_caller.account;
   v_sandbox.name := v_asked ->> 'name';
+  v_sandbox.seed := v_asked ->> 'seed';
   v_sandbox.expires_at := v_sandbox.created_at
     + least(make_interval(secs => (v_asked ->> 'expires_in')::integer),
       date_trunc('milliseconds', v_caller.remaining));
@@ -133,6 +139,8 @@ begin
     when v_caller.livemode then 'live'
     when v_caller.ends_at is not null then 'disposable'
     when not pay.take_sandbox_place(v_caller.account, v_sandbox.created_at) then 'full'
+    when v_sandbox.seed is not null and not pay.free_seed(
+      pay.seed_root(v_caller.account, v_sandbox.seed), v_sandbox.created_at) then 'seed_taken'
     else 'committed'
   end;
   if v_access.outcome <> 'committed' then
@@ -145,9 +153,9 @@ begin
 end
 $$;
 
--- Ends a disposable sandbox: retires its environment, ends its keys, and deletes its pending
--- deliveries, so nothing more is sent. Does nothing if it has been retired already. The settings of
--- row-level security are then those of a worker. Internal.
+-- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed, and deletes
+-- its pending deliveries, so nothing more is sent. Does nothing if it has been retired already. The
+-- settings of row-level security are then those of a worker. Internal.
 -- Concurrency: waits for the requests of the sandbox that are under way. Leaves a delivery that the
 -- relay has locked to purge_retired, so the two never deadlock.
 create or replace function pay.retire_sandbox(p_public_id text, p_at timestamptz)
@@ -169,6 +177,7 @@ begin
   end if;
   update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
   where s.environment_id = v_environment;
+  delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
   delete from pay.webhook_deliveries d
   where d.environment_id = v_environment and d.id = any (array(
     select o.id from pay.webhook_deliveries o

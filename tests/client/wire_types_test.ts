@@ -147,7 +147,7 @@ Deno.test("client types of bodies equal those of the schemas", () => {
   true satisfies Equal<client.CreateApiKeyInput, z.input<typeof keys.CreateApiKeyBody>>;
   true satisfies Equal<
     client.CreateSandboxInput,
-    Without<z.input<typeof sandbox.CreateSandboxBody>, "seed">
+    z.input<typeof sandbox.CreateSandboxBody>
   >;
   true satisfies Equal<client.RotateApiKeyInput, z.input<typeof keys.RotateApiKeyBody>>;
   true satisfies Equal<client.Scope, keys.Scope>;

@@ -22,6 +22,7 @@ const ENTRY_FUNCTIONS = [
   "disable_webhook_endpoint",
   "end_sandbox",
   "end_trigger",
+  "keep_transcript_line",
   "list",
   "load",
   "load_webhook_endpoint",
@@ -29,6 +30,7 @@ const ENTRY_FUNCTIONS = [
   "match_fault",
   "note_calls",
   "note_requests",
+  "number_request",
   "pause_reading",
   "purge",
   "read_challenge",
@@ -47,6 +49,7 @@ const ENTRY_FUNCTIONS = [
   "step_clock",
   "store_facts",
   "store_totals",
+  "transcript",
 ];
 /** Functions that the operator's commands call. */
 const OPERATOR_FUNCTIONS = [

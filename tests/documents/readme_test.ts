@@ -46,29 +46,32 @@ const RECEIVER_PORT = "4343";
 const README_LINES = 220;
 const PICTURE = "docs/console.png";
 const PICTURE_BYTES = 150_000;
-const [README, TUTORIAL, MONTH, BROKEN, REFERENCE, CONTRACT, OPERATIONS, ERRORS] = await Promise
-  .all(
-    [
-      "README.md",
-      ...[
-        "tutorial",
-        "tutorials/a_month_in_a_second",
-        "tutorials/break_it_on_purpose",
-        "reference",
-        "contract",
-        "operations",
-        "errors",
+const [README, TUTORIAL, MONTH, BROKEN, SAME_BYTES, REFERENCE, CONTRACT, OPERATIONS, ERRORS] =
+  await Promise
+    .all(
+      [
+        "README.md",
+        ...[
+          "tutorial",
+          "tutorials/a_month_in_a_second",
+          "tutorials/break_it_on_purpose",
+          "tutorials/the_same_bytes_every_run",
+          "reference",
+          "contract",
+          "operations",
+          "errors",
+        ]
+          .map((name) => `docs/${name}.md`),
       ]
-        .map((name) => `docs/${name}.md`),
-    ]
-      .map((path) => Deno.readTextFile(new URL(path, ROOT))),
-  ) as [string, string, string, string, string, string, string, string];
+        .map((path) => Deno.readTextFile(new URL(path, ROOT))),
+    ) as [string, string, string, string, string, string, string, string, string];
 /** The documents whose blocks are run, in the order of reading. */
 const RUN = [
   ["README.md", README],
   ["docs/tutorial.md", TUTORIAL],
   ["docs/tutorials/a_month_in_a_second.md", MONTH],
   ["docs/tutorials/break_it_on_purpose.md", BROKEN],
+  ["docs/tutorials/the_same_bytes_every_run.md", SAME_BYTES],
 ] as const;
 
 const in_ci = Deno.env.get("CI") !== undefined;

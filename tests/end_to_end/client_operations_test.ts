@@ -283,6 +283,20 @@ Deno.test("the client calls every operation", (t) =>
         assert.ok(Array.isArray(data));
         for (const request of data) assertShape(LoggedRequest, request);
       });
+      await t.step("seeded sandboxes", async () => {
+        const made = assertShape(
+          DisposableSandbox,
+          await client.sandboxes.create({ seed: "a run", expires_in: 600 }),
+        );
+        const inside = clientWith({
+          apiKey: made.test_key,
+          onExchange: (exchange) => exchanges.push(exchange),
+        });
+        const { id } = await inside.payments.create({ amount: 1, ...EUR });
+        const lines = (await inside.sandbox.transcript()).trimEnd().split("\n");
+        assert.deepEqual(lines.map((line) => JSON.parse(line).answer.body.id), [id]);
+        await client.sandboxes.delete(made.id);
+      });
 
       await t.step("the clock", async () => {
         assert.equal(assertShape(Clock, await client.sandbox.clock()).mode, "real");

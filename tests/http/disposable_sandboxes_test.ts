@@ -109,7 +109,7 @@ serviceCase("POST /sandboxes", async (t, service) => {
     [{ name: "" }, "name"],
     [{ name: "x".repeat(101) }, "name"],
     [{ name: 1 }, "name"],
-    [{ seed: "abc" }, "seed"],
+    [{ seed: "" }, "seed"],
   ];
   for (const [body, param] of bad) {
     await t.step(`${JSON.stringify(body).slice(0, 40)} is 400 and makes nothing`, async () => {

@@ -66,6 +66,7 @@ const WITHOUT_ROWS = [
   "provider_facts",
   "provider_methods",
   "provider_totals",
+  "transcript_lines",
 ];
 
 serviceCase("ids and rows of another environment", async (t, service) => {

@@ -39,7 +39,10 @@ Deno.test("the examples of the OpenAPI document are the service's answers", asyn
 
 Deno.test("every operation has an example of its answer, and of its body if it has one", () => {
   const shown = new Set(EXAMPLE_REQUESTS.map(({ operation }) => operation));
-  const missing = ADDRESSES.filter(({ operation }) => !shown.has(operation.id));
+  // A transcript is text, and shows other examples.
+  const missing = ADDRESSES.filter(({ operation }) =>
+    operation.media_type === undefined && !shown.has(operation.id)
+  );
   assert.deepEqual(missing.map(({ id }) => id), []);
 });
 

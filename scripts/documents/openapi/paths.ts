@@ -141,7 +141,10 @@ function requestBody({ method, body }: Operation, examples: Json): Json {
 
 const STATUS_WORDS = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
 
-function success({ method, status, answer }: Operation, examples: Json): Json {
+function success(
+  { method, status, answer, media_type = "application/json" }: Operation,
+  examples: Json,
+): Json {
   return {
     description: STATUS_WORDS[status],
     headers: headerRefs([
@@ -149,9 +152,7 @@ function success({ method, status, answer }: Operation, examples: Json): Json {
       ...(method === "GET" ? [] : ["Idempotent-Replayed"]),
       ...(status === 201 ? ["Location"] : []),
     ]),
-    content: {
-      "application/json": { schema: schemaRef(answer), ...examples },
-    },
+    content: { [media_type]: { schema: schemaRef(answer), ...examples } },
   };
 }
 

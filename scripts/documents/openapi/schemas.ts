@@ -81,8 +81,9 @@ function refTo(name: string): string {
 }
 
 /** Objects, unions and enums become components. Other schemas are written where they are used. */
-function isComponent(name: string, { def }: z.ZodType): boolean {
-  return ["object", "enum", "union"].includes(def.type) || name.endsWith("Input");
+function isComponent(name: string, schema: z.ZodType): boolean {
+  return ["object", "enum", "union"].includes(schema.def.type) || name.endsWith("Input") ||
+    OPERATIONS.some(({ answer }) => answer === schema);
 }
 
 function listedItem(schema: z.ZodType): z.ZodType | undefined {

@@ -16,13 +16,21 @@ export interface EventContext {
   at_ms: number;
   mint: IdMint;
   random: RandomSource;
-  /** The real time, if `at_ms` is that of a sandbox with a clock of its own (`idMint`). */
+  /**
+   * The real time, if `at_ms` is that of a sandbox with a clock of its own (`idMint`). In a seeded
+   * sandbox the number of the request.
+   */
   order_ms?: number;
 }
 
 /** The request that makes a change. */
 export interface RequestContext extends EventContext {
   request_id: string;
+  /**
+   * Number of the request in the run of a seeded sandbox; then `mint` and `random` follow from the
+   * seed. Null: the sandbox has no seed.
+   */
+  run_number: number | null;
 }
 
 /** Version of the event payload (contract §4). */

@@ -6,6 +6,7 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { idMint, type RandomSource } from "../../core/ids.ts";
+import { sourceIn } from "../../core/seeded_random.ts";
 import { databaseUnavailable } from "../../store/database.ts";
 import { timeIn } from "../../store/known_settings.ts";
 import type { ProviderOp } from "../../store/provider_call.ts";
@@ -68,14 +69,19 @@ export class CallRunner {
   context(livemode: boolean, call?: OwnCall): EventContext {
     const real_ms = this.#clock();
     const at_ms = timeOf(call, real_ms);
-    const order_ms = call?.clock ? real_ms : undefined;
+    // A call can change its payment more than once.
+    const label = () => `call ${call!.id} ${call!.subject.sequence}`;
+    const { random, order_ms } = sourceIn(call?.clock?.settings ?? null, label, {
+      random: this.#random,
+      real_ms,
+    });
     return {
       request_id: null,
       idempotency_key: null,
       livemode,
       at_ms,
-      mint: idMint(at_ms, this.#random, order_ms),
-      random: this.#random,
+      mint: idMint(at_ms, random, order_ms),
+      random,
       ...(order_ms !== undefined && { order_ms }),
     };
   }

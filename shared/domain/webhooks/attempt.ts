@@ -22,7 +22,7 @@ interface AttemptToMake {
   url: string;
   number: number;
   /** The secrets that sign now, as text, newest first. */
-  secrets: string[];
+  secrets: readonly string[];
   allow_private: boolean;
   /** The real time, which the signature carries because receivers compare it with their own. */
   signed_ms: number;

@@ -15,6 +15,7 @@
 import type { Clock } from "../../core/clock.ts";
 import { formatTime } from "../../core/clock.ts";
 import { idMint, type RandomSource } from "../../core/ids.ts";
+import { sourceIn } from "../../core/seeded_random.ts";
 import type { DisabledReason } from "../../schema/webhook.ts";
 import type { AttemptResult, ClaimedDelivery, WebhookStore } from "../../store/webhook_store.ts";
 import { crashedAttempt, type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
@@ -337,6 +338,12 @@ export class Relay {
       disabled_reason: reason,
       updated_at: formatTime(at_ms),
     });
+    const { settings } = delivery;
+    const source = sourceIn(
+      settings === null ? null : readSettings(settings),
+      () => `disabled ${endpoint_id} ${stored.revision}`,
+      { random, real_ms: this.#options.clock() },
+    );
     const event = eventRow({
       type: "webhook_endpoint.disabled",
       subject_id: endpoint_id,
@@ -347,8 +354,8 @@ export class Relay {
       idempotency_key: null,
       livemode,
       at_ms,
-      mint: idMint(at_ms, random),
-      random,
+      mint: idMint(at_ms, source.random, source.order_ms),
+      ...source,
     });
     return await store.disableEndpoint({
       environment_id,

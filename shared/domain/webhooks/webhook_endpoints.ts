@@ -91,7 +91,7 @@ export function createWebhookEndpoints(
   return {
     async create(request, body) {
       const url = body.url === undefined ? null : checkUrl(body.url, request, settings);
-      const secret = firstSecret(request.context.random);
+      const secret = firstSecret(request.context);
       const at = formatTime(request.context.at_ms);
       const endpoint: WebhookEndpoint = {
         id: request.context.mint("whe_"),
@@ -146,9 +146,8 @@ export function createWebhookEndpoints(
 
     rotate: (request, id, expires_in_s) =>
       changeExisting(request, id, ({ endpoint, revision, secrets }) => {
-        const { at_ms, random } = request.context;
-        const rotated = rotateSecrets(secrets, expires_in_s, at_ms, random);
-        const updated = { ...endpoint, updated_at: formatTime(at_ms) };
+        const rotated = rotateSecrets(secrets, expires_in_s, request.context);
+        const updated = { ...endpoint, updated_at: formatTime(request.context.at_ms) };
         return changeTo({ endpoint: updated, revision, secrets: rotated }, 200, rotated[0]);
       }),
   };

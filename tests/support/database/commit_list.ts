@@ -41,6 +41,7 @@ function newContext() {
     at_ms: NOW,
     mint,
     random: systemRandom,
+    run_number: null,
   };
   return { ...context, request_id: mint("req_") };
 }

@@ -66,6 +66,8 @@ export const ROUTES: Route[] = [
   ["GET", "/api-v1-sandbox/v1/clock", "sandbox:write"],
   ["POST", "/api-v1-sandbox/clock", "sandbox:write"],
   ["POST", "/api-v1-sandbox/v1/clock", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/transcript", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/transcript", "sandbox:write"],
   ["POST", "/api-v1-sandbox/reset", "sandbox:write"],
   ["POST", "/api-v1-sandbox/v1/reset", "sandbox:write"],
   ["POST", "/api-v1-sandbox/sandboxes", "sandbox:write"],

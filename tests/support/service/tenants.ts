@@ -44,7 +44,15 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     expires_at: "2026-01-02",
   },
   relay_wakes: { request_id: "1", woken_at: "2026-01-01" },
-  sandbox_settings: { version: 1, offset_ms: 0, runs_after: false, did: {}, fault_kinds: [] },
+  sandbox_settings: {
+    version: 1,
+    offset_ms: 0,
+    runs_after: false,
+    did: {},
+    fault_kinds: [],
+    requests: 0,
+    transcript_bytes: 0,
+  },
   faults: {
     id: "flt_1",
     kind: "request",
@@ -54,6 +62,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     times_left: 1,
     created_at: "2026-01-01",
   },
+  transcript_lines: { n: 1, line: "{}" },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
   oracle_findings: {
     oracle: "oracle_refunds",
