@@ -1367,8 +1367,8 @@ create table pay.webhook_deliveries (
   fault text collate "C",
   fault_attempt integer,
   constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
-  constraint webhook_deliveries_fault_has_attempt CHECK (((fault IS NULL) = (fault_attempt IS NULL))) NOT VALID,
-  constraint webhook_deliveries_fault_known CHECK ((fault = ANY (ARRAY['duplicate'::text, 'delay'::text, 'reorder'::text, 'wrong_signature'::text, 'drop_until_recovered'::text]))) NOT VALID,
+  constraint webhook_deliveries_fault_has_attempt CHECK (((fault IS NULL) = (fault_attempt IS NULL))),
+  constraint webhook_deliveries_fault_known CHECK ((fault = ANY (ARRAY['duplicate'::text, 'delay'::text, 'reorder'::text, 'wrong_signature'::text, 'drop_until_recovered'::text]))),
   constraint webhook_deliveries_lost_claims_not_negative CHECK ((lost_claims >= 0)),
   constraint webhook_deliveries_pending_has_next CHECK ((((status = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((status = 'pending'::text) OR (leased_until IS NULL)))),
   constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'available'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))

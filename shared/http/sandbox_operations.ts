@@ -122,7 +122,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     paths: ["/transcript", "/v1/transcript"],
     body: EmptyBody,
     answer: Transcript,
-    media_type: "application/x-ndjson",
+    media_type: "text/plain",
     errors: ["invalid_state"],
     async run({ deps, request: { access } }) {
       return { status: 200, body: await deps.seeded_store.transcript(access) };

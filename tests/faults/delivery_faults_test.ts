@@ -201,7 +201,7 @@ webhookCase("a delivery with a fault", async (t, service, hooks) => {
   await t.step("a dropped successor makes the reordered delivery due", async () => {
     await faulty(service, "reorder", { where: { event_type: "payment.completed" } });
     const id = await pay();
-    await faulty(service, "drop_until_recovered", { where: { event_type: "payment.chargeback" } });
+    await faulty(service, "drop_until_recovered", { where: { event_type: "dispute.created" } });
     await advance(service, id, "chargeback");
     await settle(service);
     assert.deepEqual(shown(hooks.arrivals), ["payment.created 1", "payment.completed 1"]);

@@ -53,6 +53,10 @@ serviceCase("docs/openapi.json describes every answer to fuzzed requests", async
             });
             if (answer.status < 300) accepted++;
             assert.ok(answer.status < 500, answer.text);
+            // A declared fault would hit the next requests.
+            if (path.endsWith("/faults") && answer.status === 201) {
+              await service.call("DELETE", `/api-v1-sandbox/faults/${answer.body.id}`);
+            }
             remember(service, pool, answer.text);
           },
         );

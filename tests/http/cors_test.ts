@@ -107,6 +107,7 @@ serviceCase("OPTIONS", async (t, service) => {
         "Authorization",
         "Content-Type",
         "Idempotency-Key",
+        "Sandbox-Fault",
         "X-Client-Info",
         "X-Region",
         "apikey",

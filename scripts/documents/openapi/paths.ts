@@ -31,18 +31,6 @@ export const COMPONENT_PARAMETERS: Record<string, Json> = {
       pattern: "^[\\x21-\\x7e]+$",
     },
   },
-  SandboxFault: {
-    name: "Sandbox-Fault",
-    in: "header",
-    description: "Test keys only: this request fails in this way, as if the fault were declared. " +
-      "A delay has its duration in milliseconds after it: `delay; delay_ms=500`.",
-    schema: {
-      type: "string",
-      pattern: `^(${
-        FAULTS.request.filter((fault) => fault !== "delay").join("|")
-      }|delay; *delay_ms=([1-9]\\d{0,3}|10000))$`,
-    },
-  },
   Limit: {
     name: "limit",
     in: "query",
@@ -105,7 +93,6 @@ function parameters(operation: Operation, path: string): Json[] {
     ...(operation.method === "GET"
       ? []
       : [{ $ref: "#/components/parameters/IdempotencyKeyHeader" }]),
-    { $ref: "#/components/parameters/SandboxFault" },
   ];
 }
 
