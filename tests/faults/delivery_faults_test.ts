@@ -160,6 +160,7 @@ webhookCase("a delivery with a fault", async (t, service, hooks) => {
     await settle(service);
     assert.deepEqual(shown(hooks.arrivals), [
       "payment.created 1",
+      "dispute.created 1",
       "payment.chargeback 1",
       "payment.completed 1",
     ]);
@@ -204,7 +205,11 @@ webhookCase("a delivery with a fault", async (t, service, hooks) => {
     await faulty(service, "drop_until_recovered", { where: { event_type: "dispute.created" } });
     await advance(service, id, "chargeback");
     await settle(service);
-    assert.deepEqual(shown(hooks.arrivals), ["payment.created 1", "payment.completed 1"]);
+    assert.deepEqual(shown(hooks.arrivals), [
+      "payment.created 1",
+      "payment.chargeback 1",
+      "payment.completed 1",
+    ]);
   });
 
   await t.step("the oracles find nothing", async () => {

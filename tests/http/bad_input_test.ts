@@ -53,7 +53,11 @@ serviceCase("a malformed path", async (t, service) => {
   for (const route of ROUTES.filter(([, path]) => path.includes(":"))) {
     await t.step(`${route[0]} ${route[1]} with ${IDS.length} ids that do not exist`, async () => {
       for (const [name, id] of IDS) {
-        const body = route[0] === "GET" ? undefined : { to: "completed", text: "A receipt" };
+        const body = route[0] === "GET" ? undefined : {
+          to: "completed",
+          text: "A receipt",
+          since: new Date(Date.now() - 3_600_000).toISOString(),
+        };
         const answer = await service.call(route[0], pathOf(route, id), { body });
         assert.equal(answer.status, 404, `${name}: ${answer.status} ${answer.text.slice(0, 200)}`);
         assertError(answer, "not_found", null);
