@@ -164,7 +164,7 @@ webhookCase("a delivery with a fault", async (t, service, hooks) => {
       "payment.chargeback 1",
       "payment.completed 1",
     ]);
-    assert.deepEqual(faultsOf(hooks.arrivals), [null, null, "reorder"]);
+    assert.deepEqual(faultsOf(hooks.arrivals), [null, null, null, "reorder"]);
   });
 
   await t.step("reorder without a successor arrives after a minute", async () => {
