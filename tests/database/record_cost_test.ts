@@ -16,39 +16,37 @@ const RECORDS = 8;
 /** Reading all rows of a table once takes more than 300 pages, an index of it more than 150. */
 const MAX_PAGES = 250;
 
-serviceCase(
-  "pay.record() reads few pages of many payments, calls and facts",
-  async (_t, service) => {
-    const { sql, live } = service;
-    const account_id = await addAccount(sql, live.environment_id);
-    const connection = await sql.reserve();
-    try {
-      let pages = 0;
-      const store = createProviderStore(
-        {
-          async attempt(text: string, parameters: (string | null)[]) {
-            pages = await pagesRead(connection, text, parameters);
-            return [{ n: 1, outcome: "recorded", is_settled: true, deliveries: "0" }];
-          },
-        } as unknown as Parameters<typeof createProviderStore>[0],
-      );
-      const record = async () => {
-        await store.record([completion(await claim(sql, live))]);
-        return pages;
-      };
-      for (let i = 0; i < RECORDS; i++) await record();
-      await sql`
+serviceCase("pay.record() reads few pages of many rows", async (_t, service) => {
+  const { sql, live } = service;
+  const account_id = await addAccount(sql, live.environment_id);
+  const connection = await sql.reserve();
+  try {
+    let pages = 0;
+    const store = createProviderStore(
+      {
+        async attempt(text: string, parameters: (string | null)[]) {
+          pages = await pagesRead(connection, text, parameters);
+          return [{ n: 1, outcome: "recorded", is_settled: true, deliveries: "0" }];
+        },
+      } as unknown as Parameters<typeof createProviderStore>[0],
+    );
+    const record = async () => {
+      await store.record([completion(await claim(sql, live))]);
+      return pages;
+    };
+    for (let i = 0; i < RECORDS; i++) await record();
+    await sql`
       insert into pay.provider_facts (environment_id, account_id, reference, op, state, amount_minor,
         currency, happened_at, received_at, body, outcome, handled_at)
       select ${live.environment_id}, ${account_id}, 'pi_' || n || ':succeeded', 'authorize',
         'succeeded', 1, 'EUR', now(), now(), '{}', 'ignored', now()
       from generate_series(1, ${ROWS}) n`;
-      await sql`
+    await sql`
       insert into pay.payments (environment_id, id, status, amount_minor, amount_refunded, currency,
         method_kind, sequence, created_at, updated_at, body)
       select ${live.environment_id}, 'pay_' || n, 'pending', 1, 0, 'EUR', 'card', 1, now(), now(), '{}'
       from generate_series(1, ${ROWS}) n`;
-      await sql`
+    await sql`
       insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
         amount_minor, currency, request, state, attempts, created_at, first_sent_at,
         next_attempt_at, settled_at, may_repeat, api_key_id, request_id, decline_is_error)
@@ -57,11 +55,10 @@ serviceCase(
         case n % 2 when 0 then now() end, case n % 2 when 1 then now() end, true, 'key_1', 'req_1',
         false
       from generate_series(1, ${ROWS}) n`;
-      const read = await record();
-      console.log(`${read} pages for a record`);
-      assert.ok(read <= MAX_PAGES, `${read} pages were read`);
-    } finally {
-      connection.release();
-    }
-  },
-);
+    const read = await record();
+    console.log(`${read} pages for a record`);
+    assert.ok(read <= MAX_PAGES, `${read} pages were read`);
+  } finally {
+    connection.release();
+  }
+});
