@@ -8,6 +8,8 @@ export const NO_LIVE_PAYMENTS: LivePayments = {
   capture: refuse,
   cancel: refuse,
   refund: refuse,
+  submitEvidence: refuse,
+  acceptDispute: refuse,
 };
 
 function refuse(): never {

@@ -70,6 +70,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
     store,
     payments: createPayments({
       store,
+      faults: own.faults,
       changes: new ChangeWriter(store),
       live: NO_LIVE_PAYMENTS,
       urls: { base_url, console_url: null },

@@ -27,7 +27,7 @@ export function commitInSevenRoundTrips(sql: Sql): Store["commit"] {
           and (s.expires_at is null or s.expires_at > now())`;
       if (!key) throw new Error("an unknown key");
       const { environment_id, api_key_id } = key;
-      access.observe(api_key_id, null);
+      access.observe(api_key_id, null, environment_id);
       const [claimed] = await sql`
         insert into pay.idempotency_keys
           (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)

@@ -38,11 +38,13 @@ const SEVEN_CONNECTIONS = 8;
 if (import.meta.main) {
   const { variant, database_url, base_url, log } = settingsOf<VariantSettings>();
   const store = storeOf(variant, database_url);
+  const own = createDependencies({ database_url, base_url });
   const answer = createPaymentsFunction({
-    ...createDependencies({ database_url, base_url }),
+    ...own,
     store,
     payments: createPayments({
       store,
+      faults: own.faults,
       changes: new ChangeWriter(store),
       live: NO_LIVE_PAYMENTS,
       urls: { base_url, console_url: null },

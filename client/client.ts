@@ -3,10 +3,13 @@
  */
 
 import { ApiKeys } from "./api_keys.ts";
+import { Disputes } from "./disputes.ts";
 import type { Exchange, Fetch } from "./exchange.ts";
 import { Balances, LedgerEntries } from "./ledger.ts";
 import { Payments, Refunds } from "./payments.ts";
+import { IdempotencyKeys } from "./requests.ts";
 import { Sandbox } from "./sandbox.ts";
+import { Sandboxes } from "./sandboxes.ts";
 import { Transfers } from "./transfers.ts";
 import {
   checkedRetries,
@@ -32,7 +35,13 @@ export interface PaymentsClientOptions {
   timeoutMs?: number | undefined;
   /** Called after each attempt, before the next. Errors that it throws are ignored. */
   onExchange?: ((exchange: Exchange) => void) | undefined;
-  /** Clock, randomness and waiting. Tests can replace them. */
+  /**
+   * True: the API refuses a request with a parameter that it does not know, such as a misspelled
+   * one, before it does anything (400 `invalid_parameter`). By default it ignores the parameter, and
+   * with a test key the client writes one warning for each name to the console.
+   */
+  strict?: boolean | undefined;
+  /** Clock, randomness, waiting and warnings. Tests can replace them. */
   runtime?: Partial<Runtime> | undefined;
 }
 
@@ -53,6 +62,7 @@ export interface PaymentsClientOptions {
 export class PaymentsClient {
   readonly payments: Payments;
   readonly refunds: Refunds;
+  readonly disputes: Disputes;
   readonly transfers: Transfers;
   readonly ledgerEntries: LedgerEntries;
   readonly balance: Balances;
@@ -60,7 +70,9 @@ export class PaymentsClient {
   readonly webhookDeliveries: WebhookDeliveries;
   readonly events: Events;
   readonly apiKeys: ApiKeys;
+  readonly idempotencyKeys: IdempotencyKeys;
   readonly sandbox: Sandbox;
+  readonly sandboxes: Sandboxes;
 
   /**
    * Creates a client. Sends no request.
@@ -75,10 +87,12 @@ export class PaymentsClient {
       maxRetries: checkedRetries(options.maxRetries ?? DEFAULT_MAX_RETRIES),
       timeoutMs: checkedTimeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
       onExchange: options.onExchange,
+      strict: options.strict ?? false,
       runtime: { ...RUNTIME, ...options.runtime },
     });
     this.payments = new Payments(transport);
     this.refunds = new Refunds(transport);
+    this.disputes = new Disputes(transport);
     this.transfers = new Transfers(transport);
     this.ledgerEntries = new LedgerEntries(transport);
     this.balance = new Balances(transport);
@@ -86,7 +100,9 @@ export class PaymentsClient {
     this.webhookDeliveries = new WebhookDeliveries(transport);
     this.events = new Events(transport);
     this.apiKeys = new ApiKeys(transport);
+    this.idempotencyKeys = new IdempotencyKeys(transport);
     this.sandbox = new Sandbox(transport);
+    this.sandboxes = new Sandboxes(transport);
   }
 }
 

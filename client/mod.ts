@@ -16,9 +16,10 @@ export {
   TimeoutError,
   UnexpectedResponseError,
 } from "./errors.ts";
+export type { Inbox, InboxDelivery, InboxPage, ReadInboxParams } from "./inbox.ts";
 export type { List, ListParams, Page } from "./list.ts";
 export type { Exchange, Fetch } from "./exchange.ts";
-export type { ReadOptions, RequestOptions } from "./request_options.ts";
+export type { ReadOptions, RequestOptions, SandboxFault } from "./request_options.ts";
 export type { Runtime } from "./runtime.ts";
 export type {
   AmountInput,
@@ -45,6 +46,13 @@ export type {
   Refunds,
 } from "./payments.ts";
 export type {
+  Dispute,
+  DisputeEvidence,
+  Disputes,
+  ListDisputesParams,
+  SubmitEvidenceInput,
+} from "./disputes.ts";
+export type {
   CreateTransferInput,
   ListTransfersParams,
   Transfer,
@@ -63,6 +71,8 @@ export type {
   CreateWebhookEndpointInput,
   DeletedWebhookEndpoint,
   DeliveryAttempt,
+  DeliveryExchange,
+  EndpointFields,
   Event,
   EventObjects,
   EventOf,
@@ -70,6 +80,8 @@ export type {
   EventType,
   ListEventsParams,
   ListWebhookDeliveriesParams,
+  RecoverInput,
+  Recovery,
   RotateSecretInput,
   Subscription,
   UpdateWebhookEndpointInput,
@@ -86,20 +98,42 @@ export type {
   CreateApiKeyInput,
   RotateApiKeyInput,
 } from "./api_keys.ts";
+export type { Clock, ClockAdvance, SetClockInput } from "./clock.ts";
 export type {
   AdvanceInput,
   AdvanceRefundInput,
   AdvanceTransferInput,
   AuthenticateInput,
+  ListRequestsParams,
+  ResetSandboxInput,
   Sandbox,
   SandboxReset,
   TriggerInput,
 } from "./sandbox.ts";
+export type {
+  CreateSandboxInput,
+  DisposableSandbox,
+  Sandboxes,
+  SandboxWithKey,
+} from "./sandboxes.ts";
+export type { IdempotencyKey, IdempotencyKeys, LoggedRequest } from "./requests.ts";
+export type {
+  CreateFaultInput,
+  DeletedFault,
+  DeliveryConditions,
+  Fault,
+  ProviderConditions,
+  RequestConditions,
+} from "./faults.ts";
 export {
   type Capability,
   type CaptureMethod,
   type DeclineCode,
+  type DeliveryFault,
   type DeliveryStatus,
+  type DisputeReason,
+  type DisputeStatus,
+  type EndpointDelivery,
   ERROR_CODES,
   type ErrorCode,
   type ErrorType,
@@ -109,8 +143,12 @@ export {
   type Network,
   type Outcome,
   type PaymentStatus,
+  type ProviderFault,
+  type ProviderOperation,
   type RefundReason,
   type RefundStatus,
+  type RequestFault,
+  type RequestMethod,
   type Scope,
   type Settlement,
   type Stablecoin,

@@ -62,7 +62,7 @@ export interface Payment {
   status: PaymentStatus;
   /** Minor units of the currency: 1999 is 19.99 EUR. */
   amount: number;
-  /** The same as `amount`. */
+  /** The amount in minor units again, under the name `amount_minor`. */
   amount_minor: number;
   currency: string;
   /** Sum of the completed refunds in minor units. */
@@ -79,7 +79,7 @@ export interface Payment {
   method_kind: MethodKind;
   method: PaymentMethod | null;
   customer: Person | null;
-  /** The same as `customer`. */
+  /** The payer again, under the name `payer`. */
   payer: Person | null;
   description: string | null;
   reference: string | null;

@@ -44,10 +44,10 @@ export interface PaymentFields {
   currency: string;
   /** By default derived from `card`, `iban` or `wallet`; without any of them `card_payment`. */
   capability?: Capability | undefined;
-  /** The same as `capability`, with other names. */
+  /** Another name for `capability`, with shorter values: send one of the two. */
   method_kind?: MethodKind | undefined;
   customer?: Person | undefined;
-  /** The same as `customer`. */
+  /** Another name for `customer`: send one of the two. */
   payer?: Person | undefined;
   card?: CardInput | undefined;
   iban?: string | IbanInput | undefined;
@@ -82,6 +82,8 @@ export interface ListPaymentsParams extends ListParams {
   currency?: string | undefined;
   method_kind?: MethodKind | undefined;
   reference?: string | undefined;
+  /** The e-mail address of the customer, exactly as the payment has it. */
+  customer?: string | undefined;
   /** RFC 3339, exclusive. */
   created_after?: string | undefined;
   /** RFC 3339, exclusive. */
@@ -92,7 +94,7 @@ export interface ListPaymentsParams extends ListParams {
 export interface CapturePaymentInput {
   /** Minor units. */
   amount?: number | undefined;
-  /** The same as `amount`. */
+  /** Another name for `amount`: send one of the two. */
   amount_minor?: number | undefined;
 }
 
@@ -100,7 +102,7 @@ export interface CapturePaymentInput {
 export interface CreateRefundInput {
   /** Minor units. */
   amount?: number | undefined;
-  /** The same as `amount`. */
+  /** Another name for `amount`: send one of the two. */
   amount_minor?: number | undefined;
   reason?: RefundReason | undefined;
   metadata?: Metadata | undefined;
@@ -116,7 +118,7 @@ export interface Refund {
   payment_status: PaymentStatus;
   /** Minor units of the currency. */
   amount: number;
-  /** The same as `amount`. */
+  /** The amount in minor units again, under the name `amount_minor`. */
   amount_minor: number;
   currency: string;
   status: RefundStatus;

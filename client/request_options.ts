@@ -2,6 +2,8 @@
  * Options of a single call, with their defaults and limits.
  */
 
+import type { RequestFault } from "./vocabulary.ts";
+
 /** Default of `maxRetries`. */
 export const DEFAULT_MAX_RETRIES = 2;
 /** Default of `timeoutMs`. */
@@ -23,7 +25,15 @@ export interface RequestOptions {
   timeoutMs?: number | undefined;
   /** Maximum of retries. By default that of the client. */
   maxRetries?: number | undefined;
+  /**
+   * The first attempt fails in this way, in the sandbox (contract §7). Retries have no fault, so the
+   * call shows what a program sees after such a failure.
+   */
+  sandboxFault?: SandboxFault | undefined;
 }
+
+/** A fault of one request in the sandbox; `delay_ms` delays the answer by 1 to 10 000 ms. */
+export type SandboxFault = Exclude<RequestFault, "delay"> | { delay_ms: number };
 
 /** Options of a call that changes nothing. */
 export type ReadOptions = Omit<RequestOptions, "idempotencyKey">;
@@ -40,6 +50,11 @@ export function checkedTimeout(timeoutMs: number): number {
   throw new TypeError(
     `timeoutMs is ${timeoutMs}, but must be more than 0 and at most ${MAX_TIMEOUT_MS}`,
   );
+}
+
+/** Returns the value of the header `Sandbox-Fault`. */
+export function faultHeader(fault: SandboxFault): string {
+  return typeof fault === "string" ? fault : `delay; delay_ms=${fault.delay_ms}`;
 }
 
 /** Returns the key, or throws a `TypeError` if the API would refuse it (contract §5). */

@@ -2,18 +2,25 @@
  * The sandbox function, which puts payments into any state (interface §4). It takes test keys only.
  */
 
+import type { Clock, ClockAdvance, SetClockInput } from "./clock.ts";
+import { ApiError } from "./errors.ts";
+import type { CreateFaultInput, DeletedFault, Fault } from "./faults.ts";
+import { type List, listOf, type ListParams } from "./list.ts";
 import type { Payment } from "./payment.ts";
 import type { CreatePaymentInput, Refund } from "./payments.ts";
-import type { RequestOptions } from "./request_options.ts";
+import type { LoggedRequest } from "./requests.ts";
+import type { ReadOptions, RequestOptions } from "./request_options.ts";
 import type { Transport } from "./transport.ts";
 import type { Transfer } from "./transfers.ts";
-import type { PaymentStatus, RefundStatus, TransferStatus } from "./vocabulary.ts";
+import type { DisputeReason, PaymentStatus, RefundStatus, TransferStatus } from "./vocabulary.ts";
 import type { EventType, WebhookDelivery } from "./webhooks.ts";
 
 /** `POST /payments/{id}/advance` */
 export interface AdvanceInput {
   /** The status to move to. */
   to: PaymentStatus;
+  /** The reason of the dispute, only with `chargeback`. By default `general`. */
+  reason?: DisputeReason | undefined;
 }
 
 /** `POST /refunds/{id}/advance` */
@@ -42,6 +49,12 @@ export interface TriggerInput {
   payment_id: string;
 }
 
+/** `POST /reset` */
+export interface ResetSandboxInput {
+  /** True: the webhook endpoints are deleted too. By default they stay. */
+  webhook_endpoints?: boolean | undefined;
+}
+
 /** The number of deleted rows of a reset. */
 export interface SandboxReset {
   object: "sandbox_reset";
@@ -53,10 +66,26 @@ export interface SandboxReset {
     events: number;
     webhook_deliveries: number;
     idempotency_keys: number;
+    /** 0 if the endpoints stay. */
+    webhook_endpoints: number;
   };
 }
 
+/** `GET /requests` */
+export interface ListRequestsParams extends ListParams {
+  method?: string | undefined;
+  /** The whole path from the name of the function on. */
+  path?: string | undefined;
+  /** HTTP status, such as `402`. */
+  status?: string | undefined;
+  request_id?: string | undefined;
+  idempotency_key?: string | undefined;
+  api_key_id?: string | undefined;
+  source?: "program" | "web_page" | undefined;
+}
+
 const SANDBOX = "/api-v1-sandbox";
+const FAULTS = `${SANDBOX}/faults`;
 
 /** Operations of the sandbox. A failed one throws a `PaymentsError`. */
 export class Sandbox {
@@ -119,8 +148,74 @@ export class Sandbox {
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 
-  /** Deletes all payments and transfers with their data. API keys and endpoints stay. */
-  reset(options?: RequestOptions): Promise<SandboxReset> {
-    return this.#transport.send({ method: "POST", path: [`${SANDBOX}/reset`] }, options);
+  /** Lists the requests that the sandbox has answered, newest first: the last 1 000. */
+  listRequests(params?: ListRequestsParams, options?: ReadOptions): List<LoggedRequest> {
+    return listOf(this.#transport, [`${SANDBOX}/requests`], params, options);
+  }
+
+  /**
+   * Returns the run of a seeded sandbox so far: a line of JSON for each request and its answer.
+   * Without a seed: 409 `invalid_state`.
+   */
+  transcript(options?: RequestOptions): Promise<string> {
+    const path = [`${SANDBOX}/transcript`];
+    return this.#transport.send({ method: "GET", path, isText: true }, options);
+  }
+
+  /** Retrieves the clock of the sandbox. */
+  clock(options?: ReadOptions): Promise<Clock> {
+    return this.#transport.send({ method: "GET", path: [`${SANDBOX}/clock`] }, options);
+  }
+
+  /**
+   * Sets, freezes or advances the clock, and does what becomes due. A long advance takes several
+   * requests. The method sends all of them, so `has_more` is false. If other requests advance the
+   * clock too, its time is that of their targets.
+   */
+  async setClock(input: SetClockInput, options?: RequestOptions): Promise<ClockAdvance> {
+    const path = [`${SANDBOX}/clock`];
+    const send = (body: SetClockInput, options?: RequestOptions): Promise<ClockAdvance> =>
+      this.#transport.send({ method: "POST", path, body }, options);
+    const { idempotencyKey: _, ...others } = options ?? {};
+    let clock = await send(input, options);
+    while (clock.has_more) {
+      try {
+        clock = await send({ to: clock.target! }, others);
+      } catch (error) {
+        if (!(error instanceof ApiError && error.param === "to")) throw error;
+        // Other requests have moved the clock past the target, so the advance is complete.
+        return { ...clock, ...await this.clock(others), target: null, has_more: false };
+      }
+    }
+    return clock;
+  }
+
+  /** Declares a fault: the next matching things fail in this way. */
+  createFault(input: CreateFaultInput, options?: RequestOptions): Promise<Fault> {
+    return this.#transport.send({ method: "POST", path: [FAULTS], body: input }, options);
+  }
+
+  /** Lists declared faults, newest first. */
+  listFaults(params?: ListParams, options?: ReadOptions): List<Fault> {
+    return listOf(this.#transport, [FAULTS], params, options);
+  }
+
+  /** Retrieves a declared fault. `left` tells how often it will still happen. */
+  retrieveFault(id: string, options?: ReadOptions): Promise<Fault> {
+    return this.#transport.send({ method: "GET", path: [FAULTS, id] }, options);
+  }
+
+  /** Deletes a declared fault: it does not happen any more. */
+  deleteFault(id: string, options?: RequestOptions): Promise<DeletedFault> {
+    return this.#transport.send({ method: "DELETE", path: [FAULTS, id] }, options);
+  }
+
+  /**
+   * Deletes all payments and transfers with their data and the declared faults, and makes the clock
+   * the real one again. API keys stay, and webhook endpoints unless the input says otherwise.
+   */
+  reset(input: ResetSandboxInput = {}, options?: RequestOptions): Promise<SandboxReset> {
+    const path = [`${SANDBOX}/reset`];
+    return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 }

@@ -47,7 +47,7 @@ export interface Transfer {
   status: TransferStatus;
   /** Minor units of the currency. */
   amount: number;
-  /** The same as `amount`. */
+  /** The amount in minor units again, under the name `amount_minor`. */
   amount_minor: number;
   currency: string;
   destination: TransferDestination;

@@ -16,6 +16,7 @@ import {
   checkedIdempotencyKey,
   checkedRetries,
   checkedTimeout,
+  faultHeader,
   type RequestOptions,
 } from "./request_options.ts";
 import { isTransient, parseRetryAfter, retryDelayMs } from "./retry.ts";
@@ -31,6 +32,8 @@ export interface TransportOptions {
   maxRetries: number;
   timeoutMs: number;
   onExchange: ((exchange: Exchange) => void) | undefined;
+  /** True: the API refuses unknown parameters. */
+  strict: boolean;
   runtime: Runtime;
 }
 
@@ -41,11 +44,15 @@ export interface ApiRequest {
   path: readonly string[];
   query?: object | undefined;
   body?: object | undefined;
+  /** True: the result is the text of the answer, which is not JSON. */
+  isText?: boolean;
 }
 
 /** Sends requests to one base URL with one key. */
 export class Transport {
   readonly #options: TransportOptions;
+  /** The unknown parameters of which the client has warned. */
+  readonly #warned = new Set<string>();
 
   constructor(options: TransportOptions) {
     this.#options = options;
@@ -76,11 +83,19 @@ export class Transport {
     };
     for (let attempt = 1;; attempt++) {
       signal?.throwIfAborted();
-      const outcome = await exchange(sent, { fetch, timeoutMs, signal, onExchange, attempt });
+      const fault = attempt === 1 ? options.sandboxFault : undefined;
+      const outcome = await exchange(withFault(sent, fault), {
+        fetch,
+        timeoutMs,
+        signal,
+        onExchange,
+        attempt,
+      });
       // If the caller has aborted the request, the error is the reason of the signal.
       if ("failure" in outcome) signal?.throwIfAborted();
+      else this.#warnOfUnknown(outcome.answer.headers["unknown-parameters"], `${method} ${path}`);
       const failed = { operation: `${method} ${path}`, idempotencyKey, attempts: attempt };
-      const result = this.#judge(outcome, failed, timeoutMs);
+      const result = this.#judge(outcome, failed, timeoutMs, request.isText === true);
       if ("value" in result) return result.value as T;
       const delay_ms = result.transient && attempt <= maxRetries
         ? retryDelayMs(attempt, result.retryAfterMs, runtime.random())
@@ -95,12 +110,26 @@ export class Transport {
       Authorization: `Bearer ${this.#options.apiKey}`,
       ...(body !== undefined && { "Content-Type": "application/json" }),
       ...(idempotencyKey !== null && { "Idempotency-Key": idempotencyKey }),
+      ...(this.#options.strict && { Prefer: "handling=strict" }),
       ...userAgentHeader(globalThis.navigator?.userAgent),
     };
   }
 
+  /** Warns of parameters that the API has ignored, once for each name and only with a test key. */
+  #warnOfUnknown(names: string | undefined, operation: string): void {
+    const { apiKey, strict, runtime } = this.#options;
+    if (!names || strict || !/^[a-z]+_test_/.test(apiKey)) return;
+    for (const name of names.split(", ")) {
+      if (this.#warned.has(name)) continue;
+      this.#warned.add(name);
+      runtime.warn(
+        `The payments API does not know the parameter "${name}" of ${operation} and ignores it`,
+      );
+    }
+  }
+
   /** Returns the result, or the error and whether a retry can succeed. */
-  #judge(outcome: Outcome, request: FailedRequest, timeoutMs: number):
+  #judge(outcome: Outcome, request: FailedRequest, timeoutMs: number, isText: boolean):
     | { value: unknown }
     | { error: Error; transient: boolean; retryAfterMs?: number | undefined } {
     if ("failure" in outcome) {
@@ -111,7 +140,9 @@ export class Transport {
     }
     const { status, headers, body } = outcome.answer;
     const parsed = parseObject(body);
-    if (status >= 200 && status < 300 && parsed) return { value: parsed };
+    if (status >= 200 && status < 300 && (isText || parsed)) {
+      return { value: isText ? body : parsed };
+    }
     const retryAfterMs = parseRetryAfter(
       headers["retry-after"] ?? null,
       this.#options.runtime.now(),
@@ -122,6 +153,14 @@ export class Transport {
       : new UnexpectedResponseError({ status, body }, request);
     return { error, transient: isTransient({ status, code: envelope?.code }), retryAfterMs };
   }
+}
+
+function withFault(
+  sent: Exchange["request"],
+  fault: RequestOptions["sandboxFault"],
+): Exchange["request"] {
+  if (fault === undefined) return sent;
+  return { ...sent, headers: { ...sent.headers, "Sandbox-Fault": faultHeader(fault) } };
 }
 
 /** Joins a path. Throws a `TypeError` for an id that would lead to another path. */

@@ -60,6 +60,12 @@ export type RefundStatus = "pending" | "completed" | "failed";
 /** The reason of a refund. */
 export type RefundReason = "duplicate" | "fraudulent" | "requested_by_customer" | "other";
 
+/** Status of a dispute. `won` and `lost` are final. */
+export type DisputeStatus = "needs_response" | "under_review" | "won" | "lost";
+
+/** The reason of a dispute. */
+export type DisputeReason = "fraudulent" | "product_not_received" | "duplicate" | "general";
+
 /** Status of a transfer. */
 export type TransferStatus = "pending" | "completed" | "failed" | "cancelled";
 
@@ -87,14 +93,17 @@ export type Scope =
   | "keys:write"
   | "sandbox:write";
 
+/** The way in which an endpoint gets its events: the service sends them, or you read them. */
+export type EndpointDelivery = "url" | "inbox";
+
 /** Status of a webhook endpoint. */
 export type EndpointStatus = "enabled" | "disabled";
 
 /** The reason why an endpoint is disabled. `gone`: it answered 410. `failing`: five days of failures. */
 export type DisabledReason = "manual" | "gone" | "failing";
 
-/** Status of a delivery. */
-export type DeliveryStatus = "pending" | "delivered" | "failed" | "cancelled";
+/** Status of a delivery. An `available` one is in an inbox and not acknowledged. */
+export type DeliveryStatus = "pending" | "available" | "delivered" | "failed" | "cancelled";
 
 /** The reason why an attempt got no answer. */
 export type AttemptError = "timeout" | "connection_failed" | "crashed";
@@ -116,6 +125,13 @@ export type PaymentEventType =
 /** An event type that shows a refund. */
 export type RefundEventType = "refund.created" | "refund.completed" | "refund.failed";
 
+/** An event type that shows a dispute. */
+export type DisputeEventType =
+  | "dispute.created"
+  | "dispute.updated"
+  | "dispute.won"
+  | "dispute.lost";
+
 /** An event type that shows a transfer. */
 export type TransferEventType =
   | "transfer.created"
@@ -126,8 +142,39 @@ export type TransferEventType =
 /** An event type that shows a webhook endpoint. */
 export type EndpointEventType = "webhook_endpoint.disabled" | "ping";
 
+/** A declared fault of requests. After `server_error_after` and `connection_lost_after` the request is done. */
+export type RequestFault =
+  | "rate_limited"
+  | "server_error_before"
+  | "server_error_after"
+  | "connection_lost_after"
+  | "delay";
+
+/** A declared fault of webhook deliveries. */
+export type DeliveryFault =
+  | "duplicate"
+  | "delay"
+  | "reorder"
+  | "wrong_signature"
+  | "drop_until_recovered";
+
+/** A declared fault of the sandbox's provider. */
+export type ProviderFault = "timeout" | "declined" | "failed";
+
+/** An operation of the sandbox's provider. */
+export type ProviderOperation = "authorize" | "capture" | "cancel" | "refund" | "transfer";
+
+/** The method of a request. */
+export type RequestMethod = "GET" | "POST" | "PUT" | "DELETE";
+
 /** A pattern that matches several event types. */
-export type EventPattern = "*" | "payment.*" | "refund.*" | "transfer.*" | "webhook_endpoint.*";
+export type EventPattern =
+  | "*"
+  | "payment.*"
+  | "refund.*"
+  | "dispute.*"
+  | "transfer.*"
+  | "webhook_endpoint.*";
 
 /** The HTTP status and type of every error code of the API. */
 export const ERROR_CODES = {

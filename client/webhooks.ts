@@ -2,6 +2,8 @@
  * Webhook endpoints, events and deliveries (contract §4).
  */
 
+import { Inbox, type ReadInboxParams } from "./inbox.ts";
+import type { Dispute } from "./disputes.ts";
 import { type List, listOf, type ListParams } from "./list.ts";
 import type { Payment } from "./payment.ts";
 import type { Refund } from "./payments.ts";
@@ -13,6 +15,8 @@ import type {
   AttemptError,
   DeliveryStatus,
   DisabledReason,
+  DisputeEventType,
+  EndpointDelivery,
   EndpointEventType,
   EndpointStatus,
   EventPattern,
@@ -25,6 +29,7 @@ import type {
 export type EventObjects =
   & Record<PaymentEventType, Payment>
   & Record<RefundEventType, Refund>
+  & Record<DisputeEventType, Dispute>
   & Record<TransferEventType, Transfer>
   & Record<EndpointEventType, WebhookEndpoint>;
 
@@ -58,13 +63,29 @@ export type Event = { [Type in EventType]: EventOf<Type> }[EventType];
 /** `GET /v1/events` */
 export interface ListEventsParams extends ListParams {
   type?: EventType | undefined;
+  /** Cannot be combined with `transfer_id`. */
   payment_id?: string | undefined;
+  transfer_id?: string | undefined;
 }
 
 /** `POST /v1/webhook_endpoints` */
-export interface CreateWebhookEndpointInput {
-  /** An `https` URL of a public host. The operator can allow other URLs for test keys. */
-  url: string;
+export type CreateWebhookEndpointInput =
+  & (
+    | {
+      delivery?: "url" | undefined;
+      /** An `https` URL of a public host. The operator can allow other URLs for test keys. */
+      url: string;
+    }
+    | {
+      /** The endpoint has no URL: you read its deliveries with `inbox`. */
+      delivery: "inbox";
+      url?: undefined;
+    }
+  )
+  & EndpointFields;
+
+/** The fields of a new endpoint beside its URL. */
+export interface EndpointFields {
   /** By default all event types. */
   events?: Subscription[] | undefined;
   /** At most 500 characters. */
@@ -74,6 +95,11 @@ export interface CreateWebhookEndpointInput {
 
 /** `PUT /v1/webhook_endpoints/{id}`. Only the given fields change. */
 export interface UpdateWebhookEndpointInput {
+  /**
+   * `inbox` removes the URL. `url` needs a `url`, and sends the deliveries to it that are in the
+   * inbox and not acknowledged.
+   */
+  delivery?: EndpointDelivery | undefined;
   url?: string | undefined;
   events?: Subscription[] | undefined;
   status?: EndpointStatus | undefined;
@@ -90,12 +116,42 @@ export interface RotateSecretInput {
   expires_in?: number | undefined;
 }
 
+/** `POST /v1/webhook_endpoints/{id}/recover` */
+export interface RecoverInput {
+  /** RFC 3339, at most 30 days ago. */
+  since: string;
+  /** RFC 3339. By default the present. */
+  until?: string | undefined;
+  /**
+   * `failed`: deliveries that have failed or were cancelled. `all`: also those that the endpoint
+   * has got. By default `failed`.
+   */
+  status?: "failed" | "all" | undefined;
+  /** `next_cursor` of the previous answer. */
+  starting_after?: string | undefined;
+}
+
+/** The answer of a recovery. */
+export interface Recovery {
+  object: "recovery";
+  endpoint_id: string;
+  /** Number of deliveries that are `pending` again. */
+  count: number;
+  /** Whether the period has more deliveries. */
+  has_more: boolean;
+  /** The `starting_after` of the next call. */
+  next_cursor: string | null;
+}
+
 /** A webhook endpoint. */
 export interface WebhookEndpoint {
   /** `whe_…` */
   id: string;
   object: "webhook_endpoint";
-  url: string;
+  /** Missing on endpoints of release 1.0.0, which have a URL. */
+  delivery?: EndpointDelivery | undefined;
+  /** Null for an inbox. */
+  url: string | null;
   events: Subscription[];
   status: EndpointStatus;
   disabled_reason: DisabledReason | null;
@@ -104,6 +160,8 @@ export interface WebhookEndpoint {
   livemode: boolean;
   created_at: string;
   updated_at: string;
+  /** Only `retrieve` and `list` show it, while the endpoint is enabled and its newest attempt failed. */
+  failing?: true | undefined;
 }
 
 /** An endpoint with its new secret. The API shows a secret only once: store it. */
@@ -132,6 +190,25 @@ export interface DeliveryAttempt {
   error: AttemptError | null;
 }
 
+/** The request of an attempt in a sandbox, and the beginning of its answer. */
+export interface DeliveryExchange {
+  /** Number of the attempt. */
+  attempt: number;
+  request: {
+    url: string;
+    headers: Record<string, string>;
+    /** The exact text that the signature covers. */
+    body: string;
+  };
+  /** Null if there was no answer. */
+  response: {
+    /** The first 1 024 bytes: status line, headers and body as they came. */
+    text: string;
+    /** True if the answer had more bytes. */
+    truncated: boolean;
+  } | null;
+}
+
 /** The delivery of an event to an endpoint, with all attempts. */
 export interface WebhookDelivery {
   /** `whd_…` */
@@ -145,13 +222,21 @@ export interface WebhookDelivery {
   attempts: DeliveryAttempt[];
   next_attempt_at: string | null;
   created_at: string;
+  /** The pending delivery of the same payment and endpoint that this one waits for. */
+  blocked_by?: string | undefined;
+  /**
+   * The newest five attempts, oldest first. Only `retrieve` shows them, in a sandbox, for 7 days.
+   */
+  exchanges?: DeliveryExchange[] | undefined;
 }
 
 /** `GET /v1/webhook_deliveries` */
 export interface ListWebhookDeliveriesParams extends ListParams {
   endpoint_id?: string | undefined;
   event_id?: string | undefined;
+  /** Cannot be combined with `transfer_id`. */
   payment_id?: string | undefined;
+  transfer_id?: string | undefined;
   status?: DeliveryStatus | undefined;
 }
 
@@ -213,6 +298,20 @@ export class WebhookEndpoints {
     options?: RequestOptions,
   ): Promise<WebhookEndpointWithSecret> {
     const path = [ENDPOINTS, id, "rotate_secret"];
+    return this.#transport.send({ method: "POST", path, body: input }, options);
+  }
+
+  /** Reads the deliveries of an endpoint that has an inbox. Await it, or iterate over it. */
+  inbox(id: string, params?: ReadInboxParams, options?: ReadOptions): Inbox {
+    return new Inbox(this.#transport, [ENDPOINTS, id, "inbox"], params, options);
+  }
+
+  /**
+   * Delivers again what an endpoint has missed, at most 5 000 deliveries a call. While `has_more`
+   * is true, call it again with `next_cursor` as `starting_after`.
+   */
+  recover(id: string, input: RecoverInput, options?: RequestOptions): Promise<Recovery> {
+    const path = [ENDPOINTS, id, "recover"];
     return this.#transport.send({ method: "POST", path, body: input }, options);
   }
 }

@@ -26,7 +26,6 @@ export function CaptureDialog({ payment, close }: { payment: Payment; close: () 
   return (
     <Dialog title="Capture" close={close}>
       <Form
-        label="Capture"
         build={(idempotencyKey) =>
           call("payments", "capture", id, amountOf(amount, currency), { idempotencyKey })}
         done={({ amount_captured = amount_minor }) => {
@@ -74,7 +73,6 @@ export function RefundDialog({ payment, close }: { payment: Payment; close: () =
   return (
     <Dialog title="Refund" close={close}>
       <Form
-        label="Refund"
         build={build}
         done={({ amount_minor, status }) => {
           close();

@@ -2,6 +2,14 @@
 
 /** Returns the base URL of the API, which the build has written into the page. */
 export function apiBaseUrl(): string {
-  const { content } = document.querySelector<HTMLMetaElement>('meta[name="api-base-url"]')!;
-  return new URL(content, location.origin).href;
+  return new URL(writtenUrl(), location.origin).href;
+}
+
+/** Whether the local start serves the page: only then the base URL is a path. */
+export function isLocalStart(): boolean {
+  return writtenUrl().startsWith("/");
+}
+
+function writtenUrl(): string {
+  return document.querySelector<HTMLMetaElement>('meta[name="api-base-url"]')!.content;
 }

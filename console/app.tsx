@@ -5,29 +5,42 @@ import { BalancePage } from "./balance_page.tsx";
 import { call_log, clearLog } from "./calls.ts";
 import { CallPanel } from "./call_panel.tsx";
 import { ChallengePage } from "./challenge_page.tsx";
+import { ClockButton } from "./clock.tsx";
 import { Connect } from "./connect.tsx";
 import { CreatePage } from "./create_page.tsx";
+import { CreateTransferPage } from "./create_transfer_page.tsx";
 import { EndpointPage } from "./endpoint_page.tsx";
 import { EventsPage } from "./events_page.tsx";
+import { FaultsPage, NewFaultPage } from "./faults_page.tsx";
 import { clearFlashOfOtherPage, Flash } from "./flash.tsx";
 import { keepFocus } from "./focus.ts";
 import { Logo } from "./logo.tsx";
 import { Empty } from "./notice.tsx";
 import { PaymentPage } from "./payment_page.tsx";
 import { PaymentsPage } from "./payments_page.tsx";
+import { RequestsPage } from "./requests_page.tsx";
+import { ReferenceLink } from "./reference.tsx";
 import { ResetDialog } from "./reset_dialog.tsx";
-import { href, place, type Route, route } from "./route.ts";
-import { endSession, maskedKey, session } from "./session.ts";
+import { go, href, place, type Route, route } from "./route.ts";
+import { Time } from "./text.tsx";
+import { SandboxesDialog } from "./sandboxes_dialog.tsx";
+import { endSession, is_kept, leaveSandbox, maskedKey, session } from "./session.ts";
+import { TranscriptButton } from "./transcript_button.tsx";
 import { EndpointsPage, NewEndpointPage } from "./endpoints_page.tsx";
+import { TransferPage } from "./transfer_page.tsx";
+import { TransfersPage } from "./transfers_page.tsx";
 
 /** The first step of the route to the payer's page (shared/domain/payments/challenge_url.ts). */
 const CHALLENGE = "challenge";
 /** The sections, in the order of the navigation. */
 const SECTIONS = [
   ["payments", "Payments"],
+  ["transfers", "Transfers"],
   ["balance", "Balance"],
   ["events", "Events"],
   ["webhooks", "Webhooks"],
+  ["requests", "Requests"],
+  ["faults", "Faults"],
 ] as const;
 
 /**
@@ -37,7 +50,10 @@ const SECTIONS = [
 export function App() {
   const [section, token = ""] = route.value.steps;
   if (section === CHALLENGE) return <ChallengePage key={token} token={token} />;
-  return session.value === null ? <Connect /> : <Frame api_key={session.value.api_key} />;
+  if (session.value === null) return <Connect />;
+  const { api_key } = session.value;
+  // Another sandbox gets another frame, which shows nothing of the one before.
+  return <Frame key={api_key} api_key={api_key} />;
 }
 
 function Frame({ api_key }: { api_key: string }) {
@@ -45,7 +61,9 @@ function Frame({ api_key }: { api_key: string }) {
   const here = place(route.value);
   const frame = useRef<HTMLDivElement>(null);
   const main = useRef<HTMLElement>(null);
-  const [resetting, setResetting] = useState(false);
+  const [dialog, setDialog] = useState<"reset" | "sandboxes" | null>(null);
+  const close = () => setDialog(null);
+  const { disposable } = session.value!;
   const is_first = useRef(true);
 
   // This effect must run before the next one, which focuses the first heading.
@@ -63,6 +81,11 @@ function Frame({ api_key }: { api_key: string }) {
   const leave = () => {
     clearLog();
     endSession();
+  };
+
+  const back = () => {
+    leaveSandbox();
+    go(["payments"]);
   };
 
   return (
@@ -84,17 +107,52 @@ function Frame({ api_key }: { api_key: string }) {
               {label}
             </a>
           ))}
+          <ReferenceLink section={section} />
         </nav>
         <div class="account">
           <p class="key" title="The key in use">
             <code>{maskedKey(api_key)}</code>
           </p>
-          <button type="button" class="plain" onClick={() => setResetting(true)}>
+          {disposable
+            ? (
+              <>
+                <p class="disposable">
+                  <strong>{disposable.sandbox.name ?? "Disposable sandbox"}</strong>
+                  <span class="quiet">
+                    Ends <Time at={disposable.sandbox.expires_at} />
+                  </span>
+                </p>
+                {disposable.sandbox.seed !== null && (
+                  <TranscriptButton seed={disposable.sandbox.seed} />
+                )}
+                <button type="button" class="plain" onClick={back}>
+                  Back<span class="wide-only">&nbsp;to the first sandbox</span>
+                </button>
+              </>
+            )
+            : (
+              <button type="button" class="plain" onClick={() => setDialog("sandboxes")}>
+                Sandboxes…
+              </button>
+            )}
+          <ClockButton />
+          <button type="button" class="plain" onClick={() => setDialog("reset")}>
             Reset<span class="wide-only">&nbsp;sandbox</span>
           </button>
           <button type="button" class="plain" onClick={leave}>
             Forget<span class="wide-only">&nbsp;key</span>
           </button>
+          <label
+            class="check keep wide-only"
+            title="The session storage of the browser holds the key until you close the tab or forget the key"
+          >
+            <input
+              type="checkbox"
+              checked={is_kept.value}
+              onChange={(event) => is_kept.value = event.currentTarget.checked}
+            />
+            Keep key on reload
+          </label>
         </div>
       </header>
       <main id="main" ref={main} tabIndex={-1}>
@@ -102,7 +160,8 @@ function Frame({ api_key }: { api_key: string }) {
         <Page route={route.value} />
       </main>
       <CallPanel />
-      {resetting && <ResetDialog close={() => setResetting(false)} />}
+      {dialog === "reset" && <ResetDialog close={close} />}
+      {dialog === "sandboxes" && <SandboxesDialog close={close} />}
     </div>
   );
 }
@@ -113,6 +172,9 @@ function Page({ route: { steps, query } }: { route: Route }) {
     case "payments":
       if (id === undefined) return <PaymentsPage query={query} />;
       return id === "new" ? <CreatePage /> : <PaymentPage key={id} id={id} />;
+    case "transfers":
+      if (id === undefined) return <TransfersPage query={query} />;
+      return id === "new" ? <CreateTransferPage /> : <TransferPage key={id} id={id} />;
     case "balance":
       return <BalancePage />;
     case "events":
@@ -120,6 +182,10 @@ function Page({ route: { steps, query } }: { route: Route }) {
     case "webhooks":
       if (id === undefined) return <EndpointsPage />;
       return id === "new" ? <NewEndpointPage /> : <EndpointPage key={id} id={id} query={query} />;
+    case "requests":
+      return <RequestsPage query={query} />;
+    case "faults":
+      return id === "new" ? <NewFaultPage /> : <FaultsPage query={query} />;
     default:
       return (
         <>

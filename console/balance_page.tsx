@@ -1,11 +1,23 @@
 /** The page "Balance": the accounts of each currency. */
 
-import type { Balance } from "../client/mod.ts";
+import type { Balance, LedgerAccount } from "../client/mod.ts";
 import { call } from "./calls.ts";
 import { useLive } from "./live.ts";
 import { formatMinor } from "./money.ts";
 import { Empty, Reading } from "./notice.tsx";
 import { Money } from "./text.tsx";
+import { label } from "./words.ts";
+
+/** What each account holds, and the sign of its balance. */
+const ACCOUNT_TEXTS: Readonly<Record<LedgerAccount, string>> = {
+  available: "Your money: it can be transferred and refunded. Negative if refunds exceed it.",
+  in_transit: "Transfers that are on their way.",
+  external: "Transfers that have arrived at their destination.",
+  chargebacks: "Money that the payers’ banks have taken back.",
+  processor: "Negative: the money that the payment provider has received for you.",
+  bank: "Negative: the money that the provider has paid out to your bank account.",
+  unapplied: "Money that the provider has received and that matches no payment.",
+};
 
 /** The balance by currency. */
 export function BalancePage() {
@@ -15,6 +27,11 @@ export function BalancePage() {
       <div class="title">
         <h1 tabIndex={-1}>Balance</h1>
       </div>
+      <p class="about-page">
+        The ledger books each movement of money twice: as a debit of one account and as a credit of
+        another. The balance of an account is its credits less its debits, so the balances of a
+        currency add up to zero.
+      </p>
       <Reading label="balance" live={live} rows={4}>
         {({ balances }) =>
           balances.length === 0
@@ -40,23 +57,25 @@ function CurrencyBalance(props: { currency: string; accounts: Balance["balances"
         <h2>
           <Money amount_minor={available} currency={currency} class="large" />
         </h2>
-        <span class="quiet">available</span>
       </div>
       <table class="list" aria-label={`Accounts in ${currency}`}>
         <thead>
           <tr>
             <th scope="col">Account</th>
-            <th scope="col" class="right">Debits</th>
-            <th scope="col" class="right">Credits</th>
+            <th scope="col" class="right wide-only">Debits</th>
+            <th scope="col" class="right wide-only">Credits</th>
             <th scope="col" class="right">Balance</th>
           </tr>
         </thead>
         <tbody>
           {accounts.map(({ account, debits_minor, credits_minor, amount_minor }) => (
             <tr key={account}>
-              <th scope="row">{account.replaceAll("_", " ")}</th>
-              <td class="right">{formatMinor(debits_minor, currency)}</td>
-              <td class="right">{formatMinor(credits_minor, currency)}</td>
+              <th scope="row">
+                {label(account)}
+                <p class="quiet">{ACCOUNT_TEXTS[account]}</p>
+              </th>
+              <td class="right wide-only">{formatMinor(debits_minor, currency)}</td>
+              <td class="right wide-only">{formatMinor(credits_minor, currency)}</td>
               <td class="right strong">{formatMinor(amount_minor, currency)}</td>
             </tr>
           ))}

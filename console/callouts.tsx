@@ -4,10 +4,12 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { isChallengeUrl } from "../shared/domain/payments/challenge_url.ts";
 import { advancesOf } from "../shared/domain/payments/lifecycle.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
 import type { Payment } from "../shared/schema/payment.ts";
 import { useAction } from "./action.ts";
 import { CaptureDialog } from "./amount_dialogs.tsx";
 import { call } from "./calls.ts";
+import { useLive } from "./live.ts";
 import { FailureNotice } from "./notice.tsx";
 import { Money, Time } from "./text.tsx";
 
@@ -92,16 +94,18 @@ function CaptureCallout({ payment }: { payment: Payment }) {
   );
 }
 
-/** The button that decides a dispute for the merchant. */
+/** The button that decides a dispute for the merchant. Renders nothing if the dispute is lost. */
 function DisputeCallout({ payment }: { payment: Payment }) {
   const { failure, running, run } = useAction();
   const [to] = advancesOf(payment);
+  const { data } = useLive(call("disputes", "list", { payment_id: payment.id, limit: MAX_PAGE }));
+  if (data?.data.some(({ status }) => status === "lost")) return null;
   return (
     <Callout title="The payer disputes the payment">
       <p>
         The payer’s bank has taken back{" "}
         <Money amount_minor={payment.amount_disputed} currency={payment.currency} />. If you win the
-        dispute, the money comes back. In the sandbox you decide the dispute.
+        dispute, the money comes back. In the sandbox you decide the dispute, here or by evidence.
       </p>
       <div class="actions">
         <button

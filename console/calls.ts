@@ -5,19 +5,24 @@
 
 import { batch, signal } from "@preact/signals";
 import { ApiError, type Exchange, PaymentsClient } from "../client/mod.ts";
-import { endSession, session } from "./session.ts";
+import { showFlash } from "./flash.tsx";
+import { go } from "./route.ts";
+import { endSession, leaveSandbox, session } from "./session.ts";
 import type { DescribedCall } from "./snippets.ts";
 
 type Resources = Pick<
   PaymentsClient,
   | "payments"
   | "refunds"
+  | "disputes"
+  | "transfers"
   | "webhookEndpoints"
   | "webhookDeliveries"
   | "events"
   | "ledgerEntries"
   | "balance"
   | "sandbox"
+  | "sandboxes"
 >;
 // deno-lint-ignore no-explicit-any
 type AnyFunction = (...args: any[]) => any;
@@ -107,8 +112,13 @@ async function run<T>(
   } catch (error) {
     // The key has been revoked or has expired, so the session ends.
     if (error instanceof ApiError && error.status === 401 && session.value?.api_key === api_key) {
-      batch(() => endSession(error));
+      batch(() => leaveSandbox() ? tellItsEnd() : endSession(error));
     }
     throw error;
   }
+}
+
+function tellItsEnd(): void {
+  go(["payments"]);
+  showFlash("The disposable sandbox has ended. This is the sandbox that made it.");
 }

@@ -1,13 +1,15 @@
 /** The first page. It asks for a test key and checks its form before it sends anything. */
 
+import { batch, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { PaymentsClient } from "../client/mod.ts";
-import { apiBaseUrl } from "./api_base_url.ts";
+import { apiBaseUrl, isLocalStart } from "./api_base_url.ts";
 import { clearLog } from "./calls.ts";
 import { type Failure, failureOf } from "./failure.ts";
 import { FieldFault } from "./form.tsx";
 import { Logo } from "./logo.tsx";
-import { judgeKey, session, session_end } from "./session.ts";
+import { linked_key } from "./route.ts";
+import { is_kept, judgeKey, session, session_end } from "./session.ts";
 
 /** Asks for the key, and opens the session if the API accepts it. */
 export function Connect() {
@@ -17,13 +19,21 @@ export function Connect() {
   const [failure, setFailure] = useState<Failure | null>(
     session_end.value === null ? null : failureOf(session_end.value),
   );
+  const [keep, setKeep] = useState(false);
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), [failure]);
+  // The page was opened by a link that carries a key.
+  useSignalEffect(() => {
+    const linked = linked_key.value;
+    if (linked === null) return;
+    linked_key.value = null;
+    setText(linked);
+    connect(linked);
+  });
 
-  const connect = async (event: Event) => {
-    event.preventDefault();
+  const connect = async (typed: string) => {
     if (asking) return;
-    const api_key = text.trim();
+    const api_key = typed.trim();
     const refusal = refusalOf(api_key);
     setFailure(refusal);
     if (refusal) {
@@ -48,8 +58,11 @@ export function Connect() {
 
   const open = (api_key: string) => {
     clearLog();
-    session_end.value = null;
-    session.value = { api_key, base_url };
+    batch(() => {
+      session_end.value = null;
+      is_kept.value = keep;
+      session.value = { api_key, base_url };
+    });
   };
 
   return (
@@ -61,7 +74,14 @@ export function Connect() {
           Make payments with test cards, IBANs and wallets, move them through their lifecycle, and
           watch the ledger and the webhooks. No real money moves.
         </p>
-        <form class="form" aria-label="Test key" noValidate onSubmit={connect}>
+        <form
+          class="form"
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault();
+            connect(text);
+          }}
+        >
           <div class="field">
             <label for="key">Test key</label>
             <input
@@ -80,8 +100,23 @@ export function Connect() {
             />
             <div role="alert">{failure && <FieldFault id="key-error" failure={failure} />}</div>
             <p class="hint" id="key-hint">
-              The key stays in the memory of this page until you reload it. The page refuses live
-              keys and does not send them.
+              The page sends the key to this API only. It refuses live keys and does not send them.
+            </p>
+          </div>
+          <div class="field">
+            <label class="check">
+              <input
+                type="checkbox"
+                checked={keep}
+                aria-describedby="keep-hint"
+                onChange={(event) => setKeep(event.currentTarget.checked)}
+              />
+              Keep the key in this tab
+            </label>
+            <p class="hint" id="keep-hint">
+              The session storage of the browser then holds the key until you close the tab or
+              forget the key. Otherwise the key is only in the memory of the page, and a reload asks
+              for it again.
             </p>
           </div>
           <button type="submit" class="primary wide" aria-disabled={asking}>
@@ -92,7 +127,8 @@ export function Connect() {
           {isLocal(base_url)
             ? (
               <>
-                <code>deno task start</code> prints a test key and stores it in{" "}
+                <code>deno task start</code>{" "}
+                prints a link that opens this page with a test key. The key is also in{" "}
                 <code>.local/credentials.json</code>.
               </>
             )
@@ -102,6 +138,11 @@ export function Connect() {
               </>
             )}
         </p>
+        {isLocalStart() && (
+          <p>
+            <a href="../docs/">API reference</a>
+          </p>
+        )}
       </div>
     </main>
   );

@@ -78,7 +78,11 @@ export function createBody(draft: Draft): CreatePaymentInput {
   return variant === "A" ? { amount, ...fields } : { amount_minor: amount, ...fields };
 }
 
-function amountOf({ amount, currency }: Draft): number {
+/**
+ * The amount in minor units.
+ * @throws {FieldError}
+ */
+export function amountOf({ amount, currency }: Pick<Draft, "amount" | "currency">): number {
   try {
     return parseAmount(amount, currency);
   } catch (error) {
@@ -126,7 +130,13 @@ function integerOf(param: string, text: string): number {
   throw new FieldError(param, text.trim() === "" ? "Enter a number" : "Enter a whole number");
 }
 
-function metadataOf({ metadata }: Draft): Pick<PaymentFields, "metadata"> {
+/**
+ * The member `metadata`, or nothing without metadata.
+ * @throws {FieldError} if a name occurs twice
+ */
+export function metadataOf(
+  { metadata }: Pick<Draft, "metadata">,
+): { metadata?: Record<string, string> } {
   const rows = metadata.filter(([name, value]) => name !== "" || value !== "");
   if (rows.length === 0) return {};
   const entries: Record<string, string> = Object.create(null);
@@ -138,6 +148,6 @@ function metadataOf({ metadata }: Draft): Pick<PaymentFields, "metadata"> {
 }
 
 /** The texts that are not empty. */
-function present<T extends Record<string, string>>(texts: T): Partial<T> {
+export function present<T extends Record<string, string>>(texts: T): Partial<T> {
   return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== "")) as Partial<T>;
 }

@@ -18,9 +18,9 @@ import { createBody, type Draft, type Instrument } from "./create_body.ts";
 import { Choices, Form, TextField } from "./form.tsx";
 import { showDecline, showFlash } from "./flash.tsx";
 import { type ChangeDraft, InstrumentFields } from "./instrument_fields.tsx";
-import { Json } from "./json.tsx";
 import { MetadataFields } from "./metadata_fields.tsx";
 import { currencyDigits } from "./money.ts";
+import { Preview } from "./preview.tsx";
 import { go, href } from "./route.ts";
 import { label } from "./words.ts";
 
@@ -68,6 +68,7 @@ export function CreatePage() {
   const change: ChangeDraft = (changed) => setDraft((last) => ({ ...last, ...changed }));
   const set = (name: keyof Draft) => (value: string) => change({ [name]: value });
   const forced = draft.instrument === "outcome";
+  const path = forced ? "/api-v1-sandbox/payments" : "/api-v1-payments/v1/payments";
 
   const build = (idempotencyKey: string) =>
     forced
@@ -98,7 +99,6 @@ export function CreatePage() {
       </div>
       <div class="beside">
         <Form
-          label="Create a payment"
           build={build}
           done={done}
           settle={settle}
@@ -136,9 +136,9 @@ export function CreatePage() {
             </div>
           </section>
           <section class="group">
-            <h2>Paid with</h2>
             <Choices
               label="Paid with"
+              heading
               name="instrument"
               class="segments"
               value={draft.instrument}
@@ -200,9 +200,9 @@ export function CreatePage() {
             <MetadataFields rows={draft.metadata} set={(metadata) => change({ metadata })} />
           </section>
           <section class="group">
-            <h2>Body</h2>
             <Choices
               label="Variant of the body"
+              heading
               name="variant"
               class="segments"
               value={draft.variant}
@@ -228,30 +228,12 @@ export function CreatePage() {
             />
           </section>
         </Form>
-        <Preview draft={draft} />
+        <Preview
+          path={path}
+          operation={`${forced ? "sandbox" : "payments"}/POST${path}`}
+          body={() => createBody(draft)}
+        />
       </div>
     </>
   );
-}
-
-function Preview({ draft }: { draft: Draft }) {
-  const path = draft.instrument === "outcome"
-    ? "api-v1-sandbox/payments"
-    : "api-v1-payments/v1/payments";
-  return (
-    <aside class="preview" aria-label="The request">
-      <p class="preview-title">
-        <strong>POST</strong> <code>/{path}</code>
-      </p>
-      <Json value={previewOf(draft)} label="Body of the request" />
-    </aside>
-  );
-}
-
-function previewOf(draft: Draft): unknown {
-  try {
-    return createBody(draft);
-  } catch (error) {
-    return (error as Error).message;
-  }
 }

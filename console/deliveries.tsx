@@ -3,9 +3,10 @@
 import { useState } from "preact/hooks";
 import type { DeliveryAttempt, Page, WebhookDelivery } from "../client/mod.ts";
 import { call, change } from "./calls.ts";
+import { Exchanges } from "./exchanges.tsx";
 import { type Failure, failureOf } from "./failure.ts";
 import { showFlash } from "./flash.tsx";
-import type { Live } from "./live.ts";
+import { type Live, useLive } from "./live.ts";
 import { Mention } from "./mention.tsx";
 import { Empty, FailureNotice, NoItems, Reading } from "./notice.tsx";
 import { href } from "./route.ts";
@@ -35,7 +36,12 @@ export function Deliveries(props: { live: Live<Page<WebhookDelivery>>; shows: Ot
           : (
             <ul class="records">
               {page.data.map((delivery) => (
-                <Delivery key={delivery.id} delivery={delivery} shows={shows} />
+                <Delivery
+                  key={delivery.id}
+                  delivery={delivery}
+                  blocker={page.data.find(({ id }) => id === delivery.blocked_by)}
+                  shows={shows}
+                />
               ))}
             </ul>
           )}
@@ -43,7 +49,12 @@ export function Deliveries(props: { live: Live<Page<WebhookDelivery>>; shows: Ot
   );
 }
 
-function Delivery({ delivery, shows }: { delivery: WebhookDelivery; shows: OtherEnd }) {
+function Delivery({ delivery, blocker, shows }: {
+  delivery: WebhookDelivery;
+  /** The delivery that this one waits for, if the page has it. */
+  blocker: WebhookDelivery | undefined;
+  shows: OtherEnd;
+}) {
   const [failure, setFailure] = useState<Failure | null>(null);
   const redeliver = async () => {
     setFailure(null);
@@ -80,14 +91,36 @@ function Delivery({ delivery, shows }: { delivery: WebhookDelivery; shows: Other
             <Time at={attempt.at} />
           </li>
         ))}
-        {delivery.next_attempt_at && (
+        {delivery.next_attempt_at && delivery.blocked_by === undefined && (
           <li class="quiet">
             <span>Next attempt</span>
             <Time at={delivery.next_attempt_at} />
           </li>
         )}
+        {delivery.blocked_by !== undefined && (
+          <Waiting blocked_by={delivery.blocked_by} blocker={blocker} />
+        )}
       </ol>
+      {delivery.attempts.length > 0 && <Exchanges delivery={delivery} />}
       {failure && <FailureNotice failure={failure} />}
+    </li>
+  );
+}
+
+/** Names the delivery that another one waits for. Reads it if the page does not have it. */
+function Waiting({ blocked_by, blocker }: {
+  blocked_by: string;
+  blocker: WebhookDelivery | undefined;
+}) {
+  const { data } = useLive(blocker ? null : call("webhookDeliveries", "retrieve", blocked_by));
+  const { event_type, attempts } = blocker ?? data ?? {};
+  const last = attempts?.at(-1);
+  return (
+    <li class="blocked">
+      <span title={blocked_by}>
+        Waits for <code>{event_type ?? blocked_by}</code> of the same payment
+        {last && `, whose attempt ${last.number} failed: ${resultOf(last)}`}
+      </span>
     </li>
   );
 }

@@ -2,6 +2,7 @@
 
 import type {
   CreateWebhookEndpointInput,
+  EndpointDelivery,
   EventType,
   Subscription,
   WebhookEndpoint,
@@ -13,6 +14,7 @@ import { Choices, FieldFault, FormFailure, TextField } from "./form.tsx";
 
 /** The values of the fields. */
 interface EndpointDraft {
+  delivery: EndpointDelivery;
   url: string;
   description: string;
   /** All event types, or those in `events`. */
@@ -25,10 +27,13 @@ const FIRST_CHOICE = ["payment.completed"] satisfies EventType[];
 
 /** Returns the values of an existing endpoint, or of a new one. */
 export function draftOf(endpoint?: WebhookEndpoint): EndpointDraft {
-  if (!endpoint) return { url: "", description: "", wants: "all", events: FIRST_CHOICE };
+  if (!endpoint) {
+    return { delivery: "url", url: "", description: "", wants: "all", events: FIRST_CHOICE };
+  }
   const wants_all = endpoint.events.includes("*");
   return {
-    url: endpoint.url,
+    delivery: endpoint.delivery ?? "url",
+    url: endpoint.url ?? "",
     description: endpoint.description ?? "",
     wants: wants_all ? "all" : "some",
     events: wants_all ? FIRST_CHOICE : endpoint.events,
@@ -38,7 +43,9 @@ export function draftOf(endpoint?: WebhookEndpoint): EndpointDraft {
 /** Returns the body of the request. */
 export function endpointBody(draft: EndpointDraft): CreateWebhookEndpointInput {
   return {
-    url: draft.url.trim(),
+    ...(draft.delivery === "inbox"
+      ? { delivery: "inbox" }
+      : { delivery: "url", url: draft.url.trim() }),
     events: (draft.wants === "all" ? ["*"] : draft.events) as Subscription[],
     ...(draft.description !== "" && { description: draft.description }),
   };
@@ -52,16 +59,31 @@ export function EndpointFields(props: {
   const { draft, change } = props;
   return (
     <>
-      <TextField
-        label="URL"
-        params={["url"]}
-        value={draft.url}
-        set={(url) => change({ url })}
-        inputMode="url"
-        placeholder="https://example.com/webhooks"
-        hint="An https URL of a public host. The local start also allows http and private hosts."
-        mono
+      <Choices
+        label="Delivery"
+        name="delivery"
+        class="segments"
+        value={draft.delivery}
+        set={(delivery) => change({ delivery })}
+        options={[
+          { value: "url", label: "To your server" },
+          { value: "inbox", label: "Inbox" },
+        ]}
       />
+      {draft.delivery === "url"
+        ? (
+          <TextField
+            label="URL"
+            params={["url"]}
+            value={draft.url}
+            set={(url) => change({ url })}
+            inputMode="url"
+            placeholder="https://example.com/webhooks"
+            hint="An https URL of a public host. The local start also allows http and private hosts."
+            mono
+          />
+        )
+        : <p class="quiet">Your program reads the events from the API. It needs no URL.</p>}
       <TextField
         label="Description"
         params={["description"]}

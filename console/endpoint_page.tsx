@@ -11,13 +11,14 @@ import { new_secret, NewSecret } from "./endpoint_secret.tsx";
 import { type Failure, failureOf } from "./failure.ts";
 import { showFlash } from "./flash.tsx";
 import { Form, SelectField } from "./form.tsx";
+import { InboxCard } from "./inbox_card.tsx";
 import { useLive } from "./live.ts";
 import { FailureNotice, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
 import { go, href } from "./route.ts";
 import { Fact, Facts, Id, Status, Time } from "./text.tsx";
 import { TriggerDialog } from "./trigger_dialog.tsx";
-import { label } from "./words.ts";
+import { endpointName, label } from "./words.ts";
 
 /** Number of deliveries on a page. */
 const PAGE_SIZE = 20;
@@ -81,9 +82,10 @@ function EndpointView(props: {
     <>
       <div class="title payment-title">
         <div>
-          <h1 tabIndex={-1} class="url">{endpoint.url}</h1>
+          <h1 tabIndex={-1} class="url">{endpointName(endpoint)}</h1>
           <p class="under-title">
             <Status of={endpoint.status} />
+            {endpoint.failing && <span class="status bad">Failing</span>}
             {endpoint.disabled_reason && <span>{label(endpoint.disabled_reason)}</span>}
             <Id id={endpoint.id} />
           </p>
@@ -99,7 +101,16 @@ function EndpointView(props: {
         </div>
       </div>
       {failure && <FailureNotice failure={failure} />}
+      {endpoint.failing && (
+        <div class="notice warn">
+          <p>
+            <strong>The newest attempt to deliver an event failed.</strong>{" "}
+            The API tries it again. Later events of the same payment wait for it.
+          </p>
+        </div>
+      )}
       <NewSecret endpoint_id={endpoint.id} />
+      {endpoint.url === null && <InboxCard endpoint_id={endpoint.id} />}
       <div class="columns">
         <section class="card main-column" aria-labelledby="deliveries">
           <div class="card-title">
@@ -255,7 +266,8 @@ function DeleteDialog({ endpoint, close }: EndpointDialog) {
         )}
       >
         <p>
-          The API cancels pending deliveries and sends nothing more to <code>{endpoint.url}</code>.
+          The API cancels the deliveries that <code>{endpointName(endpoint)}</code>{" "}
+          has not got, and sends nothing more.
         </p>
       </Form>
     </Dialog>

@@ -12,6 +12,7 @@ import { useLive } from "./live.ts";
 import { Empty, Reading } from "./notice.tsx";
 import { go, href } from "./route.ts";
 import { Status, Time } from "./text.tsx";
+import { endpointName } from "./words.ts";
 
 /** All endpoints. */
 export function EndpointsPage() {
@@ -27,7 +28,10 @@ export function EndpointsPage() {
           data.length === 0
             ? (
               <Empty title="No endpoints yet">
-                <p>An endpoint is a URL of yours. The API sends signed events to it.</p>
+                <p>
+                  An endpoint is a URL of yours that gets signed events, or an inbox from which your
+                  program reads them.
+                </p>
                 <a class="button" href={href(["webhooks", "new"])}>Add the first endpoint</a>
               </Empty>
             )
@@ -52,11 +56,14 @@ function EndpointTable({ endpoints }: { endpoints: readonly WebhookEndpoint[] })
         {endpoints.map((endpoint) => (
           <tr key={endpoint.id}>
             <td class="grow">
-              <a class="row-link" href={href(["webhooks", endpoint.id])}>{endpoint.url}</a>
+              <a class="row-link" href={href(["webhooks", endpoint.id])}>
+                {endpointName(endpoint)}
+              </a>
               {endpoint.description && <p class="quiet">{endpoint.description}</p>}
             </td>
             <td>
               <Status of={endpoint.status} />
+              {endpoint.failing && <span class="status bad">Failing</span>}
             </td>
             <td>
               {endpoint.events.includes("*")

@@ -20,9 +20,12 @@ interface ControlAttributes {
   "aria-describedby"?: string;
 }
 
-/** A form. `build` returns the call with the given idempotency key. */
+/**
+ * A form. `build` returns the call with the given idempotency key. The heading of the page or of the
+ * dialog names the form; `label` is for another form on the same page.
+ */
 export function Form<T>(props: {
-  label: string;
+  label?: string;
   build: (idempotency_key: string) => Call<T>;
   done: (answer: T) => void;
   /** Handles errors that are a result for this form. Returns true if it has handled the error. */
@@ -149,6 +152,29 @@ export function TextField(props: {
   );
 }
 
+/** A text field of several lines. The caller stores its value. */
+export function TextAreaField(props: {
+  label: string;
+  params: readonly string[];
+  value: string;
+  set: (value: string) => void;
+  hint?: ComponentChildren;
+}) {
+  return (
+    <Field {...props}>
+      {(attributes) => (
+        <textarea
+          {...attributes}
+          rows={4}
+          value={props.value}
+          autoComplete="off"
+          onInput={(event) => props.set(event.currentTarget.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
 /** A select field. The empty value means that nothing is chosen. */
 export function SelectField(props: {
   label: string;
@@ -177,9 +203,10 @@ export function SelectField(props: {
   );
 }
 
-/** A group of radio buttons. */
+/** A group of radio buttons. With `heading` its label is a visible heading. */
 export function Choices<V extends string>(props: {
   label: string;
+  heading?: boolean;
   name: string;
   value: V;
   set: (value: V) => void;
@@ -188,7 +215,7 @@ export function Choices<V extends string>(props: {
 }) {
   return (
     <fieldset class={`choices ${props.class ?? ""}`}>
-      <legend>{props.label}</legend>
+      <legend>{props.heading ? <h2>{props.label}</h2> : props.label}</legend>
       <div class="options">
         {props.options.map(({ value, label }) => (
           <label key={value} class="option">

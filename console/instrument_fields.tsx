@@ -6,24 +6,16 @@ import {
   OUTCOME_RESULTS,
   TEST_CARDS,
   TEST_IBANS,
-  TEST_RESULTS,
   TEST_TOKENS,
   TEST_WALLETS,
-  type TestValue,
 } from "../shared/domain/providers/test_values.ts";
 import { type Draft, kindOf } from "./create_body.ts";
-import { Choices, SelectField, TextField } from "./form.tsx";
+import { SelectField, TextField } from "./form.tsx";
+import { TestValues, tileOf } from "./test_values.tsx";
 import { label, METHOD_NAMES } from "./words.ts";
 
 /** Method kinds, to be picked. */
 const RAILS = METHOD_KINDS.map((kind) => [kind, METHOD_NAMES[kind]] as const);
-
-/** A value to be picked, with the result that a payment with it has. */
-interface Tile {
-  value: string;
-  name: string;
-  result: string;
-}
 
 const OUTCOME_TILES = OUTCOMES.map((value) => ({
   value,
@@ -58,7 +50,7 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
     case "card":
       return (
         <>
-          <Values
+          <TestValues
             label="Test cards"
             name="card"
             values={TEST_CARDS.map(tileOf)}
@@ -106,7 +98,7 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
     case "token":
       return (
         <>
-          <Values
+          <TestValues
             label="Test tokens"
             name="token"
             values={TOKEN_TILES}
@@ -126,7 +118,7 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
     case "iban":
       return (
         <>
-          <Values
+          <TestValues
             label="Test IBANs"
             name="iban"
             values={TEST_IBANS.map((iban) => ({ ...tileOf(iban), rail: iban.kind }))}
@@ -156,7 +148,7 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
     case "wallet":
       return (
         <>
-          <Values
+          <TestValues
             label="Test wallets"
             name="wallet"
             values={TEST_WALLETS.map(tileOf)}
@@ -194,7 +186,7 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
     case "outcome":
       return (
         <>
-          <Values
+          <TestValues
             label="Outcomes"
             name="outcome"
             values={OUTCOME_TILES}
@@ -239,47 +231,4 @@ function Settlement({ draft, change }: { draft: Draft; change: ChangeDraft }) {
       options={[["", "Instant"], ["manual", manual]]}
     />
   );
-}
-
-function tileOf({ value, name, behaviour }: TestValue): Tile {
-  return { value, name, result: TEST_RESULTS[behaviour].result };
-}
-
-/** A choice of test values. The user can change the chosen value in the fields below. */
-function Values<V extends Tile>(props: {
-  label: string;
-  name: string;
-  values: readonly V[];
-  value: string;
-  pick: (value: V) => void;
-}) {
-  return (
-    <Choices
-      label={props.label}
-      name={props.name}
-      class="tiles"
-      value={props.value}
-      set={(chosen) => props.pick(props.values.find(({ value }) => value === chosen)!)}
-      options={props.values.map(({ value, name, result }) => ({
-        value,
-        label: (
-          <>
-            <span class="tile-name">{name}</span>
-            {value.toLowerCase() !== name.toLowerCase() && <code>{shortValue(value)}</code>}
-            <span class="tile-result">{label(result)}</span>
-          </>
-        ),
-      }))}
-    />
-  );
-}
-
-/** A long number, shortened to its first and last characters. The start of a token is cut. */
-function shortValue(value: string): string {
-  if (value in TEST_TOKENS) return value.replace("pm_card_", "…");
-  return value.startsWith("0x")
-    ? `${value.slice(0, 6)}…${value.slice(-4)}`
-    : /^\d/.test(value)
-    ? `···· ${value.slice(-5).trim().slice(-4)}`
-    : `${value.slice(0, 4)} ···· ${value.replaceAll(" ", "").slice(-4)}`;
 }

@@ -1,6 +1,6 @@
-/** Names the card, bank account or wallet of a payment: "Visa ···· 4242". */
+/** Names the card, bank account or wallet of a payment or a transfer: "Visa ···· 4242". */
 
-import type { Payment } from "../client/mod.ts";
+import type { Payment, TransferDestination } from "../client/mod.ts";
 import { METHOD_NAMES } from "./words.ts";
 
 const BRANDS: Readonly<Record<string, string>> = {
@@ -26,4 +26,14 @@ export function instrumentText({ method, method_kind }: Payment): string {
     default:
       return `${METHOD_NAMES[method.type]} ${method.iban.country} ···· ${method.iban.last4}`;
   }
+}
+
+/** Returns the name of the destination of a transfer. */
+export function destinationText(destination: TransferDestination): string {
+  if (destination.type === "iban") {
+    const { country, last4 } = destination.iban;
+    return `IBAN ${country} ···· ${last4}`;
+  }
+  const { asset, address } = destination.wallet;
+  return `${asset} ···· ${address.slice(-4)}`;
 }

@@ -1,16 +1,33 @@
-/** The ledger transactions of a payment as T-accounts: debits on the left, credits on the right. */
+/**
+ * The ledger transactions of a payment or a transfer as T-accounts: debits on the left, credits on
+ * the right.
+ */
 
-import type { LedgerEntry, Payment } from "../client/mod.ts";
+import type { LedgerEntry } from "../client/mod.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
 import { useLive } from "./live.ts";
 import { formatMinor } from "./money.ts";
 import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
 import { Time } from "./text.tsx";
+import { label } from "./words.ts";
+
+/** The payment or the transfer whose records a list shows, as the API filters by it. */
+export type Subject = { payment_id: string } | { transfer_id: string };
+
+/** Names of ledger transactions by the debited and the credited account (contract §3). */
+const TRANSACTION_NAMES: Readonly<Record<string, string>> = {
+  "processor available": "Capture",
+  "available chargebacks": "Chargeback",
+  "chargebacks available": "Chargeback reversed",
+  "available in_transit": "Transfer",
+  "in_transit external": "Transfer completed",
+  "in_transit available": "Transfer reversed",
+};
 
 /** The ledger transactions, newest first. */
-export function Ledger({ payment }: { payment: Payment }) {
-  const live = useLive(call("ledgerEntries", "list", { payment_id: payment.id, limit: MAX_PAGE }));
+export function Ledger({ of }: { of: Subject }) {
+  const live = useLive(call("ledgerEntries", "list", { ...of, limit: MAX_PAGE }));
   return (
     <Reading label="ledger entries" live={live} rows={2}>
       {(page) =>
@@ -63,7 +80,7 @@ function LedgerTransaction({ entries }: { entries: readonly LedgerEntry[] }) {
           const amount = formatMinor(entry.amount_minor, currency);
           return (
             <tr key={entry.id} class={entry.direction}>
-              <th scope="row">{entry.account.replaceAll("_", " ")}</th>
+              <th scope="row">{label(entry.account)}</th>
               <td class="right">{entry.direction === "debit" ? amount : ""}</td>
               <td class="right">{entry.direction === "credit" ? amount : ""}</td>
             </tr>
@@ -86,12 +103,10 @@ function transactionsOf(entries: readonly LedgerEntry[]): LedgerEntry[][] {
   return [...Map.groupBy(entries, ({ transaction_id }) => transaction_id).values()];
 }
 
-/** Returns the name of a transaction, which follows from its accounts (contract §3). */
+/** Returns the name of a transaction, which follows from its accounts. */
 function nameOf(entries: readonly LedgerEntry[]): string {
-  const debited = entries.find(({ direction }) => direction === "debit")?.account;
-  const credited = entries.find(({ direction }) => direction === "credit")?.account;
-  if (debited === "processor") return "Capture";
-  if (credited === "chargebacks") return "Chargeback";
-  if (debited === "chargebacks") return "Chargeback reversed";
-  return entries[0]!.refund_id === null ? "Capture reversed" : "Refund";
+  const accountOf = (side: LedgerEntry["direction"]) =>
+    entries.find(({ direction }) => direction === side)?.account;
+  const name = TRANSACTION_NAMES[`${accountOf("debit")} ${accountOf("credit")}`];
+  return name ?? (entries[0]!.refund_id === null ? "Capture reversed" : "Refund");
 }

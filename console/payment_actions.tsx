@@ -11,6 +11,7 @@ import type { Payment } from "../shared/schema/payment.ts";
 import { useAction } from "./action.ts";
 import { RefundDialog } from "./amount_dialogs.tsx";
 import { call } from "./calls.ts";
+import { Moves } from "./moves.tsx";
 import { FailureNotice } from "./notice.tsx";
 import { advanceText, label } from "./words.ts";
 
@@ -45,34 +46,16 @@ export function PaymentActions({ payment }: { payment: Payment }) {
 }
 
 /** The buttons that advance the payment to another status. */
-export function Moves({ payment }: { payment: Payment }) {
-  const { failure, running, run } = useAction();
-  const moves = advancesOf(payment);
+export function PaymentMoves({ payment }: { payment: Payment }) {
   return (
-    <section class="card" aria-labelledby="moves">
-      <h2 id="moves">Advance</h2>
-      {moves.length === 0 ? <p class="quiet">{whyNoMove(payment)}</p> : (
-        <ul class="moves">
-          {moves.map((to) => (
-            <li key={to}>
-              <button
-                type="button"
-                aria-disabled={running}
-                onClick={() =>
-                  run(
-                    call("sandbox", "advance", payment.id, { to }),
-                    `Advanced to ${label(to).toLowerCase()}.`,
-                  )}
-              >
-                <span>{label(to)}</span>
-                <span class="quiet">{advanceText(payment.status, to)}</span>
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
-      {failure && <FailureNotice failure={failure} />}
-    </section>
+    <Moves
+      moves={advancesOf(payment).map((to) => ({
+        to,
+        text: advanceText(payment.status, to),
+        call: call("sandbox", "advance", payment.id, { to }),
+      }))}
+      none={whyNoMove(payment)}
+    />
   );
 }
 

@@ -1,4 +1,4 @@
-/** The page of a payment: status, actions, timeline, ledger, refunds and webhook deliveries. */
+/** The page of a payment: status, actions, timeline, ledger, refunds, disputes and deliveries. */
 
 import { useState } from "preact/hooks";
 import { completePayment } from "../shared/domain/changes/read_resource.ts";
@@ -11,7 +11,8 @@ import { instrumentText } from "./instrument_text.ts";
 import { Ledger } from "./ledger.tsx";
 import { useLive } from "./live.ts";
 import { Cut, Reading } from "./notice.tsx";
-import { Moves, PaymentActions } from "./payment_actions.tsx";
+import { PaymentActions, PaymentMoves } from "./payment_actions.tsx";
+import { Disputes } from "./disputes.tsx";
 import { Refunds } from "./refunds.tsx";
 import { href } from "./route.ts";
 import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
@@ -65,16 +66,17 @@ function PaymentView({ payment }: { payment: Payment }) {
         <div class="main-column">
           <section class="card" aria-labelledby="timeline">
             <h2 id="timeline">Timeline</h2>
-            <Timeline payment_id={payment_id} />
+            <Timeline of={{ payment_id }} />
           </section>
           <section class="card" aria-labelledby="ledger">
             <h2 id="ledger">Ledger</h2>
-            <Ledger payment={payment} />
+            <Ledger of={{ payment_id }} />
           </section>
           <section class="card" aria-labelledby="refunds">
             <h2 id="refunds">Refunds</h2>
             <Refunds payment_id={payment_id} />
           </section>
+          {payment.amount_captured > 0 && <Disputes payment_id={payment_id} />}
           <section class="card" aria-labelledby="deliveries">
             <div class="card-title">
               <h2 id="deliveries">Webhook deliveries</h2>
@@ -85,7 +87,7 @@ function PaymentView({ payment }: { payment: Payment }) {
           </section>
         </div>
         <aside class="side-column" aria-label="About this payment">
-          <Moves payment={payment} />
+          <PaymentMoves payment={payment} />
           <section class="card details" aria-labelledby="details">
             <h2 id="details">Details</h2>
             <Details payment={payment} />

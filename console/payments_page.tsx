@@ -1,55 +1,66 @@
 /** The list of payments with filters and pages. It shows new payments without a reload. */
 
-import type { ComponentChildren, TargetedEvent } from "preact";
 import type { Payment } from "../client/mod.ts";
 import { METHOD_KINDS, PAYMENT_STATUSES } from "../shared/core/vocabulary.ts";
 import { call } from "./calls.ts";
-import { concerns, type Failure, failureOf } from "./failure.ts";
-import { FieldFault } from "./form.tsx";
+import { concerns, failureOf } from "./failure.ts";
+import { CREATED_FILTERS, type Filter, Filters, readFilters } from "./filters.tsx";
 import { instrumentText } from "./instrument_text.ts";
 import { useLive } from "./live.ts";
 import { Empty, NoItems, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
-import { go, href } from "./route.ts";
-import { Money, Status, Time } from "./text.tsx";
+import { href } from "./route.ts";
+import { CreatedColumn, Money, Status, Time } from "./text.tsx";
 import { label, METHOD_NAMES } from "./words.ts";
 
 /** Number of payments on a page. */
 const PAGE_SIZE = 20;
 
-const FILTERS = [
-  "status",
-  "method_kind",
-  "currency",
-  "reference",
-  "created_after",
-  "created_before",
-] as const;
+const FILTERS: readonly Filter[] = [
+  {
+    name: "status",
+    label: "Status",
+    options: PAYMENT_STATUSES.map((status) => [status, label(status)]),
+  },
+  {
+    name: "method_kind",
+    label: "Method",
+    options: METHOD_KINDS.map((kind) => [kind, METHOD_NAMES[kind]]),
+  },
+  { name: "currency", label: "Currency", placeholder: "EUR" },
+  { name: "reference", label: "Reference", placeholder: "order-1001" },
+  { name: "customer", label: "Customer’s e-mail", placeholder: "ada@example.com" },
+  ...CREATED_FILTERS,
+];
+const NAMES = FILTERS.map(({ name }) => name);
 
 /** All payments of the sandbox. */
 export function PaymentsPage({ query }: { query: Readonly<Record<string, string>> }) {
-  const filters = Object.fromEntries(
-    FILTERS.flatMap((name) => query[name] ? [[name, query[name]]] : []),
-  );
+  const { values, failure: unsent } = readFilters(FILTERS, query);
   const live = useLive(
-    call("payments", "list", {
+    unsent ? null : call("payments", "list", {
       limit: PAGE_SIZE,
-      ...filters,
-      ...instants(filters),
+      ...values,
       ...(query["starting_after"] && { starting_after: query["starting_after"] }),
     }),
     { logged: true },
   );
-  const failure = live.error === null ? null : failureOf(live.error);
-  const is_filtered = Object.keys(filters).length > 0;
+  const failure = unsent ?? (live.error === null ? null : failureOf(live.error));
+  const is_filtered = Object.keys(values).length > 0;
   return (
     <>
       <div class="title">
         <h1 tabIndex={-1}>Payments</h1>
         <a class="button primary" href={href(["payments", "new"])}>Create payment</a>
       </div>
-      <Filters values={filters} failure={failure} />
-      {concerns(failure, FILTERS)
+      <Filters
+        label="Filter payments"
+        steps={["payments"]}
+        filters={FILTERS}
+        values={values}
+        failure={failure}
+      />
+      {concerns(failure, NAMES)
         ? <Empty title="These filters cannot be applied" />
         : (
           <Reading label="payments" live={live} rows={6}>
@@ -87,89 +98,6 @@ function NoPayments({ is_filtered }: { is_filtered: boolean }) {
   );
 }
 
-/** Converts the local times of the fields to RFC 3339 in UTC. */
-function instants(filters: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(
-    ["created_after", "created_before"].flatMap((name) => {
-      const date = new Date(filters[name] ?? "");
-      return Number.isNaN(date.getTime()) ? [] : [[name, date.toISOString()]];
-    }),
-  );
-}
-
-function Filters(props: { values: Readonly<Record<string, string>>; failure: Failure | null }) {
-  const { values, failure } = props;
-  const set = (name: string) => (event: TargetedEvent<HTMLInputElement | HTMLSelectElement>) =>
-    go(["payments"], { ...values, [name]: event.currentTarget.value.trim() }, true);
-  const control = (name: string) => ({
-    value: values[name] ?? "",
-    onChange: set(name),
-    ...(concerns(failure, [name]) &&
-      { "aria-invalid": "true" as const, "aria-describedby": `${name}-error` }),
-  });
-  const text = { autoComplete: "off", spellcheck: false } as const;
-  const count = Object.keys(values).length;
-  return (
-    <form
-      class="filters"
-      role="search"
-      aria-label="Filter payments"
-      onSubmit={(event) => event.preventDefault()}
-    >
-      <FilterField name="status" label="Status" failure={failure}>
-        <select {...control("status")}>
-          <option value="">Any</option>
-          {PAYMENT_STATUSES.map((status) => (
-            <option key={status} value={status}>{label(status)}</option>
-          ))}
-        </select>
-      </FilterField>
-      <FilterField name="method_kind" label="Method" failure={failure}>
-        <select {...control("method_kind")}>
-          <option value="">Any</option>
-          {METHOD_KINDS.map((kind) => <option key={kind} value={kind}>{METHOD_NAMES[kind]}
-          </option>)}
-        </select>
-      </FilterField>
-      <FilterField name="currency" label="Currency" failure={failure}>
-        <input {...control("currency")} {...text} type="text" placeholder="EUR" />
-      </FilterField>
-      <FilterField name="reference" label="Reference" failure={failure}>
-        <input {...control("reference")} {...text} type="text" />
-      </FilterField>
-      <FilterField name="created_after" label="After" failure={failure}>
-        <input {...control("created_after")} type="datetime-local" />
-      </FilterField>
-      <FilterField name="created_before" label="Before" failure={failure}>
-        <input {...control("created_before")} type="datetime-local" />
-      </FilterField>
-      {count > 0 && (
-        <button type="button" class="plain" onClick={() => go(["payments"], {}, true)}>
-          Clear {count === 1 ? "filter" : `${count} filters`}
-        </button>
-      )}
-    </form>
-  );
-}
-
-function FilterField(props: {
-  name: string;
-  label: string;
-  failure: Failure | null;
-  children: ComponentChildren;
-}) {
-  const { name, label, failure } = props;
-  return (
-    <div class={`filter filter-${name}`}>
-      <label>
-        <span>{label}</span>
-        {props.children}
-      </label>
-      {concerns(failure, [name]) && <FieldFault id={`${name}-error`} failure={failure} />}
-    </div>
-  );
-}
-
 function PaymentTable({ payments, busy }: { payments: readonly Payment[]; busy: boolean }) {
   return (
     <table class="list" aria-label="Payments" aria-busy={busy}>
@@ -178,8 +106,9 @@ function PaymentTable({ payments, busy }: { payments: readonly Payment[]; busy: 
           <th scope="col" class="right">Amount</th>
           <th scope="col">Status</th>
           <th scope="col">Method</th>
-          <th scope="col" class="wide-only">Description</th>
-          <th scope="col" class="wide-only">Created</th>
+          <th scope="col" class="wide-only">Reference</th>
+          <th scope="col" class="wide-only">Description and customer</th>
+          <CreatedColumn />
         </tr>
       </thead>
       <tbody>
@@ -197,10 +126,9 @@ function PaymentTable({ payments, busy }: { payments: readonly Payment[]; busy: 
               <Status of={payment.status} />
             </td>
             <td>{instrumentText(payment)}</td>
+            <td class="cut wide-only">{payment.reference}</td>
             <td class="grow wide-only">
-              {payment.description ?? payment.customer?.email ?? (
-                <code class="quiet">{payment.id}</code>
-              )}
+              <About payment={payment} />
             </td>
             <td class="when wide-only">
               <Time at={payment.created_at} />
@@ -209,5 +137,16 @@ function PaymentTable({ payments, busy }: { payments: readonly Payment[]; busy: 
         ))}
       </tbody>
     </table>
+  );
+}
+
+/** The description and the customer of a payment, or its id if it has neither. */
+function About({ payment: { id, description, customer } }: { payment: Payment }) {
+  if (!description && !customer) return <code class="quiet">{id}</code>;
+  return (
+    <>
+      {description && <span>{description}</span>}
+      {customer && <span class="quiet">{customer.email}</span>}
+    </>
   );
 }

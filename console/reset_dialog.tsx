@@ -1,5 +1,6 @@
 /** The dialog that resets the sandbox. */
 
+import { useState } from "preact/hooks";
 import { call } from "./calls.ts";
 import { Dialog } from "./dialog.tsx";
 import { showFlash } from "./flash.tsx";
@@ -8,11 +9,14 @@ import { go } from "./route.ts";
 
 /** Asks for confirmation, then deletes the data of the sandbox. */
 export function ResetDialog({ close }: { close: () => void }) {
+  const [with_endpoints, setWithEndpoints] = useState(false);
   return (
     <Dialog title="Reset the sandbox?" close={close}>
       <Form
-        label="Reset the sandbox"
-        build={(idempotencyKey) => call("sandbox", "reset", { idempotencyKey })}
+        build={(idempotencyKey) =>
+          call("sandbox", "reset", with_endpoints ? { webhook_endpoints: true } : {}, {
+            idempotencyKey,
+          })}
         done={({ deleted }) => {
           close();
           go(["payments"]);
@@ -33,8 +37,16 @@ export function ResetDialog({ close }: { close: () => void }) {
       >
         <p>
           This deletes every payment, refund, transfer, ledger entry, event and delivery of this
-          key’s sandbox and cannot be undone. Keys and webhook endpoints stay.
+          key’s sandbox and cannot be undone. Keys stay.
         </p>
+        <label class="inline">
+          <input
+            type="checkbox"
+            checked={with_endpoints}
+            onChange={(event) => setWithEndpoints(event.currentTarget.checked)}
+          />
+          Delete the webhook endpoints too
+        </label>
       </Form>
     </Dialog>
   );

@@ -4,6 +4,7 @@
  */
 
 import { signal } from "@preact/signals";
+import { keyOfHash } from "./key_link.ts";
 
 /** A route: `#/payments/pay_1?tab=x` has the steps `["payments", "pay_1"]` and the query `tab`. */
 export interface Route {
@@ -11,13 +12,25 @@ export interface Route {
   query: Readonly<Record<string, string>>;
 }
 
+/** The key of the link that was opened, until the session takes it. Null without one. */
+export const linked_key = signal<string | null>(null);
 /** The current route. */
-export const route = signal<Route>(parseRoute(location.hash));
+export const route = signal<Route>(readHash());
 
 // The back button, a link, or a typed URL has changed the hash.
 addEventListener("hashchange", () => {
-  route.value = parseRoute(location.hash);
+  route.value = readHash();
 });
+
+/** Reads the route of the address bar. A key is removed from there before anything else happens. */
+function readHash(): Route {
+  const key = keyOfHash(location.hash);
+  if (key !== null) {
+    history.replaceState(null, "", href([]));
+    linked_key.value = key;
+  }
+  return parseRoute(location.hash);
+}
 
 /** Returns the hash of a route. Leaves out empty values of the query. */
 export function href(steps: readonly string[], query: Record<string, string> = {}): string {

@@ -1,19 +1,27 @@
 /**
  * The session: a test key and the base URL that it is sent to. The key is only in the memory of the
- * page, so a reload ends the session (security §2, browser).
+ * page, so a reload ends the session, unless the user keeps it in the tab (`kept_session.ts`;
+ * security §2, browser).
  */
 
-import { signal } from "@preact/signals";
+import { batch, signal } from "@preact/signals";
+import type { DisposableSandbox } from "../client/mod.ts";
 
 /** A session. */
-interface Session {
+export interface Session {
   api_key: string;
   /** Absolute base URL of the API. */
   base_url: string;
+  /** The disposable sandbox of the key, and the key that made it; absent for another sandbox. */
+  disposable?: { sandbox: DisposableSandbox; parent_key: string };
 }
 
 /** The session, or null without a key. */
 export const session = signal<Session | null>(null);
+/** The keys of disposable sandboxes that this page has made, by the ids of the sandboxes. */
+export const known_sandboxes = signal<ReadonlyMap<string, string>>(new Map());
+/** Whether the session is kept in the tab, so that a reload continues it. */
+export const is_kept = signal(false);
 /** The error of the API that ended the last session, or null. */
 export const session_end = signal<unknown>(null);
 
@@ -33,6 +41,25 @@ export function judgeKey(text: string): KeyVerdict {
 export function endSession(reason: unknown = null): void {
   session_end.value = reason;
   session.value = null;
+  known_sandboxes.value = new Map();
+  is_kept.value = false;
+}
+
+/** Continues the session in a disposable sandbox. */
+export function switchSandbox(sandbox: DisposableSandbox, test_key: string): void {
+  const { api_key: parent_key, base_url } = session.value!;
+  batch(() => {
+    known_sandboxes.value = new Map(known_sandboxes.value).set(sandbox.id, test_key);
+    session.value = { api_key: test_key, base_url, disposable: { sandbox, parent_key } };
+  });
+}
+
+/** Returns to the sandbox that made the present one. Returns false if none did. */
+export function leaveSandbox(): boolean {
+  const { base_url, disposable } = session.value!;
+  if (!disposable) return false;
+  session.value = { api_key: disposable.parent_key, base_url };
+  return true;
 }
 
 /** Returns the key for display: `sk_test_…Ab12`. */

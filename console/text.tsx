@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { formatMinor } from "./money.ts";
+import { formatTime, TIME_ZONE } from "./times.ts";
 import { label, toneOf } from "./words.ts";
 
 /** An amount with its currency. */
@@ -15,13 +16,6 @@ export function Money(props: { amount_minor: number; currency: string; class?: s
   );
 }
 
-const DAY_AND_TIME = new Intl.DateTimeFormat("en-GB", {
-  day: "numeric",
-  month: "short",
-  hour: "2-digit",
-  minute: "2-digit",
-  second: "2-digit",
-});
 const FULL = new Intl.DateTimeFormat("en-GB", { dateStyle: "full", timeStyle: "long" });
 
 /** A time in the time zone of the user. */
@@ -29,8 +23,17 @@ export function Time({ at }: { at: string }) {
   const date = new Date(at);
   return (
     <time dateTime={at} title={FULL.format(date)}>
-      {DAY_AND_TIME.format(date)}
+      {formatTime(date)}
     </time>
+  );
+}
+
+/** The head of the column with the time of creation, with the time zone of all times. */
+export function CreatedColumn() {
+  return (
+    <th scope="col" class="wide-only">
+      Created <span class="zone">{TIME_ZONE}</span>
+    </th>
   );
 }
 

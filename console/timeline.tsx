@@ -1,19 +1,21 @@
-/** The events of a payment, newest first, each with the payload that receivers get. */
+/** The events of a payment or a transfer, newest first, each with the payload for receivers. */
 
 import { useState } from "preact/hooks";
 import type { Event, EventType } from "../client/mod.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
+import { Deliveries } from "./deliveries.tsx";
 import { Json } from "./json.tsx";
+import type { Subject } from "./ledger.tsx";
 import { useLive } from "./live.ts";
 import { Mention } from "./mention.tsx";
 import { Cut, Empty, NoItems, Reading } from "./notice.tsx";
 import { Money, Time } from "./text.tsx";
-import { eventTitle, eventTone } from "./words.ts";
+import { eventNote, eventTone } from "./words.ts";
 
-/** The events of a payment. */
-export function Timeline({ payment_id }: { payment_id: string }) {
-  const live = useLive(call("events", "list", { payment_id, limit: MAX_PAGE }));
+/** The events of a payment or a transfer. */
+export function Timeline({ of }: { of: Subject }) {
+  const live = useLive(call("events", "list", { ...of, limit: MAX_PAGE }));
   return (
     <Reading label="events" live={live} rows={2}>
       {(page) =>
@@ -33,7 +35,10 @@ export function Timeline({ payment_id }: { payment_id: string }) {
   );
 }
 
-/** A list of events. With `is_elsewhere` each event shows its amount and a link to its payment. */
+/**
+ * A list of events. With `is_elsewhere` each event shows its amount and a link to its payment or
+ * transfer.
+ */
 export function Events(props: { events: readonly Event[]; is_elsewhere?: boolean }) {
   const { events, is_elsewhere = false } = props;
   return (
@@ -42,7 +47,7 @@ export function Events(props: { events: readonly Event[]; is_elsewhere?: boolean
         <EventItem
           key={event.id}
           event={event}
-          title={eventTitle(event.type, is_elsewhere ? undefined : eventBefore(events, i))}
+          note={eventNote(event.type, is_elsewhere ? undefined : eventBefore(events, i))}
           is_elsewhere={is_elsewhere}
         />
       ))}
@@ -56,36 +61,49 @@ function eventBefore(events: readonly Event[], index: number): EventType | undef
   return is_change(events[index]!) ? events.slice(index + 1).find(is_change)?.type : undefined;
 }
 
-function EventItem(props: { event: Event; title: string; is_elsewhere: boolean }) {
-  const { event, title, is_elsewhere } = props;
+function EventItem(props: { event: Event; note: string | null; is_elsewhere: boolean }) {
+  const { event, note, is_elsewhere } = props;
   const [open, setOpen] = useState(false);
   const { object } = event.data;
-  const payment_id = object.object === "payment"
-    ? object.id
-    : object.object === "refund"
-    ? object.payment_id
-    : null;
   return (
     <li class={eventTone(event.type)}>
       <details onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
         <summary>
           <span class="event-title">
-            {title}
+            <code>{event.type}</code> {note && <span class="quiet event-note">{note}</span>}
             {event.triggered && <span class="tag">triggered</span>}
           </span>
-          <code>{event.type}</code>
           {is_elsewhere && "amount_minor" in object && (
             <Money amount_minor={object.amount_minor} currency={object.currency} />
           )}
           <Time at={event.created_at} />
         </summary>
-        {open && is_elsewhere && payment_id !== null && (
-          <p class="about">
-            About <Mention section="payments" id={payment_id} />
-          </p>
-        )}
+        {open && is_elsewhere && <About object={object} />}
         {open && <Json value={event} label={`Payload of ${event.type}`} />}
+        {open && is_elsewhere && <EventDeliveries id={event.id} />}
       </details>
     </li>
+  );
+}
+
+/** A link to the payment or the transfer of an event. */
+function About({ object }: { object: Event["data"]["object"] }) {
+  const link = object.object === "payment"
+    ? <Mention section="payments" id={object.id} />
+    : object.object === "transfer"
+    ? <Mention section="transfers" id={object.id} />
+    : object.object === "refund" || object.object === "dispute"
+    ? <Mention section="payments" id={object.payment_id} />
+    : null;
+  return link && <p class="about">About {link}</p>;
+}
+
+/** The deliveries of an event, one for each endpoint. */
+function EventDeliveries({ id }: { id: string }) {
+  const live = useLive(call("webhookDeliveries", "list", { event_id: id, limit: MAX_PAGE }));
+  return (
+    <section class="event-deliveries" aria-label="Deliveries of this event">
+      <Deliveries live={live} shows="endpoint" />
+    </section>
   );
 }

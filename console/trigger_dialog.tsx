@@ -12,6 +12,7 @@ import { Form, SelectField, TextField } from "./form.tsx";
 import { useLive } from "./live.ts";
 import { Empty, Reading } from "./notice.tsx";
 import { href } from "./route.ts";
+import { endpointName } from "./words.ts";
 
 /** Event types that the sandbox can send for a payment: all except those of transfers. */
 const TRIGGERED_TYPES = EVENT_TYPES.filter((type) => !type.startsWith("transfer."));
@@ -34,7 +35,9 @@ export function TriggerDialog(props: {
   const done = ({ status, attempts }: WebhookDelivery) => {
     props.close();
     const answer = attempts.at(-1);
-    if (status === "delivered") {
+    if (status === "available") {
+      showFlash("The event is in the inbox of the endpoint.");
+    } else if (status === "delivered") {
       showFlash(`Delivered: the endpoint answered ${answer?.response_status}.`);
     } else {
       showFlash(`Not delivered: ${answer ? resultOf(answer) : "no attempt was made"}.`, "bad");
@@ -56,7 +59,6 @@ export function TriggerDialog(props: {
           const endpoint_id = chosen || data[0]!.id;
           return (
             <Form
-              label="Trigger an event"
               build={(idempotencyKey) =>
                 call("sandbox", "trigger", {
                   endpoint_id,
@@ -88,7 +90,7 @@ export function TriggerDialog(props: {
                 params={["endpoint_id"]}
                 value={endpoint_id}
                 set={setEndpoint}
-                options={data.map(({ id, url }) => [id, url])}
+                options={data.map((endpoint) => [endpoint.id, endpointName(endpoint)])}
               />
               {props.payment_id === undefined && (
                 <TextField

@@ -5,6 +5,7 @@
 
 import type {
   DeliveryStatus,
+  DisputeStatus,
   EventType,
   MethodKind,
   PaymentStatus,
@@ -67,13 +68,26 @@ const ADVANCES_FROM: Readonly<
   },
 };
 
-/** Statuses that a refund, a transfer, a delivery or an endpoint has and a payment has not. */
+/** Words under the buttons that advance a transfer to a status. */
+const TRANSFER_ADVANCES: Readonly<Record<TransferStatus, string>> = {
+  pending: "",
+  completed: "The money has arrived at its destination",
+  failed: "The rail sends the money back",
+  cancelled: "The money becomes available again",
+};
+
+/** Statuses that other resources have and a payment has not. */
 type OtherStatus = Exclude<
-  RefundStatus | TransferStatus | DeliveryStatus | WebhookEndpoint["status"],
+  RefundStatus | DisputeStatus | TransferStatus | DeliveryStatus | WebhookEndpoint["status"],
   PaymentStatus
 >;
 
 const OTHER_TONES: Readonly<Record<OtherStatus, Tone>> = {
+  available: "wait",
+  needs_response: "warn",
+  under_review: "wait",
+  won: "good",
+  lost: "bad",
   delivered: "good",
   enabled: "good",
   disabled: "off",
@@ -86,6 +100,11 @@ export const METHOD_NAMES: Readonly<Record<MethodKind, string>> = {
   swift: "SWIFT",
   stablecoin: "Stablecoin",
 };
+
+/** The name of an endpoint: its URL, or that it has an inbox. */
+export function endpointName({ url }: Pick<WebhookEndpoint, "url">): string {
+  return url ?? "Inbox";
+}
 
 /** A name of the API in plain words: `requires_action` → "Requires action". */
 export function label(name: string): string {
@@ -103,21 +122,33 @@ export function advanceText(from: PaymentStatus, to: PaymentStatus): string {
   return ADVANCES_FROM[from]?.[to] ?? PAYMENT_STATUS_WORDS[to].advance;
 }
 
+/** The words under the button that advances a transfer to a status. */
+export function transferAdvanceText(to: TransferStatus): string {
+  return TRANSFER_ADVANCES[to];
+}
+
 /**
  * The title of an event in a timeline.
  * @param before the type of the payment's event before this one, if it is known
  */
-export function eventTitle(type: EventType, before?: EventType): string {
-  // Only a won dispute follows a chargeback. Its event has the type of the earlier status.
-  if (before === "payment.chargeback") return "Dispute won";
+function eventTitle(type: EventType, before?: EventType): string {
+  // Only a won dispute ends a chargeback. The payment's event has the type of its earlier status.
+  if (before === "payment.chargeback") return "Chargeback reversed";
   const [subject, change] = type.split(".");
   return (subject === "payment" && wordsOf(change)?.event) || label(type);
+}
+
+/** The title of an event if it says more than the type of the event, else null. */
+export function eventNote(type: EventType, before?: EventType): string | null {
+  const title = eventTitle(type, before);
+  const is_known = title === label(type) || title === label(type.split(".")[1] ?? "");
+  return is_known ? null : title;
 }
 
 /** The tone of an event in a timeline, where only these three stand out. */
 export function eventTone(type: EventType): "good" | "warn" | "bad" | "neutral" {
   if (type === "webhook_endpoint.disabled") return "bad";
-  const tone = wordsOf(type.split(".")[1])?.tone;
+  const tone = toneOf(type.split(".")[1] as PaymentStatus | OtherStatus);
   return tone === "good" || tone === "warn" || tone === "bad" ? tone : "neutral";
 }
 

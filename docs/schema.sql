@@ -23,7 +23,9 @@ create type pay.admission as (
   at timestamp with time zone,
   remaining integer,
   status smallint,
-  body text
+  body text,
+  ahead interval,
+  detail text
 );
 alter type pay.admission owner to pay_owner;
 comment on type pay.admission is 'A request of a list: whether it may go on, and its answer.';
@@ -35,6 +37,8 @@ comment on column pay.admission.at is 'The time of the request.';
 comment on column pay.admission.remaining is 'Requests that the key and its environment have left after this one, the smaller; null without a limit.';
 comment on column pay.admission.status is 'HTTP status of the answer, if the database knows it.';
 comment on column pay.admission.body is 'JSON text of the answer, if the database knows it.';
+comment on column pay.admission.ahead is 'How far the clock of the sandbox is ahead of the real time; null: it has no clock of its own.';
+comment on column pay.admission.detail is 'For an outdated request the settings of the sandbox as JSON text; null: it has none.';
 
 -- table pay.api_key_secrets
 create table pay.api_key_secrets (
@@ -48,6 +52,7 @@ create table pay.api_key_secrets (
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  ends_at timestamp with time zone,
   constraint api_key_secrets_pkey PRIMARY KEY (hash),
   constraint api_key_secrets_api_key_fkey FOREIGN KEY (api_key_id) REFERENCES pay.api_keys(id),
   constraint api_key_secrets_environment_fkey FOREIGN KEY (environment_id, livemode) REFERENCES pay.environments(id, livemode),
@@ -71,7 +76,9 @@ comment on column pay.api_key_secrets.created_at is 'Time of creation.';
 comment on column pay.api_key_secrets.expires_at is 'Time at which the secret ends: the end of its overlap or of the key, whichever is earlier.';
 comment on column pay.api_key_secrets.revoked_at is 'Time of revocation; null: not revoked.';
 comment on column pay.api_key_secrets.last_used_at is 'Last use; written at most once an hour.';
+comment on column pay.api_key_secrets.ends_at is 'Time at which the disposable sandbox of the key ends; null: another environment.';
 CREATE INDEX api_key_secrets_api_key ON pay.api_key_secrets USING btree (api_key_id);
+CREATE INDEX api_key_secrets_environment ON pay.api_key_secrets USING btree (environment_id);
 alter table pay.api_key_secrets enable row level security;
 alter table pay.api_key_secrets force row level security;
 create policy api_key_secrets_presented on pay.api_key_secrets as permissive for all to pay_owner
@@ -127,7 +134,9 @@ create type pay.claimed_delivery as (
   failing_since timestamp with time zone,
   suspect boolean,
   crashed boolean,
-  body text
+  body text,
+  settings text,
+  fault text
 );
 alter type pay.claimed_delivery owner to pay_owner;
 comment on type pay.claimed_delivery is 'A delivery that the relay has claimed and now attempts.';
@@ -146,6 +155,73 @@ comment on column pay.claimed_delivery.failing_since is 'webhook_endpoints.faili
 comment on column pay.claimed_delivery.suspect is 'It has a lost claim, so it may have ended the process of its relay.';
 comment on column pay.claimed_delivery.crashed is 'The relay records a crashed attempt under this number and does not send the delivery.';
 comment on column pay.claimed_delivery.body is 'The event as JSON text.';
+comment on column pay.claimed_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';
+comment on column pay.claimed_delivery.fault is 'The declared fault of this attempt; null: none.';
+
+-- table pay.delivery_exchanges
+create table pay.delivery_exchanges (
+  environment_id text collate "C" not null,
+  delivery_id text collate "C" not null,
+  slot smallint not null,
+  attempt integer not null,
+  url text not null,
+  headers text not null,
+  answer text,
+  answer_truncated boolean not null,
+  kept_at timestamp with time zone not null,
+  constraint delivery_exchanges_pkey PRIMARY KEY (environment_id, delivery_id, slot),
+  constraint delivery_exchanges_slot_in_range CHECK (((slot >= 0) AND (slot <= 4)))
+);
+alter table pay.delivery_exchanges owner to pay_owner;
+comment on table pay.delivery_exchanges is 'The request of an attempt to deliver an event in a sandbox, and the beginning of its answer. The body of the request is that of the event.';
+comment on column pay.delivery_exchanges.environment_id is 'The sandbox of the row.';
+comment on column pay.delivery_exchanges.delivery_id is 'The delivery.';
+comment on column pay.delivery_exchanges.slot is 'The number of the attempt modulo 5, so that a delivery keeps its newest five.';
+comment on column pay.delivery_exchanges.attempt is 'The number of the attempt.';
+comment on column pay.delivery_exchanges.url is 'The URL that the request was sent to.';
+comment on column pay.delivery_exchanges.headers is 'The headers of the request as a JSON object.';
+comment on column pay.delivery_exchanges.answer is 'The first 1 024 bytes of the answer, from its status line on; null: there was no answer.';
+comment on column pay.delivery_exchanges.answer_truncated is 'Whether the answer had more bytes.';
+comment on column pay.delivery_exchanges.kept_at is 'Time of the database, also in a sandbox with a clock of its own. Retention deletes by it.';
+CREATE INDEX delivery_exchanges_kept_at ON pay.delivery_exchanges USING btree (kept_at);
+alter table pay.delivery_exchanges enable row level security;
+alter table pay.delivery_exchanges force row level security;
+create policy delivery_exchanges_of_environment on pay.delivery_exchanges as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- table pay.disputes
+create table pay.disputes (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  payment_id text collate "C" not null,
+  status text collate "C" not null,
+  amount_minor bigint not null,
+  currency text collate "C" not null,
+  provider_reference text collate "C",
+  created_at timestamp with time zone not null,
+  body text not null,
+  constraint disputes_pkey PRIMARY KEY (environment_id, id),
+  constraint disputes_amount_minor_positive CHECK ((amount_minor > 0)),
+  constraint disputes_status_known CHECK ((status = ANY (ARRAY['needs_response'::text, 'under_review'::text, 'won'::text, 'lost'::text])))
+);
+alter table pay.disputes owner to pay_owner;
+comment on table pay.disputes is 'A payment that the payer has charged back.';
+comment on column pay.disputes.environment_id is 'The environment of the row.';
+comment on column pay.disputes.id is 'The id in answers (dp_…); sorts by time.';
+comment on column pay.disputes.payment_id is 'The payment that is disputed.';
+comment on column pay.disputes.status is 'Status, as in answers.';
+comment on column pay.disputes.amount_minor is 'Amount in minor units.';
+comment on column pay.disputes.currency is 'Currency of the payment.';
+comment on column pay.disputes.provider_reference is 'The provider''s id of the dispute; null in a sandbox.';
+comment on column pay.disputes.created_at is 'Time of creation.';
+comment on column pay.disputes.body is 'The dispute as JSON text, as it is answered.';
+CREATE INDEX disputes_payment ON pay.disputes USING btree (payment_id, environment_id, id);
+CREATE INDEX disputes_status ON pay.disputes USING btree (status, environment_id, id);
+CREATE UNIQUE INDEX disputes_current ON pay.disputes USING btree (environment_id, payment_id) WHERE (status <> 'won'::text);
+alter table pay.disputes enable row level security;
+alter table pay.disputes force row level security;
+create policy disputes_of_environment on pay.disputes as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- type pay.due_delivery
 create type pay.due_delivery as (
@@ -178,10 +254,12 @@ create table pay.environments (
   name text not null,
   created_at timestamp with time zone default now() not null,
   retired_at timestamp with time zone,
+  ends_at timestamp with time zone,
   constraint environments_pkey PRIMARY KEY (id),
   constraint environments_id_livemode_key UNIQUE (id, livemode),
   constraint environments_account_length CHECK (((length(account) >= 1) AND (length(account) <= 100))),
   constraint environments_id_form CHECK ((id ~ '^env_[0-9a-z]{26}$'::text)),
+  constraint environments_live_has_no_end CHECK (((NOT livemode) OR (ends_at IS NULL))),
   constraint environments_live_stays CHECK (((NOT livemode) OR ((retired_at IS NULL) AND (id = public_id)))),
   constraint environments_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100)))
 );
@@ -194,6 +272,8 @@ comment on column pay.environments.livemode is 'Whether real money moves. Never 
 comment on column pay.environments.name is 'Name for people.';
 comment on column pay.environments.created_at is 'Time of creation.';
 comment on column pay.environments.retired_at is 'Time of the reset that replaced it. No key opens it, and retention empties it.';
+comment on column pay.environments.ends_at is 'Time at which a disposable sandbox ends; null: another environment. Resets keep it.';
+CREATE INDEX environments_ending ON pay.environments USING btree (ends_at) WHERE ((ends_at IS NOT NULL) AND (retired_at IS NULL));
 CREATE UNIQUE INDEX environments_one_live_per_account ON pay.environments USING btree (account) WHERE livemode;
 CREATE UNIQUE INDEX environments_public_id ON pay.environments USING btree (public_id) WHERE (retired_at IS NULL);
 alter table pay.environments enable row level security;
@@ -232,6 +312,41 @@ comment on column pay.events.body is 'The payload as JSON text, as it is signed 
 alter table pay.events enable row level security;
 alter table pay.events force row level security;
 create policy events_of_environment on pay.events as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- table pay.faults
+create table pay.faults (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  kind text collate "C" not null,
+  fault text collate "C" not null,
+  filter json not null,
+  delay_ms integer,
+  times integer not null,
+  times_left integer not null,
+  created_at timestamp with time zone not null,
+  constraint faults_pkey PRIMARY KEY (environment_id, id),
+  constraint faults_delay_has_ms CHECK (((fault = 'delay'::text) = (delay_ms IS NOT NULL))),
+  constraint faults_delay_ms_in_range CHECK (((delay_ms >= 1) AND (delay_ms <= 10000))),
+  constraint faults_fault_known CHECK ((((kind || ' '::text) || fault) = ANY (ARRAY['request rate_limited'::text, 'request server_error_before'::text, 'request server_error_after'::text, 'request connection_lost_after'::text, 'request delay'::text, 'delivery duplicate'::text, 'delivery delay'::text, 'delivery reorder'::text, 'delivery wrong_signature'::text, 'delivery drop_until_recovered'::text, 'provider timeout'::text, 'provider declined'::text, 'provider failed'::text]))),
+  constraint faults_times_in_range CHECK (((times >= 1) AND (times <= 1000))),
+  constraint faults_times_left_in_range CHECK (((times_left >= 0) AND (times_left <= times)))
+);
+alter table pay.faults owner to pay_owner;
+comment on table pay.faults is 'A fault that a test has declared in its sandbox.';
+comment on column pay.faults.environment_id is 'The sandbox of the row.';
+comment on column pay.faults.id is 'The id in answers; sorts by time.';
+comment on column pay.faults.kind is 'The kind of thing that fails: request, delivery or provider ("on" in answers).';
+comment on column pay.faults.fault is 'The way in which it fails.';
+comment on column pay.faults.filter is 'The conditions that the thing has to match, by name; empty: it matches everything ("where" in answers).';
+comment on column pay.faults.delay_ms is 'The duration of a delay in milliseconds; null for other faults.';
+comment on column pay.faults.times is 'How often the fault was declared to happen.';
+comment on column pay.faults.times_left is 'How often it will still happen ("left" in answers).';
+comment on column pay.faults.created_at is 'Time of creation.';
+CREATE INDEX faults_open ON pay.faults USING btree (kind, environment_id, id) WHERE (times_left > 0);
+alter table pay.faults enable row level security;
+alter table pay.faults force row level security;
+create policy faults_of_environment on pay.faults as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- view pay.health
@@ -289,6 +404,8 @@ create table pay.idempotency_keys (
   status smallint not null,
   body text not null,
   created_at timestamp with time zone not null,
+  request_line text collate "C",
+  replays integer default 0 not null,
   constraint idempotency_keys_pkey PRIMARY KEY (environment_id, api_key_id, key),
   constraint idempotency_keys_fingerprint_length CHECK ((length(fingerprint) = 32)),
   constraint idempotency_keys_key_length CHECK (((length(key) >= 1) AND (length(key) <= 255)))
@@ -303,10 +420,33 @@ comment on column pay.idempotency_keys.request_id is 'The first request; identif
 comment on column pay.idempotency_keys.status is 'HTTP status of the answer; 102 while a triggered attempt is under way.';
 comment on column pay.idempotency_keys.body is 'The body of the answer, byte for byte.';
 comment on column pay.idempotency_keys.created_at is 'Time of the first request.';
+comment on column pay.idempotency_keys.request_line is 'Method and path of the first request; null: functions of release 1.0.0 claimed the key.';
+comment on column pay.idempotency_keys.replays is 'How often the answer was replayed, counted behind the answers.';
 CREATE INDEX idempotency_keys_created_at ON pay.idempotency_keys USING btree (created_at);
 alter table pay.idempotency_keys enable row level security;
 alter table pay.idempotency_keys force row level security;
 create policy idempotency_keys_of_environment on pay.idempotency_keys as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- table pay.inbox_entries
+create table pay.inbox_entries (
+  environment_id text collate "C" not null,
+  delivery_id text collate "C" not null,
+  endpoint_id text collate "C" not null,
+  "position" bigint not null,
+  constraint inbox_entries_pkey PRIMARY KEY (environment_id, delivery_id),
+  constraint inbox_entries_position_key UNIQUE (environment_id, endpoint_id, "position"),
+  constraint inbox_entries_position_positive CHECK (("position" > 0))
+);
+alter table pay.inbox_entries owner to pay_owner;
+comment on table pay.inbox_entries is 'The place of a delivery in the inbox of its endpoint.';
+comment on column pay.inbox_entries.environment_id is 'The environment of the row.';
+comment on column pay.inbox_entries.delivery_id is 'The delivery.';
+comment on column pay.inbox_entries.endpoint_id is 'Its endpoint.';
+comment on column pay.inbox_entries."position" is 'The position in the inbox, from 1. A delivery that is added again moves to the end.';
+alter table pay.inbox_entries enable row level security;
+alter table pay.inbox_entries force row level security;
+create policy inbox_entries_of_environment on pay.inbox_entries as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- view pay.ledger_entries
@@ -416,6 +556,24 @@ create view pay.oracle_delivery_order with (security_invoker=true) (
 alter view pay.oracle_delivery_order owner to pay_owner;
 comment on view pay.oracle_delivery_order is 'R7: for each endpoint and payment, first attempts are made in the order of sequence';
 
+-- view pay.oracle_dispute_bodies
+create view pay.oracle_dispute_bodies with (security_invoker=true) (
+  environment_id text collate "C",
+  subject_id text collate "C",
+  detail text
+);
+alter view pay.oracle_dispute_bodies owner to pay_owner;
+comment on view pay.oracle_dispute_bodies is 'R5: the body of a dispute agrees with its row and its event';
+
+-- view pay.oracle_disputes
+create view pay.oracle_disputes with (security_invoker=true) (
+  environment_id text collate "C",
+  subject_id text collate "C",
+  detail text collate "C"
+);
+alter view pay.oracle_disputes owner to pay_owner;
+comment on view pay.oracle_disputes is 'R5: a payment that is charged back has one open or lost dispute of its disputed amount';
+
 -- view pay.oracle_effects
 create view pay.oracle_effects with (security_invoker=true) (
   environment_id text collate "C",
@@ -454,6 +612,15 @@ alter table pay.oracle_findings enable row level security;
 alter table pay.oracle_findings force row level security;
 create policy oracle_findings_of_worker on pay.oracle_findings as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
+-- view pay.oracle_inboxes
+create view pay.oracle_inboxes with (security_invoker=true) (
+  environment_id text collate "C",
+  subject_id text collate "C",
+  detail text
+);
+alter view pay.oracle_inboxes owner to pay_owner;
+comment on view pay.oracle_inboxes is 'R6: every delivery that waits in an inbox is behind the acknowledged position';
 
 -- view pay.oracle_kept_answers
 create view pay.oracle_kept_answers with (security_invoker=true) (
@@ -498,7 +665,7 @@ create view pay.oracle_orphans with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_orphans owner to pay_owner;
-comment on view pay.oracle_orphans is 'R1, R9: every refund, movement, event and delivery belongs to a payment or transfer that exists';
+comment on view pay.oracle_orphans is 'R1, R9: every refund, dispute, movement, event and delivery belongs to an existing subject';
 
 -- view pay.oracle_outbox
 create view pay.oracle_outbox with (security_invoker=true) (
@@ -707,9 +874,10 @@ create table pay.provider_calls (
   idempotency_key text collate "C",
   request_id text collate "C" not null,
   decline_is_error boolean not null,
+  due_at timestamp with time zone,
   constraint provider_calls_pkey PRIMARY KEY (environment_id, id),
   constraint provider_calls_amount_minor_positive CHECK ((amount_minor > 0)),
-  constraint provider_calls_op_known CHECK ((op = ANY (ARRAY['authorize'::text, 'capture'::text, 'cancel'::text, 'refund'::text, 'transfer'::text, 'expire'::text, 'abandon'::text]))),
+  constraint provider_calls_op_known CHECK ((op = ANY (ARRAY['authorize'::text, 'capture'::text, 'cancel'::text, 'refund'::text, 'transfer'::text, 'expire'::text, 'abandon'::text, 'dispute_evidence'::text, 'dispute_accept'::text, 'dispute_expire'::text]))),
   constraint provider_calls_pending_has_next CHECK ((((state = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((state = 'pending'::text) OR (leased_until IS NULL)))),
   constraint provider_calls_refund_has_id CHECK (((op = 'refund'::text) = (refund_id IS NOT NULL))),
   constraint provider_calls_settled_has_time CHECK (((state = 'settled'::text) = (settled_at IS NOT NULL))),
@@ -742,6 +910,8 @@ comment on column pay.provider_calls.api_key_id is 'The API key of the request.'
 comment on column pay.provider_calls.idempotency_key is 'The idempotency key of the request, whose answer the record stores; null: the call follows from the result of another one.';
 comment on column pay.provider_calls.request_id is 'The request.';
 comment on column pay.provider_calls.decline_is_error is 'True: a decline is answered with 402.';
+comment on column pay.provider_calls.due_at is 'When the worker sends the call, by the clock of the sandbox; null: it has no clock of its own.';
+CREATE INDEX provider_calls_clock ON pay.provider_calls USING btree (environment_id, due_at) WHERE ((state = 'pending'::text) AND (due_at IS NOT NULL));
 CREATE INDEX provider_calls_due ON pay.provider_calls USING btree (next_attempt_at) WHERE (state = 'pending'::text);
 CREATE INDEX provider_calls_look ON pay.provider_calls USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
 CREATE INDEX provider_calls_reference ON pay.provider_calls USING btree (provider_reference, account_id) WHERE (provider_reference IS NOT NULL);
@@ -1007,6 +1177,127 @@ alter table pay.relay_wakes force row level security;
 create policy relay_wakes_of_worker on pay.relay_wakes as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
+-- table pay.requests
+create table pay.requests (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  api_key_id text collate "C" not null,
+  method text collate "C" not null,
+  path text collate "C" not null,
+  query text collate "C",
+  status smallint not null,
+  error_code text collate "C",
+  idempotency_key text collate "C",
+  is_replay boolean not null,
+  duration_us integer not null,
+  created_at timestamp with time zone not null,
+  source text collate "C" default 'program'::text not null,
+  constraint requests_pkey PRIMARY KEY (environment_id, id),
+  constraint requests_source_known CHECK ((source = ANY (ARRAY['program'::text, 'web_page'::text])))
+);
+alter table pay.requests owner to pay_owner;
+comment on table pay.requests is 'The log of the requests of sandboxes: 30 days, and the last 1 000 of each sandbox.';
+comment on column pay.requests.environment_id is 'The sandbox.';
+comment on column pay.requests.id is 'The id of the request (req_…), which begins with its time.';
+comment on column pay.requests.api_key_id is 'The API key of the request.';
+comment on column pay.requests.method is 'The HTTP method.';
+comment on column pay.requests.path is 'The path from the name of the function on, without the client''s own text.';
+comment on column pay.requests.query is 'The query with the values of known parameters that are no free text; null: none.';
+comment on column pay.requests.status is 'HTTP status of the answer.';
+comment on column pay.requests.error_code is 'The code of the error; null: the answer is no error.';
+comment on column pay.requests.idempotency_key is 'The Idempotency-Key header; null: none, or not valid.';
+comment on column pay.requests.is_replay is 'True: the answer is that of an earlier request.';
+comment on column pay.requests.duration_us is 'Microseconds from the arrival of the request to its answer.';
+comment on column pay.requests.created_at is 'Time at which the request arrived.';
+comment on column pay.requests.source is 'web_page: a browser sent the request for a page such as the console. program: everything else.';
+alter table pay.requests enable row level security;
+alter table pay.requests force row level security;
+create policy requests_of_environment on pay.requests as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- table pay.sandbox_settings
+create table pay.sandbox_settings (
+  environment_id text collate "C" not null,
+  version bigint not null,
+  offset_ms bigint default 0 not null,
+  frozen_at timestamp with time zone,
+  target_at timestamp with time zone,
+  runs_after boolean default false not null,
+  did jsonb default '{}'::jsonb not null,
+  fault_kinds text[] default '{}'::text[] not null,
+  seed text,
+  seed_root text collate "C",
+  requests bigint default 0 not null,
+  transcript_bytes bigint default 0 not null,
+  constraint sandbox_settings_pkey PRIMARY KEY (environment_id),
+  constraint sandbox_settings_offset_ms_range CHECK ((offset_ms >= 0)),
+  constraint sandbox_settings_requests_counted CHECK (((requests >= 0) AND ((requests = 0) OR (seed IS NOT NULL)))),
+  constraint sandbox_settings_runs_after_target CHECK (((NOT runs_after) OR (target_at IS NOT NULL))),
+  constraint sandbox_settings_seed_length CHECK (((length(seed) >= 1) AND (length(seed) <= 100))),
+  constraint sandbox_settings_seed_root_form CHECK (((seed_root ~ '^[0-9a-f]{64}$'::text) AND ((seed_root IS NULL) = (seed IS NULL)))),
+  constraint sandbox_settings_target_stands CHECK (((target_at IS NULL) OR ((frozen_at IS NOT NULL) AND (frozen_at <= target_at)))),
+  constraint sandbox_settings_transcript_bytes_not_negative CHECK ((transcript_bytes >= 0)),
+  constraint sandbox_settings_version_positive CHECK ((version > 0))
+);
+alter table pay.sandbox_settings owner to pay_owner;
+comment on table pay.sandbox_settings is 'The settings of a sandbox that uses special features. Other environments have no row.';
+comment on column pay.sandbox_settings.environment_id is 'The sandbox.';
+comment on column pay.sandbox_settings.version is 'Changes with each change of the row. A request is decided with the settings of one version.';
+comment on column pay.sandbox_settings.offset_ms is 'How far a clock that runs is ahead of the real time, in milliseconds.';
+comment on column pay.sandbox_settings.frozen_at is 'The time at which the clock stands; null: it runs.';
+comment on column pay.sandbox_settings.target_at is 'The end of an advance that is not complete; null: none is under way.';
+comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
+comment on column pay.sandbox_settings.did is 'What the advance under way has done: numbers by name.';
+comment on column pay.sandbox_settings.fault_kinds is 'The kinds of declared faults that can still happen: request, provider. The relay finds those of deliveries itself.';
+comment on column pay.sandbox_settings.seed is 'The seed of a seeded sandbox; null: its ids are random.';
+comment on column pay.sandbox_settings.seed_root is 'Hex SHA-256 of the account and the seed, from which ids and secrets are derived.';
+comment on column pay.sandbox_settings.requests is 'Number of requests of a seeded sandbox so far.';
+comment on column pay.sandbox_settings.transcript_bytes is 'Length of the transcript so far.';
+CREATE INDEX sandbox_settings_seed_root ON pay.sandbox_settings USING btree (seed_root) WHERE (seed_root IS NOT NULL);
+alter table pay.sandbox_settings enable row level security;
+alter table pay.sandbox_settings force row level security;
+create policy sandbox_settings_of_environment on pay.sandbox_settings as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
+-- view pay.sandbox_times
+create view pay.sandbox_times with (security_invoker=true) (
+  environment_id text collate "C",
+  now timestamp with time zone,
+  recent_suffix text
+);
+alter view pay.sandbox_times owner to pay_owner;
+comment on view pay.sandbox_times is 'Internal: the time of each sandbox with a clock of its own.';
+
+-- table pay.sandboxes
+create table pay.sandboxes (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  account text not null,
+  name text,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  seed text,
+  constraint sandboxes_pkey PRIMARY KEY (environment_id, id),
+  constraint sandboxes_id_form CHECK ((id ~ '^env_[0-9a-z]{26}$'::text)),
+  constraint sandboxes_name_length CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint sandboxes_seed_length CHECK (((length(seed) >= 1) AND (length(seed) <= 100)))
+);
+alter table pay.sandboxes owner to pay_owner;
+comment on table pay.sandboxes is 'A disposable sandbox, for the sandbox that made it. The row outlives its data by a day.';
+comment on column pay.sandboxes.environment_id is 'The sandbox whose key made it; resets of that one move the row.';
+comment on column pay.sandboxes.id is 'The public id of the disposable sandbox.';
+comment on column pay.sandboxes.account is 'The account of both sandboxes.';
+comment on column pay.sandboxes.name is 'Name for people; null: none.';
+comment on column pay.sandboxes.created_at is 'Time of creation.';
+comment on column pay.sandboxes.expires_at is 'Time at which it ends or has ended.';
+comment on column pay.sandboxes.seed is 'The seed; null: the ids of the sandbox are random.';
+CREATE INDEX sandboxes_alive ON pay.sandboxes USING btree (account, expires_at);
+CREATE INDEX sandboxes_ended ON pay.sandboxes USING btree (expires_at);
+alter table pay.sandboxes enable row level security;
+alter table pay.sandboxes force row level security;
+create policy sandboxes_of_environment on pay.sandboxes as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
 -- table pay.settings
 create table pay.settings (
   name text collate "C" not null,
@@ -1038,6 +1329,24 @@ create view pay.subject_accounts with (security_invoker=true) (
 );
 alter view pay.subject_accounts owner to pay_owner;
 comment on view pay.subject_accounts is 'Internal: the sums of each account over the movements of a subject.';
+
+-- table pay.transcript_lines
+create table pay.transcript_lines (
+  environment_id text collate "C" not null,
+  n bigint not null,
+  line text not null,
+  constraint transcript_lines_pkey PRIMARY KEY (environment_id, n),
+  constraint transcript_lines_n_positive CHECK ((n > 0))
+);
+alter table pay.transcript_lines owner to pay_owner;
+comment on table pay.transcript_lines is 'The run of a seeded sandbox: one line for each request.';
+comment on column pay.transcript_lines.environment_id is 'The sandbox.';
+comment on column pay.transcript_lines.n is 'Number of the request in the run.';
+comment on column pay.transcript_lines.line is 'The request and its answer as JSON text, without card numbers and API keys.';
+alter table pay.transcript_lines enable row level security;
+alter table pay.transcript_lines force row level security;
+create policy transcript_lines_of_environment on pay.transcript_lines as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
 -- table pay.transfers
 create table pay.transfers (
@@ -1088,10 +1397,15 @@ create table pay.webhook_deliveries (
   leased_until timestamp with time zone,
   lost_claims smallint default 0 not null,
   created_at timestamp with time zone not null,
+  due_at timestamp with time zone,
+  fault text collate "C",
+  fault_attempt integer,
   constraint webhook_deliveries_pkey PRIMARY KEY (environment_id, id),
+  constraint webhook_deliveries_fault_has_attempt CHECK (((fault IS NULL) = (fault_attempt IS NULL))),
+  constraint webhook_deliveries_fault_known CHECK ((fault = ANY (ARRAY['duplicate'::text, 'delay'::text, 'reorder'::text, 'wrong_signature'::text, 'drop_until_recovered'::text]))),
   constraint webhook_deliveries_lost_claims_not_negative CHECK ((lost_claims >= 0)),
   constraint webhook_deliveries_pending_has_next CHECK ((((status = 'pending'::text) = (next_attempt_at IS NOT NULL)) AND ((status = 'pending'::text) OR (leased_until IS NULL)))),
-  constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
+  constraint webhook_deliveries_status_known CHECK ((status = ANY (ARRAY['pending'::text, 'available'::text, 'delivered'::text, 'failed'::text, 'cancelled'::text])))
 ) with (fillfactor=50, autovacuum_vacuum_scale_factor=0.02, autovacuum_vacuum_threshold=10000);
 alter table pay.webhook_deliveries owner to pay_owner;
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
@@ -1102,13 +1416,17 @@ comment on column pay.webhook_deliveries.event_type is 'The type of the event.';
 comment on column pay.webhook_deliveries.endpoint_id is 'The endpoint that receives it.';
 comment on column pay.webhook_deliveries.subject_id is 'The subject of the event; its events arrive in order.';
 comment on column pay.webhook_deliveries.sequence is 'Sequence of the event; null for a triggered event, which waits for no other.';
-comment on column pay.webhook_deliveries.status is 'pending, delivered, failed or cancelled.';
-comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; also the number of the one under way.';
+comment on column pay.webhook_deliveries.status is 'pending, available (in an inbox and not acknowledged), delivered, failed or cancelled.';
+comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; also the number of the one under way. In an inbox: how often it was added.';
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas: the first and the newest.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'Time of the next attempt, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is 'End of the lease of the relay that has the row; another may take it then. In no index.';
 comment on column pay.webhook_deliveries.lost_claims is 'Claims since the last recorded attempt that expired without a record. From 3 on the delivery has crashed and the count stays.';
 comment on column pay.webhook_deliveries.created_at is 'Time of creation.';
+comment on column pay.webhook_deliveries.due_at is 'Time of the next attempt by the clock of the sandbox; null: it has no clock of its own.';
+comment on column pay.webhook_deliveries.fault is 'The declared fault that changed this delivery; null: none did.';
+comment on column pay.webhook_deliveries.fault_attempt is 'The number of the attempt that has the fault; null without a fault.';
+CREATE INDEX webhook_deliveries_clock ON pay.webhook_deliveries USING btree (environment_id, due_at) WHERE ((status = 'pending'::text) AND (due_at IS NOT NULL));
 CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, subject_id, sequence) WHERE ((next_attempt_at IS NOT NULL) AND (lost_claims = 0));
 CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, environment_id, id);
 CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
@@ -1124,7 +1442,7 @@ create table pay.webhook_endpoints (
   environment_id text collate "C" not null,
   id text collate "C" not null,
   slot smallint not null,
-  url text not null,
+  url text,
   events text[] not null,
   status text collate "C" not null,
   secrets json not null,
@@ -1132,18 +1450,24 @@ create table pay.webhook_endpoints (
   revision integer not null,
   created_at timestamp with time zone not null,
   body text not null,
+  delivery text collate "C" default 'url'::text not null,
+  inbox_position bigint default 0 not null,
+  inbox_acknowledged bigint default 0 not null,
   constraint webhook_endpoints_pkey PRIMARY KEY (environment_id, id),
   constraint webhook_endpoints_slot_key UNIQUE (environment_id, slot),
-  constraint webhook_endpoints_slot_in_range CHECK (((slot >= 0) AND (slot <= 15))),
+  constraint webhook_endpoints_delivery_known CHECK ((delivery = ANY (ARRAY['url'::text, 'inbox'::text]))),
+  constraint webhook_endpoints_inbox_acknowledged_in_range CHECK (((inbox_acknowledged >= 0) AND (inbox_acknowledged <= inbox_position))),
+  constraint webhook_endpoints_slot_in_range CHECK (((slot >= 0) AND (slot <= 63))),
   constraint webhook_endpoints_status_known CHECK ((status = ANY (ARRAY['enabled'::text, 'disabled'::text]))),
+  constraint webhook_endpoints_url_agrees_with_delivery CHECK (((delivery = 'url'::text) = (url IS NOT NULL))),
   constraint webhook_endpoints_url_length CHECK ((length(url) <= 2048))
 );
 alter table pay.webhook_endpoints owner to pay_owner;
 comment on table pay.webhook_endpoints is 'A merchant''s address for events.';
 comment on column pay.webhook_endpoints.environment_id is 'The environment of the row.';
 comment on column pay.webhook_endpoints.id is 'The id in answers; sorts by time.';
-comment on column pay.webhook_endpoints.slot is '0 to 15; the last character of the ids of its deliveries.';
-comment on column pay.webhook_endpoints.url is 'The address that receives the events.';
+comment on column pay.webhook_endpoints.slot is '0 to 15, in a sandbox 0 to 63; the ids of its deliveries encode it.';
+comment on column pay.webhook_endpoints.url is 'The address that receives the events; null if the receiver reads them.';
 comment on column pay.webhook_endpoints.events is 'Event types, or patterns: *, payment.*';
 comment on column pay.webhook_endpoints.status is 'enabled or disabled.';
 comment on column pay.webhook_endpoints.secrets is '[{version, salt, expires_at}], newest first. The functions derive each secret from these and the master secret, which is not in the database.';
@@ -1151,6 +1475,9 @@ comment on column pay.webhook_endpoints.failing_since is 'The first failure sinc
 comment on column pay.webhook_endpoints.revision is 'Number of changes. An update compares it and sets it.';
 comment on column pay.webhook_endpoints.created_at is 'Time of creation.';
 comment on column pay.webhook_endpoints.body is 'The endpoint as JSON text, without its secret.';
+comment on column pay.webhook_endpoints.delivery is 'url: the relay sends the events. inbox: the receiver reads them.';
+comment on column pay.webhook_endpoints.inbox_position is 'The position of the newest delivery in the inbox. A transaction that adds one locks the endpoint.';
+comment on column pay.webhook_endpoints.inbox_acknowledged is 'The receiver has acknowledged the deliveries up to this position.';
 alter table pay.webhook_endpoints enable row level security;
 alter table pay.webhook_endpoints force row level security;
 create policy webhook_endpoints_of_environment on pay.webhook_endpoints as permissive for all to pay_owner
@@ -1163,6 +1490,13 @@ CREATE OR REPLACE FUNCTION pay.account_sums(p_environment_id text)
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.account_sums(text) owner to pay_owner;
+
+-- function pay.acknowledge_inbox(text,text,bigint,bigint)
+CREATE OR REPLACE FUNCTION pay.acknowledge_inbox(p_environment_id text, p_endpoint_id text, p_from bigint, p_to bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.acknowledge_inbox(text,text,bigint,bigint) owner to pay_owner;
 
 -- function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.add_api_key_secret(p_id text, p_at timestamp with time zone, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamp with time zone)
@@ -1189,6 +1523,13 @@ CREATE OR REPLACE FUNCTION pay.add_requests(p_environment_id text, p_api_key_id 
  SET enable_seqscan TO 'off';
 alter function pay.add_requests(text,text,timestamp with time zone,integer) owner to pay_owner;
 
+-- function pay.add_to_inbox(text,text,bigint,integer,timestamp with time zone,text[])
+CREATE OR REPLACE FUNCTION pay.add_to_inbox(p_environment_id text, p_endpoint_id text, p_position bigint, p_most integer, p_at timestamp with time zone, p_checked text[])
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.add_to_inbox(text,text,bigint,integer,timestamp with time zone,text[]) owner to pay_owner;
+
 -- function pay.add_to_total(text,text,text,text,numeric)
 CREATE OR REPLACE FUNCTION pay.add_to_total(p_environment_id text, p_currency text, p_debit_account text, p_credit_account text, p_amount_minor numeric)
  RETURNS void
@@ -1203,6 +1544,13 @@ CREATE OR REPLACE FUNCTION pay.admit(p_requests json, p_hold text, p_is_read boo
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.admit(json,text,boolean) owner to pay_owner;
+
+-- function pay.admit_alone(text)
+CREATE OR REPLACE FUNCTION pay.admit_alone(p_request text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.admit_alone(text) owner to pay_owner;
 
 -- function pay.admit_one(text,text)
 CREATE OR REPLACE FUNCTION pay.admit_one(p_request text, p_hold text DEFAULT 'shared'::text)
@@ -1238,6 +1586,13 @@ CREATE OR REPLACE FUNCTION pay.balance(p_request text)
 alter function pay.balance(text) owner to pay_owner;
 grant execute on function pay.balance(text) to pay_api;
 
+-- function pay.begin_seeded(text,text,text)
+CREATE OR REPLACE FUNCTION pay.begin_seeded(p_environment_id text, p_seed text, p_root text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.begin_seeded(text,text,text) owner to pay_owner;
+
 -- function pay.begin_trigger(text,text)
 CREATE OR REPLACE FUNCTION pay.begin_trigger(p_request text, p_trigger text)
  RETURNS pay.admission
@@ -1250,6 +1605,14 @@ CREATE OR REPLACE FUNCTION pay.begin_trigger(p_request text, p_trigger text)
 alter function pay.begin_trigger(text,text) owner to pay_owner;
 grant execute on function pay.begin_trigger(text,text) to pay_api;
 
+-- function pay.blocking_delivery(pay.webhook_deliveries)
+CREATE OR REPLACE FUNCTION pay.blocking_delivery(p_delivery pay.webhook_deliveries)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.blocking_delivery(pay.webhook_deliveries) owner to pay_owner;
+
 -- function pay.call_off_deliveries(text,text,integer)
 CREATE OR REPLACE FUNCTION pay.call_off_deliveries(p_environment_id text, p_endpoint_id text, p_most integer)
  RETURNS boolean
@@ -1257,6 +1620,13 @@ CREATE OR REPLACE FUNCTION pay.call_off_deliveries(p_environment_id text, p_endp
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.call_off_deliveries(text,text,integer) owner to pay_owner;
+
+-- function pay.call_off_inbox(text,text)
+CREATE OR REPLACE FUNCTION pay.call_off_inbox(p_environment_id text, p_endpoint_id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.call_off_inbox(text,text) owner to pay_owner;
 
 -- function pay.called_off_at_once()
 CREATE OR REPLACE FUNCTION pay.called_off_at_once()
@@ -1289,6 +1659,17 @@ CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_request text, p_id text
  SET lock_timeout TO '3s';
 alter function pay.change_webhook_endpoint(text,text,integer,text) owner to pay_owner;
 grant execute on function pay.change_webhook_endpoint(text,text,integer,text) to pay_api;
+
+-- function pay.changed_inboxes(text)
+CREATE OR REPLACE FUNCTION pay.changed_inboxes(p_waiting text)
+ RETURNS TABLE(endpoint_id text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.changed_inboxes(text) owner to pay_owner;
+grant execute on function pay.changed_inboxes(text) to pay_api;
 
 -- function pay.check_books()
 CREATE OR REPLACE FUNCTION pay.check_books()
@@ -1376,8 +1757,24 @@ CREATE OR REPLACE FUNCTION pay.claim_suspect(p_suspects_ahead jsonb, p_at timest
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval) owner to pay_owner;
 
--- function pay.commit(text,text,text,text,text,text,text,integer)
-CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text DEFAULT '[]'::text, p_patience_ms integer DEFAULT NULL::integer)
+-- function pay.clock_body(pay.sandbox_settings,boolean)
+CREATE OR REPLACE FUNCTION pay.clock_body(p_settings pay.sandbox_settings, p_is_advance boolean)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.clock_body(pay.sandbox_settings,boolean) owner to pay_owner;
+
+-- function pay.clock_target(json,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.clock_target(p_command json, p_now timestamp with time zone, p_pending timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.clock_target(json,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+
+-- function pay.commit(text,text,text,text,text,text,text,integer,text)
+CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text DEFAULT '[]'::text, p_patience_ms integer DEFAULT NULL::integer, p_disputes text DEFAULT '[]'::text)
  RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text, detail text, deliveries bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -1387,8 +1784,8 @@ CREATE OR REPLACE FUNCTION pay.commit(p_changes text, p_payments text, p_transfe
  SET enable_material TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
  SET lock_timeout TO '3s';
-alter function pay.commit(text,text,text,text,text,text,text,integer) owner to pay_owner;
-grant execute on function pay.commit(text,text,text,text,text,text,text,integer) to pay_api;
+alter function pay.commit(text,text,text,text,text,text,text,integer,text) owner to pay_owner;
+grant execute on function pay.commit(text,text,text,text,text,text,text,integer,text) to pay_api;
 
 -- function pay.configure_relay(text,text)
 CREATE OR REPLACE FUNCTION pay.configure_relay(p_url text, p_token text)
@@ -1398,6 +1795,27 @@ CREATE OR REPLACE FUNCTION pay.configure_relay(p_url text, p_token text)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.configure_relay(text,text) owner to pay_owner;
 grant execute on function pay.configure_relay(text,text) to pay_operator;
+
+-- function pay.count_attempts(text)
+CREATE OR REPLACE FUNCTION pay.count_attempts(p_results text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.count_attempts(text) owner to pay_owner;
+
+-- function pay.count_did(text,text,bigint)
+CREATE OR REPLACE FUNCTION pay.count_did(p_environment_id text, p_name text, p_count bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.count_did(text,text,bigint) owner to pay_owner;
+
+-- function pay.count_faults(json,integer[],text[])
+CREATE OR REPLACE FUNCTION pay.count_faults(p_changes json, p_won integer[], p_environments text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.count_faults(json,integer[],text[]) owner to pay_owner;
 
 -- function pay.count_ignored_notification(text)
 CREATE OR REPLACE FUNCTION pay.count_ignored_notification(p_account_id text)
@@ -1417,6 +1835,13 @@ CREATE OR REPLACE FUNCTION pay.count_requests(p_found pay.admission[])
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.count_requests(pay.admission[]) owner to pay_owner;
 
+-- function pay.count_results(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.count_results(p_records json, p_found pay.admission[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.count_results(json,pay.admission[]) owner to pay_owner;
+
 -- function pay.create_api_key(text,text,text,text[],text,text,text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.create_api_key(p_id text, p_environment_id text, p_name text, p_scopes text[], p_secret_hash text, p_prefix text, p_last_four text, p_expires_at timestamp with time zone)
  RETURNS void
@@ -1435,6 +1860,37 @@ CREATE OR REPLACE FUNCTION pay.create_environment(p_id text, p_account text, p_l
 alter function pay.create_environment(text,text,boolean,text) owner to pay_owner;
 grant execute on function pay.create_environment(text,text,boolean,text) to pay_operator;
 
+-- function pay.create_fault(text,text,integer)
+CREATE OR REPLACE FUNCTION pay.create_fault(p_request text, p_fault text, p_limit integer)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.create_fault(text,text,integer) owner to pay_owner;
+grant execute on function pay.create_fault(text,text,integer) to pay_api;
+
+-- function pay.delay_delivery(text,text,timestamp with time zone,interval)
+CREATE OR REPLACE FUNCTION pay.delay_delivery(p_environment_id text, p_id text, p_at timestamp with time zone, p_wait interval)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.delay_delivery(text,text,timestamp with time zone,interval) owner to pay_owner;
+
+-- function pay.delete_fault(text,text)
+CREATE OR REPLACE FUNCTION pay.delete_fault(p_request text, p_id text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.delete_fault(text,text) owner to pay_owner;
+grant execute on function pay.delete_fault(text,text) to pay_api;
+
 -- function pay.delete_keys(text[])
 CREATE OR REPLACE FUNCTION pay.delete_keys(p_ids text[])
  RETURNS bigint
@@ -1442,6 +1898,14 @@ CREATE OR REPLACE FUNCTION pay.delete_keys(p_ids text[])
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.delete_keys(text[]) owner to pay_owner;
+
+-- function pay.delivery_id(text,smallint)
+CREATE OR REPLACE FUNCTION pay.delivery_id(p_stem text, p_slot smallint)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.delivery_id(text,smallint) owner to pay_owner;
 
 -- function pay.disable_provider_account(text)
 CREATE OR REPLACE FUNCTION pay.disable_provider_account(p_id text)
@@ -1470,6 +1934,22 @@ CREATE OR REPLACE FUNCTION pay.dismiss_fact(p_account_id text, p_reference text,
 alter function pay.dismiss_fact(text,text,text) owner to pay_owner;
 grant execute on function pay.dismiss_fact(text,text,text) to pay_operator;
 
+-- function pay.dispute_body(text,text,text)
+CREATE OR REPLACE FUNCTION pay.dispute_body(p_environment_id text, p_payment_id text, p_object_id text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.dispute_body(text,text,text) owner to pay_owner;
+
+-- function pay.done_so_far(pay.sandbox_settings)
+CREATE OR REPLACE FUNCTION pay.done_so_far(p_settings pay.sandbox_settings)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.done_so_far(pay.sandbox_settings) owner to pay_owner;
+
 -- function pay.drop_ended_secrets(text[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.drop_ended_secrets(p_ids text[], p_at timestamp with time zone)
  RETURNS bigint
@@ -1487,6 +1967,13 @@ CREATE OR REPLACE FUNCTION pay.due_relay()
 alter function pay.due_relay() owner to pay_owner;
 grant execute on function pay.due_relay() to pay_operator;
 
+-- function pay.empty_inbox(text,text)
+CREATE OR REPLACE FUNCTION pay.empty_inbox(p_environment_id text, p_endpoint_id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.empty_inbox(text,text) owner to pay_owner;
+
 -- function pay.end_api_key(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.end_api_key(p_id text, p_at timestamp with time zone)
  RETURNS void
@@ -1495,16 +1982,74 @@ CREATE OR REPLACE FUNCTION pay.end_api_key(p_id text, p_at timestamp with time z
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.end_api_key(text,timestamp with time zone) owner to pay_owner;
 
--- function pay.end_trigger(text,text,boolean,text)
-CREATE OR REPLACE FUNCTION pay.end_trigger(p_request text, p_delivery_id text, p_delivered boolean, p_attempt text)
+-- function pay.end_sandbox(text,text)
+CREATE OR REPLACE FUNCTION pay.end_sandbox(p_request text, p_id text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.end_sandbox(text,text) owner to pay_owner;
+grant execute on function pay.end_sandbox(text,text) to pay_api;
+
+-- function pay.end_trigger(text,text,boolean,text,text)
+CREATE OR REPLACE FUNCTION pay.end_trigger(p_request text, p_delivery_id text, p_delivered boolean, p_attempt text, p_exchange text DEFAULT NULL::text)
  RETURNS pay.admission
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_seqscan TO 'off'
  SET plan_cache_mode TO 'force_generic_plan';
-alter function pay.end_trigger(text,text,boolean,text) owner to pay_owner;
-grant execute on function pay.end_trigger(text,text,boolean,text) to pay_api;
+alter function pay.end_trigger(text,text,boolean,text,text) owner to pay_owner;
+grant execute on function pay.end_trigger(text,text,boolean,text,text) to pay_api;
+
+-- function pay.environment_time(text)
+CREATE OR REPLACE FUNCTION pay.environment_time(p_environment_id text)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.environment_time(text) owner to pay_owner;
+
+-- function pay.exchange_retention()
+CREATE OR REPLACE FUNCTION pay.exchange_retention()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.exchange_retention() owner to pay_owner;
+
+-- function pay.fault_body(pay.faults)
+CREATE OR REPLACE FUNCTION pay.fault_body(p_fault pay.faults)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.fault_body(pay.faults) owner to pay_owner;
+
+-- function pay.fault_matches(jsonb,jsonb)
+CREATE OR REPLACE FUNCTION pay.fault_matches(p_filter jsonb, p_thing jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.fault_matches(jsonb,jsonb) owner to pay_owner;
+
+-- function pay.fill_inbox(text,text,integer)
+CREATE OR REPLACE FUNCTION pay.fill_inbox(p_environment_id text, p_endpoint_id text, p_most integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.fill_inbox(text,text,integer) owner to pay_owner;
+
+-- function pay.fill_inboxes(text[],text[])
+CREATE OR REPLACE FUNCTION pay.fill_inboxes(p_environments text[], p_endpoints text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.fill_inboxes(text[],text[]) owner to pay_owner;
 
 -- function pay.filtered_page(text,timestamp with time zone,json)
 CREATE OR REPLACE FUNCTION pay.filtered_page(p_environment_id text, p_at timestamp with time zone, p_request json, OUT outcome text, OUT data text, OUT has_more boolean, OUT next_cursor text)
@@ -1558,7 +2103,7 @@ CREATE OR REPLACE FUNCTION pay.find_providers(p_calls json, INOUT p_found pay.ad
 alter function pay.find_providers(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.find_room(jsonb,integer,integer,integer,integer)
-CREATE OR REPLACE FUNCTION pay.find_room(p_rooms jsonb, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, OUT endpoints text[], OUT rooms integer[], OUT shares integer[], OUT reads integer[], OUT off_environment text, OUT off_endpoint text)
+CREATE OR REPLACE FUNCTION pay.find_room(p_rooms jsonb, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, OUT endpoints text[], OUT rooms integer[], OUT shares integer[], OUT reads integer[], OUT off_environment text, OUT off_endpoint text, OUT inbox_environments text[], OUT inbox_endpoints text[])
  RETURNS record
  LANGUAGE plpgsql
  STABLE
@@ -1574,6 +2119,27 @@ CREATE OR REPLACE FUNCTION pay.forget_findings()
 alter function pay.forget_findings() owner to pay_owner;
 grant execute on function pay.forget_findings() to pay_operator;
 
+-- function pay.free_seed(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.free_seed(p_root text, p_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.free_seed(text,timestamp with time zone) owner to pay_owner;
+
+-- function pay.give_faults(pay.due_delivery[],timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.give_faults(p_due pay.due_delivery[], p_at timestamp with time zone)
+ RETURNS pay.due_delivery[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.give_faults(pay.due_delivery[],timestamp with time zone) owner to pay_owner;
+
+-- function pay.give_inbox_faults(text,text,integer,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.give_inbox_faults(p_environment_id text, p_endpoint_id text, p_most integer, p_at timestamp with time zone)
+ RETURNS text[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.give_inbox_faults(text,text,integer,timestamp with time zone) owner to pay_owner;
+
 -- function pay.handle_facts(json,pay.admission[])
 CREATE OR REPLACE FUNCTION pay.handle_facts(p_records json, p_found pay.admission[])
  RETURNS void
@@ -1581,6 +2147,14 @@ CREATE OR REPLACE FUNCTION pay.handle_facts(p_records json, p_found pay.admissio
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET enable_sort TO 'off';
 alter function pay.handle_facts(json,pay.admission[]) owner to pay_owner;
+
+-- function pay.has_due_work(text,boolean)
+CREATE OR REPLACE FUNCTION pay.has_due_work(p_environment_id text, p_sends boolean)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.has_due_work(text,boolean) owner to pay_owner;
 
 -- function pay.has_fact_call(text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.has_fact_call(p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text)
@@ -1598,13 +2172,13 @@ CREATE OR REPLACE FUNCTION pay.has_ledger_entry(p_environment_id text, p_id text
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.has_ledger_entry(text,text) owner to pay_owner;
 
--- function pay.hold_environment(text)
-CREATE OR REPLACE FUNCTION pay.hold_environment(p_public_id text)
+-- function pay.hold_environment(text,boolean)
+CREATE OR REPLACE FUNCTION pay.hold_environment(p_public_id text, p_is_alone boolean DEFAULT false)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.hold_environment(text) owner to pay_owner;
+alter function pay.hold_environment(text,boolean) owner to pay_owner;
 
 -- function pay.id_floor(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.id_floor(p_prefix text, p_at timestamp with time zone)
@@ -1614,6 +2188,14 @@ CREATE OR REPLACE FUNCTION pay.id_floor(p_prefix text, p_at timestamp with time 
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.id_floor(text,timestamp with time zone) owner to pay_owner;
 
+-- function pay.idempotency_key_body(text,text,text)
+CREATE OR REPLACE FUNCTION pay.idempotency_key_body(p_environment_id text, p_api_key_id text, p_key text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.idempotency_key_body(text,text,text) owner to pay_owner;
+
 -- function pay.idempotency_retention()
 CREATE OR REPLACE FUNCTION pay.idempotency_retention()
  RETURNS interval
@@ -1622,12 +2204,59 @@ CREATE OR REPLACE FUNCTION pay.idempotency_retention()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.idempotency_retention() owner to pay_owner;
 
+-- function pay.inbox_fill()
+CREATE OR REPLACE FUNCTION pay.inbox_fill()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.inbox_fill() owner to pay_owner;
+
+-- function pay.inbox_page(pay.webhook_endpoints,bigint,integer)
+CREATE OR REPLACE FUNCTION pay.inbox_page(p_endpoint pay.webhook_endpoints, p_after bigint, p_most integer)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.inbox_page(pay.webhook_endpoints,bigint,integer) owner to pay_owner;
+
+-- function pay.inbox_positions(text)
+CREATE OR REPLACE FUNCTION pay.inbox_positions(p_environment_id text)
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.inbox_positions(text) owner to pay_owner;
+
 -- function pay.insert_webhook_endpoint(pay.webhook_endpoints)
 CREATE OR REPLACE FUNCTION pay.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
  RETURNS boolean
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.insert_webhook_endpoint(pay.webhook_endpoints) owner to pay_owner;
+
+-- function pay.is_held_back(pay.webhook_deliveries,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.is_held_back(p_delivery pay.webhook_deliveries, p_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.is_held_back(pay.webhook_deliveries,timestamp with time zone) owner to pay_owner;
+
+-- function pay.is_reordered(text,text,text)
+CREATE OR REPLACE FUNCTION pay.is_reordered(p_environment_id text, p_endpoint_id text, p_subject_id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.is_reordered(text,text,text) owner to pay_owner;
+
+-- function pay.judge_ended_keys(pay.admission[],bytea[],bigint[])
+CREATE OR REPLACE FUNCTION pay.judge_ended_keys(p_found pay.admission[], p_hashes bytea[], p_versions bigint[])
+ RETURNS pay.admission[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.judge_ended_keys(pay.admission[],bytea[],bigint[]) owner to pay_owner;
 
 -- function pay.judge_key_change(text,pay.api_keys,pay.api_keys,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.judge_key_change(p_action text, p_caller pay.api_keys, p_key pay.api_keys, p_at timestamp with time zone)
@@ -1643,12 +2272,55 @@ CREATE OR REPLACE FUNCTION pay.keep_answer(p_request text, p_access pay.admissio
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.keep_answer(text,pay.admission) owner to pay_owner;
 
+-- function pay.keep_exchanges(text)
+CREATE OR REPLACE FUNCTION pay.keep_exchanges(p_results text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.keep_exchanges(text) owner to pay_owner;
+
 -- function pay.keep_facts(json)
 CREATE OR REPLACE FUNCTION pay.keep_facts(p_facts json)
  RETURNS bigint
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.keep_facts(json) owner to pay_owner;
+
+-- function pay.keep_transcript_line(text,bigint,text)
+CREATE OR REPLACE FUNCTION pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.keep_transcript_line(text,bigint,text) owner to pay_owner;
+grant execute on function pay.keep_transcript_line(text,bigint,text) to pay_api;
+
+-- function pay.kept_exchanges()
+CREATE OR REPLACE FUNCTION pay.kept_exchanges()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.kept_exchanges() owner to pay_owner;
+
+-- function pay.kept_requests()
+CREATE OR REPLACE FUNCTION pay.kept_requests()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.kept_requests() owner to pay_owner;
+
+-- function pay.last_due(text,timestamp with time zone,timestamp with time zone,boolean)
+CREATE OR REPLACE FUNCTION pay.last_due(p_environment_id text, p_first timestamp with time zone, p_last timestamp with time zone, p_sends boolean)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.last_due(text,timestamp with time zone,timestamp with time zone,boolean) owner to pay_owner;
 
 -- function pay.ledger_entry_id(text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.ledger_entry_id(p_transaction_id text, p_leg smallint, p_direction text)
@@ -1666,6 +2338,13 @@ CREATE OR REPLACE FUNCTION pay.ledger_page(p_environment_id text, p_limit intege
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.ledger_page(text,integer,text,jsonb) owner to pay_owner;
 
+-- function pay.limit_list(json,pay.admission[],integer[],integer[],boolean)
+CREATE OR REPLACE FUNCTION pay.limit_list(p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[], p_is_read boolean)
+ RETURNS pay.admission[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.limit_list(json,pay.admission[],integer[],integer[],boolean) owner to pay_owner;
+
 -- function pay.limit_requests(pay.admission[],integer[],integer[],boolean)
 CREATE OR REPLACE FUNCTION pay.limit_requests(p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[], p_counts boolean)
  RETURNS pay.admission[]
@@ -1673,16 +2352,9 @@ CREATE OR REPLACE FUNCTION pay.limit_requests(p_found pay.admission[], p_key_rat
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.limit_requests(pay.admission[],integer[],integer[],boolean) owner to pay_owner;
 
--- function pay.limit_writes(json,pay.admission[],integer[],integer[])
-CREATE OR REPLACE FUNCTION pay.limit_writes(p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[])
- RETURNS pay.admission[]
- LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.limit_writes(json,pay.admission[],integer[],integer[]) owner to pay_owner;
-
 -- function pay.list(text)
 CREATE OR REPLACE FUNCTION pay.list(p_requests text)
- RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text, has_more boolean, next_cursor text)
+ RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text, has_more boolean, next_cursor text, detail text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1778,6 +2450,14 @@ CREATE OR REPLACE FUNCTION pay.list_unsettled_calls()
 alter function pay.list_unsettled_calls() owner to pay_owner;
 grant execute on function pay.list_unsettled_calls() to pay_operator;
 
+-- function pay.list_value(text,text)
+CREATE OR REPLACE FUNCTION pay.list_value(p_kind text, p_name text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.list_value(text,text) owner to pay_owner;
+
 -- function pay.load(text)
 CREATE OR REPLACE FUNCTION pay.load(p_requests text)
  RETURNS TABLE(n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint, body text, detail text)
@@ -1820,6 +2500,13 @@ CREATE OR REPLACE FUNCTION pay.lock_facts(p_records json, p_found pay.admission[
  SET enable_sort TO 'off';
 alter function pay.lock_facts(json,pay.admission[]) owner to pay_owner;
 
+-- function pay.lock_faults(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.lock_faults(p_changes json, p_found pay.admission[])
+ RETURNS pay.admission[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.lock_faults(json,pay.admission[]) owner to pay_owner;
+
 -- function pay.lock_funds(json,json,pay.admission[])
 CREATE OR REPLACE FUNCTION pay.lock_funds(p_changes json, p_transfers json, p_found pay.admission[])
  RETURNS pay.admission[]
@@ -1841,6 +2528,45 @@ CREATE OR REPLACE FUNCTION pay.lock_suspects(p_ahead jsonb, p_at timestamp with 
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.lock_suspects(jsonb,timestamp with time zone) owner to pay_owner;
 
+-- function pay.lock_waiting(text)
+CREATE OR REPLACE FUNCTION pay.lock_waiting(p_environment_id text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.lock_waiting(text) owner to pay_owner;
+
+-- function pay.longest_advance()
+CREATE OR REPLACE FUNCTION pay.longest_advance()
+ RETURNS interval
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.longest_advance() owner to pay_owner;
+
+-- function pay.make_sandbox(text,text,text)
+CREATE OR REPLACE FUNCTION pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.make_sandbox(text,text,text) owner to pay_owner;
+grant execute on function pay.make_sandbox(text,text,text) to pay_api;
+
+-- function pay.match_fault(text,text,text,boolean)
+CREATE OR REPLACE FUNCTION pay.match_fault(p_request text, p_kind text, p_thing text, p_takes boolean)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.match_fault(text,text,text,boolean) owner to pay_owner;
+grant execute on function pay.match_fault(text,text,text,boolean) to pay_api;
+
 -- function pay.max_active_keys()
 CREATE OR REPLACE FUNCTION pay.max_active_keys()
  RETURNS integer
@@ -1857,6 +2583,30 @@ CREATE OR REPLACE FUNCTION pay.max_live_secrets()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.max_live_secrets() owner to pay_owner;
 
+-- function pay.max_sandboxes()
+CREATE OR REPLACE FUNCTION pay.max_sandboxes()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.max_sandboxes() owner to pay_owner;
+
+-- function pay.max_transcript_bytes()
+CREATE OR REPLACE FUNCTION pay.max_transcript_bytes()
+ RETURNS bigint
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.max_transcript_bytes() owner to pay_owner;
+
+-- function pay.max_transcript_lines()
+CREATE OR REPLACE FUNCTION pay.max_transcript_lines()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.max_transcript_lines() owner to pay_owner;
+
 -- function pay.max_windows_ahead()
 CREATE OR REPLACE FUNCTION pay.max_windows_ahead()
  RETURNS integer
@@ -1865,12 +2615,49 @@ CREATE OR REPLACE FUNCTION pay.max_windows_ahead()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.max_windows_ahead() owner to pay_owner;
 
--- function pay.move_environment(text,text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.move_environment(p_old text, p_new text, p_at timestamp with time zone)
+-- function pay.missed_deliveries(text,text,text,text,text,text[],integer)
+CREATE OR REPLACE FUNCTION pay.missed_deliveries(p_environment_id text, p_endpoint_id text, p_from text, p_before text, p_after text, p_statuses text[], p_most_read integer, OUT ids text[], OUT cursor text)
+ RETURNS record
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.missed_deliveries(text,text,text,text,text,text[],integer) owner to pay_owner;
+
+-- function pay.move_clock(pay.sandbox_settings,boolean)
+CREATE OR REPLACE FUNCTION pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.move_clock(pay.sandbox_settings,boolean) owner to pay_owner;
+
+-- function pay.move_environment(text,text,timestamp with time zone,boolean)
+CREATE OR REPLACE FUNCTION pay.move_environment(p_old text, p_new text, p_at timestamp with time zone, p_with_endpoints boolean)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.move_environment(text,text,timestamp with time zone) owner to pay_owner;
+alter function pay.move_environment(text,text,timestamp with time zone,boolean) owner to pay_owner;
+
+-- function pay.new_settings_version()
+CREATE OR REPLACE FUNCTION pay.new_settings_version()
+ RETURNS bigint
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.new_settings_version() owner to pay_owner;
+
+-- function pay.next_due(text,timestamp with time zone,boolean)
+CREATE OR REPLACE FUNCTION pay.next_due(p_environment_id text, p_after timestamp with time zone, p_sends boolean)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.next_due(text,timestamp with time zone,boolean) owner to pay_owner;
+
+-- function pay.next_fault(text,text,jsonb,boolean,text)
+CREATE OR REPLACE FUNCTION pay.next_fault(p_environment_id text, p_kind text, p_thing jsonb, p_takes boolean, p_without text DEFAULT NULL::text)
+ RETURNS pay.faults
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.next_fault(text,text,jsonb,boolean,text) owner to pay_owner;
 
 -- function pay.note_calls(text)
 CREATE OR REPLACE FUNCTION pay.note_calls(p_calls text)
@@ -1890,6 +2677,13 @@ CREATE OR REPLACE FUNCTION pay.note_failing_endpoints(p_environments text[], p_i
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.note_failing_endpoints(text[],text[],boolean[],timestamp with time zone) owner to pay_owner;
 
+-- function pay.note_fault_kinds(text)
+CREATE OR REPLACE FUNCTION pay.note_fault_kinds(p_environment_id text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.note_fault_kinds(text) owner to pay_owner;
+
 -- function pay.note_findings()
 CREATE OR REPLACE FUNCTION pay.note_findings()
  RETURNS bigint
@@ -1899,12 +2693,23 @@ CREATE OR REPLACE FUNCTION pay.note_findings()
 alter function pay.note_findings() owner to pay_owner;
 grant execute on function pay.note_findings() to pay_operator;
 
--- function pay.note_use(bytea[],timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.note_use(p_hashes bytea[], p_at timestamp with time zone)
+-- function pay.note_requests(text,text,text)
+CREATE OR REPLACE FUNCTION pay.note_requests(p_keys text, p_requests text, p_replays text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.note_requests(text,text,text) owner to pay_owner;
+grant execute on function pay.note_requests(text,text,text) to pay_api;
+
+-- function pay.note_use(bytea[],pay.admission[])
+CREATE OR REPLACE FUNCTION pay.note_use(p_hashes bytea[], p_found pay.admission[])
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.note_use(bytea[],timestamp with time zone) owner to pay_owner;
+alter function pay.note_use(bytea[],pay.admission[]) owner to pay_owner;
 
 -- function pay.note_wake(bigint)
 CREATE OR REPLACE FUNCTION pay.note_wake(p_request_id bigint)
@@ -1914,6 +2719,25 @@ CREATE OR REPLACE FUNCTION pay.note_wake(p_request_id bigint)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.note_wake(bigint) owner to pay_owner;
 grant execute on function pay.note_wake(bigint) to pay_operator;
+
+-- function pay.number_request(text)
+CREATE OR REPLACE FUNCTION pay.number_request(p_key_hash text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.number_request(text) owner to pay_owner;
+grant execute on function pay.number_request(text) to pay_api;
+
+-- function pay.open_by_hash(text)
+CREATE OR REPLACE FUNCTION pay.open_by_hash(p_key_hash text)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.open_by_hash(text) owner to pay_owner;
 
 -- function pay.open_records(json)
 CREATE OR REPLACE FUNCTION pay.open_records(p_records json)
@@ -1966,6 +2790,14 @@ CREATE OR REPLACE FUNCTION pay.pause_reading(p_account_id text)
 alter function pay.pause_reading(text) owner to pay_owner;
 grant execute on function pay.pause_reading(text) to pay_api;
 
+-- function pay.planned_clock(pay.sandbox_settings,json,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.planned_clock(p_before pay.sandbox_settings, p_command json, p_now timestamp with time zone)
+ RETURNS pay.sandbox_settings
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.planned_clock(pay.sandbox_settings,json,timestamp with time zone) owner to pay_owner;
+
 -- function pay.provider_account_json(text,text)
 CREATE OR REPLACE FUNCTION pay.provider_account_json(p_environment_id text, p_account_id text)
  RETURNS json
@@ -2008,6 +2840,13 @@ alter function pay.purge(timestamp with time zone,integer) owner to pay_owner;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_api;
 grant execute on function pay.purge(timestamp with time zone,integer) to pay_operator;
 
+-- function pay.purge_exchanges(timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.purge_exchanges(p_at timestamp with time zone, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.purge_exchanges(timestamp with time zone,integer) owner to pay_owner;
+
 -- function pay.purge_idempotency_keys(timestamp with time zone,integer)
 CREATE OR REPLACE FUNCTION pay.purge_idempotency_keys(p_at timestamp with time zone, p_batch integer)
  RETURNS bigint
@@ -2030,6 +2869,13 @@ CREATE OR REPLACE FUNCTION pay.purge_old(p_environment_id text, p_livemode boole
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.purge_old(text,boolean,timestamp with time zone,integer) owner to pay_owner;
 
+-- function pay.purge_requests(text,timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.purge_requests(p_environment_id text, p_at timestamp with time zone, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.purge_requests(text,timestamp with time zone,integer) owner to pay_owner;
+
 -- function pay.purge_retired(text,integer)
 CREATE OR REPLACE FUNCTION pay.purge_retired(p_environment_id text, p_batch integer)
  RETURNS bigint
@@ -2038,6 +2884,34 @@ CREATE OR REPLACE FUNCTION pay.purge_retired(p_environment_id text, p_batch inte
  SET enable_seqscan TO 'off'
  SET enable_bitmapscan TO 'off';
 alter function pay.purge_retired(text,integer) owner to pay_owner;
+
+-- function pay.purge_sandbox(text,integer)
+CREATE OR REPLACE FUNCTION pay.purge_sandbox(p_environment_id text, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.purge_sandbox(text,integer) owner to pay_owner;
+
+-- function pay.purge_sandboxes(timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.purge_sandboxes(p_at timestamp with time zone, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.purge_sandboxes(timestamp with time zone,integer) owner to pay_owner;
+
+-- function pay.put_after_next(text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.put_after_next(p_environment_id text, p_id text, p_at timestamp with time zone)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.put_after_next(text,text,timestamp with time zone) owner to pay_owner;
+
+-- function pay.put_off_behind_held(text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.put_off_behind_held(p_environment_id text, p_endpoint_id text, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.put_off_behind_held(text,text,timestamp with time zone) owner to pay_owner;
 
 -- function pay.put_off_deliveries(pay.due_delivery[],timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamp with time zone)
@@ -2057,7 +2931,7 @@ grant execute on function pay.read_books() to pay_operator;
 
 -- function pay.read_challenge(text)
 CREATE OR REPLACE FUNCTION pay.read_challenge(p_token text)
- RETURNS TABLE(environment_id text, account text, body text)
+ RETURNS TABLE(environment_id text, account text, body text, settings text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2065,6 +2939,17 @@ CREATE OR REPLACE FUNCTION pay.read_challenge(p_token text)
  SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.read_challenge(text) owner to pay_owner;
 grant execute on function pay.read_challenge(text) to pay_api;
+
+-- function pay.read_clock(text)
+CREATE OR REPLACE FUNCTION pay.read_clock(p_request text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.read_clock(text) owner to pay_owner;
+grant execute on function pay.read_clock(text) to pay_api;
 
 -- function pay.read_cron()
 CREATE OR REPLACE FUNCTION pay.read_cron()
@@ -2074,6 +2959,18 @@ CREATE OR REPLACE FUNCTION pay.read_cron()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.read_cron() owner to pay_owner;
 grant execute on function pay.read_cron() to pay_operator;
+
+-- function pay.read_inbox(text,text,bigint,integer)
+CREATE OR REPLACE FUNCTION pay.read_inbox(p_request text, p_id text, p_after bigint, p_most integer)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.read_inbox(text,text,bigint,integer) owner to pay_owner;
+grant execute on function pay.read_inbox(text,text,bigint,integer) to pay_api;
 
 -- function pay.read_outbox()
 CREATE OR REPLACE FUNCTION pay.read_outbox()
@@ -2105,7 +3002,7 @@ grant execute on function pay.read_provider_call(text) to pay_operator;
 
 -- function pay.read_provider_subject(text,text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.read_provider_subject(p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text)
- RETURNS TABLE(subject_body text, refund_body text, booked_minor bigint)
+ RETURNS TABLE(subject_body text, refund_body text, dispute_body text, booked_minor bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2133,13 +3030,13 @@ CREATE OR REPLACE FUNCTION pay.read_reported_facts(p_account_id text, p_referenc
 alter function pay.read_reported_facts(text,text,text,text) owner to pay_owner;
 grant execute on function pay.read_reported_facts(text,text,text,text) to pay_operator;
 
--- function pay.read_resource(text,text,text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.read_resource(p_environment_id text, p_kind text, p_id text, p_at timestamp with time zone, OUT body text, OUT detail text)
+-- function pay.read_resource(text,text,text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.read_resource(p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamp with time zone, OUT body text, OUT detail text)
  RETURNS record
  LANGUAGE plpgsql
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.read_resource(text,text,text,timestamp with time zone) owner to pay_owner;
+alter function pay.read_resource(text,text,text,text,timestamp with time zone) owner to pay_owner;
 
 -- function pay.read_service()
 CREATE OR REPLACE FUNCTION pay.read_service()
@@ -2169,6 +3066,14 @@ CREATE OR REPLACE FUNCTION pay.read_wakes()
 alter function pay.read_wakes() owner to pay_owner;
 grant execute on function pay.read_wakes() to pay_operator;
 
+-- function pay.real_due(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.real_due(p_environment_id text, p_due_at timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.real_due(text,timestamp with time zone) owner to pay_owner;
+
 -- function pay.recent_suffix()
 CREATE OR REPLACE FUNCTION pay.recent_suffix()
  RETURNS text
@@ -2195,8 +3100,8 @@ CREATE OR REPLACE FUNCTION pay.reconcile()
 alter function pay.reconcile() owner to pay_owner;
 grant execute on function pay.reconcile() to pay_operator;
 
--- function pay.record(text,text,text,text,text,text,text)
-CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text)
+-- function pay.record(text,text,text,text,text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text, p_calls text, p_disputes text DEFAULT '[]'::text)
  RETURNS TABLE(n integer, outcome text, is_settled boolean, deliveries bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2208,9 +3113,9 @@ CREATE OR REPLACE FUNCTION pay.record(p_records text, p_payments text, p_transfe
  SET enable_material TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
  SET lock_timeout TO '3s';
-alter function pay.record(text,text,text,text,text,text,text) owner to pay_owner;
-grant execute on function pay.record(text,text,text,text,text,text,text) to pay_api;
-grant execute on function pay.record(text,text,text,text,text,text,text) to pay_operator;
+alter function pay.record(text,text,text,text,text,text,text,text) owner to pay_owner;
+grant execute on function pay.record(text,text,text,text,text,text,text,text) to pay_api;
+grant execute on function pay.record(text,text,text,text,text,text,text,text) to pay_operator;
 
 -- function pay.record_attempts(text,timestamp with time zone,interval)
 CREATE OR REPLACE FUNCTION pay.record_attempts(p_results text, p_at timestamp with time zone, p_ahead interval)
@@ -2233,6 +3138,21 @@ CREATE OR REPLACE FUNCTION pay.record_results(p_results text, p_at timestamp wit
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.record_results(text,timestamp with time zone,interval) owner to pay_owner;
+
+-- function pay.recover_deliveries(text,text,text,text,text,text[],text)
+CREATE OR REPLACE FUNCTION pay.recover_deliveries(p_request text, p_id text, p_from text, p_before text, p_after text, p_statuses text[], p_refusal text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_material TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.recover_deliveries(text,text,text,text,text,text[],text) owner to pay_owner;
+grant execute on function pay.recover_deliveries(text,text,text,text,text,text[],text) to pay_api;
 
 -- function pay.redeliver(text,text,text)
 CREATE OR REPLACE FUNCTION pay.redeliver(p_request text, p_id text, p_refusal text)
@@ -2274,12 +3194,34 @@ CREATE OR REPLACE FUNCTION pay.release_next_deliveries(p_environments text[], p_
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.release_next_deliveries(text[],text[],timestamp with time zone) owner to pay_owner;
 
+-- function pay.release_overtaken(text,text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.release_overtaken(p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.release_overtaken(text,text,text,timestamp with time zone) owner to pay_owner;
+
+-- function pay.release_reordered(text,text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.release_reordered(p_environment_id text, p_endpoint_id text, p_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.release_reordered(text,text,timestamp with time zone) owner to pay_owner;
+
 -- function pay.reopen_facts(json)
 CREATE OR REPLACE FUNCTION pay.reopen_facts(p_calls json)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.reopen_facts(json) owner to pay_owner;
+
+-- function pay.request_body(pay.requests)
+CREATE OR REPLACE FUNCTION pay.request_body(p_request pay.requests)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.request_body(pay.requests) owner to pay_owner;
 
 -- function pay.requests_used(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.requests_used(p_environment_id text, p_at timestamp with time zone)
@@ -2289,8 +3231,8 @@ CREATE OR REPLACE FUNCTION pay.requests_used(p_environment_id text, p_at timesta
  SET enable_seqscan TO 'off';
 alter function pay.requests_used(text,timestamp with time zone) owner to pay_owner;
 
--- function pay.reset_sandbox(text,text)
-CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_request text, p_environment_id text)
+-- function pay.reset_sandbox(text,text,boolean)
+CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_request text, p_environment_id text, p_with_endpoints boolean DEFAULT false)
  RETURNS pay.admission
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -2298,8 +3240,29 @@ CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_request text, p_environment_id te
  SET enable_seqscan TO 'off'
  SET plan_cache_mode TO 'force_generic_plan'
  SET lock_timeout TO '3s';
-alter function pay.reset_sandbox(text,text) owner to pay_owner;
-grant execute on function pay.reset_sandbox(text,text) to pay_api;
+alter function pay.reset_sandbox(text,text,boolean) owner to pay_owner;
+grant execute on function pay.reset_sandbox(text,text,boolean) to pay_api;
+
+-- function pay.restart_seeded(text,text)
+CREATE OR REPLACE FUNCTION pay.restart_seeded(p_old text, p_new text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.restart_seeded(text,text) owner to pay_owner;
+
+-- function pay.retime_sandbox(text,pay.sandbox_settings,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.retime_sandbox(p_environment_id text, p_before pay.sandbox_settings, p_from timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.retime_sandbox(text,pay.sandbox_settings,timestamp with time zone) owner to pay_owner;
+
+-- function pay.retire_sandbox(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.retire_sandbox(p_public_id text, p_at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.retire_sandbox(text,timestamp with time zone) owner to pay_owner;
 
 -- function pay.revoke_api_key(text)
 CREATE OR REPLACE FUNCTION pay.revoke_api_key(p_id text)
@@ -2319,14 +3282,22 @@ CREATE OR REPLACE FUNCTION pay.rotate_api_key(p_id text, p_secret_hash text, p_p
 alter function pay.rotate_api_key(text,text,text,text,timestamp with time zone) owner to pay_owner;
 grant execute on function pay.rotate_api_key(text,text,text,text,timestamp with time zone) to pay_operator;
 
--- function pay.sandbox_reset_body(text,boolean)
-CREATE OR REPLACE FUNCTION pay.sandbox_reset_body(p_environment_id text, p_has_claim boolean)
+-- function pay.sandbox_body(pay.sandboxes)
+CREATE OR REPLACE FUNCTION pay.sandbox_body(p_sandbox pay.sandboxes)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.sandbox_body(pay.sandboxes) owner to pay_owner;
+
+-- function pay.sandbox_reset_body(text,boolean,boolean)
+CREATE OR REPLACE FUNCTION pay.sandbox_reset_body(p_environment_id text, p_with_endpoints boolean, p_has_claim boolean)
  RETURNS text
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
  SET max_parallel_workers_per_gather TO '0';
-alter function pay.sandbox_reset_body(text,boolean) owner to pay_owner;
+alter function pay.sandbox_reset_body(text,boolean,boolean) owner to pay_owner;
 
 -- function pay.save_cursor(text,text,boolean)
 CREATE OR REPLACE FUNCTION pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
@@ -2350,6 +3321,14 @@ CREATE OR REPLACE FUNCTION pay.save_totals_cursor(p_account_id text, p_day date,
 alter function pay.save_totals_cursor(text,date,text) owner to pay_owner;
 grant execute on function pay.save_totals_cursor(text,date,text) to pay_api;
 
+-- function pay.seed_root(text,text)
+CREATE OR REPLACE FUNCTION pay.seed_root(p_account text, p_seed text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.seed_root(text,text) owner to pay_owner;
+
 -- function pay.server_time()
 CREATE OR REPLACE FUNCTION pay.server_time()
  RETURNS timestamp with time zone
@@ -2359,6 +3338,18 @@ CREATE OR REPLACE FUNCTION pay.server_time()
 alter function pay.server_time() owner to pay_owner;
 comment on function pay.server_time() is 'Internal.';
 
+-- function pay.set_clock(text,text)
+CREATE OR REPLACE FUNCTION pay.set_clock(p_request text, p_command text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.set_clock(text,text) owner to pay_owner;
+grant execute on function pay.set_clock(text,text) to pay_api;
+
 -- function pay.settle_calls(json,pay.admission[])
 CREATE OR REPLACE FUNCTION pay.settle_calls(p_records json, p_found pay.admission[])
  RETURNS void
@@ -2366,13 +3357,24 @@ CREATE OR REPLACE FUNCTION pay.settle_calls(p_records json, p_found pay.admissio
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.settle_calls(json,pay.admission[]) owner to pay_owner;
 
--- function pay.slot_character(smallint)
-CREATE OR REPLACE FUNCTION pay.slot_character(p_slot smallint)
+-- function pay.step_answer(pay.sandbox_settings,json,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.step_answer(p_clock pay.sandbox_settings, p_answer json, p_target timestamp with time zone)
  RETURNS text
- LANGUAGE sql
- IMMUTABLE PARALLEL SAFE
+ LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.slot_character(smallint) owner to pay_owner;
+alter function pay.step_answer(pay.sandbox_settings,json,timestamp with time zone) owner to pay_owner;
+
+-- function pay.step_clock(text,text,boolean)
+CREATE OR REPLACE FUNCTION pay.step_clock(p_environment_id text, p_answer text, p_sends boolean)
+ RETURNS TABLE(state text, body text, detail text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET lock_timeout TO '3s';
+alter function pay.step_clock(text,text,boolean) owner to pay_owner;
+grant execute on function pay.step_clock(text,text,boolean) to pay_api;
 
 -- function pay.store_facts(text,text)
 CREATE OR REPLACE FUNCTION pay.store_facts(p_account_id text, p_facts text)
@@ -2412,12 +3414,53 @@ CREATE OR REPLACE FUNCTION pay.take_places(p_due pay.due_delivery[], p_rooms jso
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.take_places(pay.due_delivery[],jsonb,integer,integer,integer) owner to pay_owner;
 
+-- function pay.take_sandbox_place(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.take_sandbox_place(p_account text, p_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.take_sandbox_place(text,timestamp with time zone) owner to pay_owner;
+
+-- function pay.time_ahead(pay.sandbox_settings)
+CREATE OR REPLACE FUNCTION pay.time_ahead(p_settings pay.sandbox_settings)
+ RETURNS interval
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.time_ahead(pay.sandbox_settings) owner to pay_owner;
+
+-- function pay.transcript(text)
+CREATE OR REPLACE FUNCTION pay.transcript(p_request text)
+ RETURNS pay.admission
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.transcript(text) owner to pay_owner;
+grant execute on function pay.transcript(text) to pay_api;
+
+-- function pay.unread_deliveries(text,text)
+CREATE OR REPLACE FUNCTION pay.unread_deliveries(p_environment_id text, p_endpoint_id text)
+ RETURNS text[]
+ LANGUAGE sql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.unread_deliveries(text,text) owner to pay_owner;
+
 -- function pay.update_calls(json)
 CREATE OR REPLACE FUNCTION pay.update_calls(p_calls json)
  RETURNS void
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.update_calls(json) owner to pay_owner;
+
+-- function pay.waits_for_fault(pay.webhook_deliveries)
+CREATE OR REPLACE FUNCTION pay.waits_for_fault(p_delivery pay.webhook_deliveries)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.waits_for_fault(pay.webhook_deliveries) owner to pay_owner;
 
 -- function pay.wake_relay()
 CREATE OR REPLACE FUNCTION pay.wake_relay()
@@ -2434,6 +3477,22 @@ CREATE OR REPLACE FUNCTION pay.webhook_delivery_body(p_delivery pay.webhook_deli
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.webhook_delivery_body(pay.webhook_deliveries) owner to pay_owner;
+
+-- function pay.webhook_endpoint_body(pay.webhook_endpoints)
+CREATE OR REPLACE FUNCTION pay.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.webhook_endpoint_body(pay.webhook_endpoints) owner to pay_owner;
+
+-- function pay.whole_delivery_body(pay.webhook_deliveries)
+CREATE OR REPLACE FUNCTION pay.whole_delivery_body(p_delivery pay.webhook_deliveries)
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.whole_delivery_body(pay.webhook_deliveries) owner to pay_owner;
 
 -- function pay.wire_time(timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.wire_time(p_at timestamp with time zone)
@@ -2458,12 +3517,26 @@ CREATE OR REPLACE FUNCTION pay.write_calls(p_calls json, p_providers jsonb, p_ch
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_calls(json,jsonb,json,pay.admission[]) owner to pay_owner;
 
--- function pay.write_events(json,integer[],text[])
-CREATE OR REPLACE FUNCTION pay.write_events(p_events json, p_won integer[], p_environments text[])
+-- function pay.write_clock(pay.sandbox_settings)
+CREATE OR REPLACE FUNCTION pay.write_clock(p_settings pay.sandbox_settings)
+ RETURNS pay.sandbox_settings
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.write_clock(pay.sandbox_settings) owner to pay_owner;
+
+-- function pay.write_disputes(json,integer[],text[])
+CREATE OR REPLACE FUNCTION pay.write_disputes(p_disputes json, p_won integer[], p_environments text[])
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.write_disputes(json,integer[],text[]) owner to pay_owner;
+
+-- function pay.write_events(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.write_events(p_events json, p_found pay.admission[])
  RETURNS bigint
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.write_events(json,integer[],text[]) owner to pay_owner;
+alter function pay.write_events(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.write_key_change(pay.api_keys,pay.api_keys,text,timestamp with time zone,json,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.write_key_change(p_caller pay.api_keys, p_key pay.api_keys, p_action text, p_at timestamp with time zone, p_secret json, p_older_expire_at timestamp with time zone)
@@ -2493,6 +3566,13 @@ CREATE OR REPLACE FUNCTION pay.write_refunds(p_refunds json, p_won integer[], p_
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_refunds(json,integer[],text[]) owner to pay_owner;
 
+-- function pay.write_sandbox(pay.sandboxes,json)
+CREATE OR REPLACE FUNCTION pay.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.write_sandbox(pay.sandboxes,json) owner to pay_owner;
+
 -- function pay.write_transfers(json,integer[],text[],integer[])
 CREATE OR REPLACE FUNCTION pay.write_transfers(p_transfers json, p_won integer[], p_environments text[], p_moved integer[])
  RETURNS void
@@ -2500,9 +3580,9 @@ CREATE OR REPLACE FUNCTION pay.write_transfers(p_transfers json, p_won integer[]
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_transfers(json,integer[],text[],integer[]) owner to pay_owner;
 
--- function pay.write_webhook_endpoint(text,text,text,pay.webhook_endpoints)
-CREATE OR REPLACE FUNCTION pay.write_webhook_endpoint(p_environment_id text, p_id text, p_status_before text, p_endpoint pay.webhook_endpoints)
+-- function pay.write_webhook_endpoint(text,text,pay.webhook_endpoints,pay.webhook_endpoints)
+CREATE OR REPLACE FUNCTION pay.write_webhook_endpoint(p_environment_id text, p_id text, p_before pay.webhook_endpoints, p_endpoint pay.webhook_endpoints)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.write_webhook_endpoint(text,text,text,pay.webhook_endpoints) owner to pay_owner;
+alter function pay.write_webhook_endpoint(text,text,pay.webhook_endpoints,pay.webhook_endpoints) owner to pay_owner;

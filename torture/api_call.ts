@@ -11,19 +11,20 @@ interface ApiAnswer {
 }
 
 /**
- * Sends a request: POST if it has a body, otherwise GET.
+ * Sends a request: by default a POST if it has a body, otherwise a GET.
  * @param path after the base URL, such as `/api-v1-payments/v1/payments`
  */
 export async function callApi(
   base_url: string,
   api_key: string,
   path: string,
-  options: { body?: unknown; key?: string; client?: Deno.HttpClient } = {},
+  options: { method?: string; body?: unknown; key?: string; client?: Deno.HttpClient } = {},
 ): Promise<ApiAnswer> {
   const { body, key, client } = options;
+  const method = options.method ?? (body === undefined ? "GET" : "POST");
   const started = performance.now();
   const response = await fetch(base_url + path, {
-    method: body === undefined ? "GET" : "POST",
+    method,
     ...(client !== undefined && { client }),
     headers: {
       Authorization: `Bearer ${api_key}`,

@@ -20,10 +20,15 @@ export interface Standing {
   /** Sum of the pending refunds. */
   refunding: number;
   disputed: number;
+  /** The open or lost dispute of a payment that is charged back; null: it has none. */
+  dispute: DisputeStatus | null;
   refunds: readonly RefundStanding[];
   /** Events so far. */
   sequence: number;
 }
+
+/** Status of a dispute that the merchant has not won. */
+type DisputeStatus = "needs_response" | "under_review" | "lost";
 
 /** A refund in the model. */
 interface RefundStanding {
@@ -45,7 +50,13 @@ export type Move =
   /** Moves the refund with this id. */
   | { do: "advance_refund"; id: string; to: "completed" | "failed" }
   | { do: "advance"; to: string }
+  | DisputeMove
   | { do: "authenticate"; result: "success" | "failure" };
+
+/** A move of the dispute of a payment. `saved` evidence is not submitted. */
+export type DisputeMove =
+  | { do: "evidence"; text: "winning" | "losing" | "other" | "saved"; is_late?: boolean }
+  | { do: "accept" };
 
 /** The expected answer to a request. */
 export interface Expected<T> {
@@ -85,7 +96,7 @@ const FIRST_EVENTS: Readonly<Record<string, string[]>> = {
   declined: ["payment.declined"],
   failed: ["payment.failed"],
   refunded: ["payment.completed", "refund.created", "refund.completed", "payment.refunded"],
-  chargeback: ["payment.completed", "payment.chargeback"],
+  chargeback: ["payment.completed", "dispute.created", "payment.chargeback"],
 };
 
 /** Statuses in which money was captured and none was returned or charged back as a whole. */
@@ -113,6 +124,7 @@ export function expectCreate(
     refunded: 0,
     refunding: 0,
     disputed: 0,
+    dispute: null as DisputeStatus | null,
     refunds: [] as RefundStanding[],
     sequence: 0,
   };
@@ -120,7 +132,10 @@ export function expectCreate(
     return { http: 400, code: "invalid_parameter", next, events: [] };
   }
   if (["completed", "refunded", "chargeback"].includes(status)) next.captured = amount;
-  if (status === "chargeback") next.disputed = amount;
+  if (status === "chargeback") {
+    next.disputed = amount;
+    next.dispute = "needs_response";
+  }
   if (status === "refunded") {
     next.refunded = amount;
     next.refunds = [{ id: null, amount, status: "completed", payment_status: "refunded" }];
@@ -158,7 +173,36 @@ export function expectMove(payment: Standing, move: Move): Expected<Standing> {
         : complete(payment, payment.amount);
     case "advance":
       return expectAdvance(payment, move.to);
+    case "evidence":
+    case "accept":
+      return expectDisputeMove(payment, move);
   }
+}
+
+/** The dispute takes evidence once and in time. Two texts decide it. */
+function expectDisputeMove(payment: Standing, move: DisputeMove): Expected<Standing> {
+  const { dispute } = payment;
+  if (dispute === null || dispute === "lost") return refused(payment);
+  const lose = () => change(payment, ["dispute.lost"], { dispute: "lost" });
+  if (move.do === "accept") return lose();
+  if (dispute === "under_review" || move.is_late) return refused(payment);
+  switch (move.text) {
+    case "winning":
+      return winDispute(payment);
+    case "losing":
+      return lose();
+    case "other":
+      return change(payment, ["dispute.updated"], { dispute: "under_review" });
+    case "saved":
+      return change(payment, ["dispute.updated"], {});
+  }
+}
+
+/** The payment has its money and its earlier status back. */
+function winDispute(payment: Standing): Expected<Standing> {
+  const status = payment.refunded === 0 ? "completed" : "partially_refunded";
+  const events = ["dispute.won", `payment.${status}`];
+  return change(payment, events, { status, disputed: 0, dispute: null });
 }
 
 /** The amount of a payment that can be refunded or charged back. */
@@ -257,7 +301,10 @@ function expectAdvance(payment: Standing, to: string): Expected<Standing> {
   if (to === status) return change(payment, [], {});
   const rest = restOf(payment);
   if (PAID.includes(status)) {
-    if (to === "chargeback" && rest > 0) return become(payment, to, { disputed: rest });
+    if (to === "chargeback" && rest > 0) {
+      const more = { status: to, disputed: rest, dispute: "needs_response" } as const;
+      return change(payment, ["dispute.created", "payment.chargeback"], more);
+    }
     if (to === "refunded" && refunding === 0) return giveBack(payment, rest);
     if (to === "partially_refunded" && rest > 1) return giveBack(payment, Math.floor(rest / 2));
     const is_bank = kind === "sepa" || kind === "swift";
@@ -266,7 +313,7 @@ function expectAdvance(payment: Standing, to: string): Expected<Standing> {
   if (status === "chargeback") {
     // The merchant has won the dispute.
     const before = refunded === 0 ? "completed" : "partially_refunded";
-    return to === before ? become(payment, to, { disputed: 0 }) : refused(payment);
+    return to === before && payment.dispute !== "lost" ? winDispute(payment) : refused(payment);
   }
   if (status === "authorized") {
     if (to === "completed") return complete(payment, amount);

@@ -4,7 +4,7 @@
  */
 
 import { INSTRUMENTS, OUTCOMES } from "./instruments.ts";
-import { type Move, STATUSES } from "./payment_model.ts";
+import { type DisputeMove, type Move, STATUSES } from "./payment_model.ts";
 import { type Random, randomOf } from "./random.ts";
 
 /** The sandboxes of a run, named after their use. */
@@ -24,7 +24,7 @@ export type Action =
     currency: string;
     is_sandbox: boolean;
   }
-  | Exclude<Move, { do: "advance_refund" }>
+  | Exclude<Move, { do: "advance_refund" } | DisputeMove>
   /** `which` selects one of the refunds that the story has so far, 0 to 1. */
   | { do: "advance_refund"; which: number; to: "completed" | "failed" }
   | { do: "get" | "list" | "list_refunds" | "balance" | "reset" }

@@ -9,14 +9,8 @@
 import { parseArgs } from "node:util";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-
-/** A known bug. */
-interface PlantedBug {
-  name: string;
-  edits: { file: string; find: string; replace: string }[];
-  /** The test file or the run of the torture that must fail. */
-  noticed_by: string;
-}
+import type { PlantedBug } from "./planted_bug.ts";
+import { SANDBOX_BUGS } from "./sandbox_bugs.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const MIGRATIONS = "supabase/migrations";
@@ -150,7 +144,7 @@ const BUGS: PlantedBug[] = [
     name: "the outbox is written after the commit",
     edits: [
       {
-        file: `${SCHEMAS}/committing.sql`,
+        file: `${SCHEMAS}/commit_rows.sql`,
         find: "from event e\n    join pay.webhook_endpoints t\n      on t.environment_id",
         replace:
           "from event e\n    join pay.webhook_endpoints t\n      on false and t.environment_id",
@@ -199,7 +193,7 @@ const BUGS: PlantedBug[] = [
     name: "a signature is as old as its event",
     edits: [{
       file: "shared/domain/webhooks/attempt.ts",
-      find: "timestamp_seconds: Math.floor(at_ms / 1000)",
+      find: "timestamp_seconds: Math.floor(signed_ms / 1000)",
       replace: "timestamp_seconds: Math.floor(Date.parse(JSON.parse(body).created_at) / 1000)",
     }],
     noticed_by: "torture --promise r8",
@@ -304,8 +298,8 @@ const BUGS: PlantedBug[] = [
     name: "a key outlives its day by a moment: >= for >",
     edits: [{
       file: `${SCHEMAS}/idempotency.sql`,
-      find: "when i.created_at <= v_now - pay.idempotency_retention() then 'expired'",
-      replace: "when i.created_at < v_now - pay.idempotency_retention() then 'expired'",
+      find: "when i.created_at <= a.kept_since then 'expired'",
+      replace: "when i.created_at < a.kept_since then 'expired'",
     }],
     noticed_by: "tests/model/model_test.ts",
   },
@@ -313,9 +307,8 @@ const BUGS: PlantedBug[] = [
     name: "a twin does not wait",
     edits: [{
       file: `${SCHEMAS}/committing.sql`,
-      find:
-        "-- The time for which a twin waits for the first request (contract §5).\nset lock_timeout = '3s'",
-      replace: "set lock_timeout = '1ms'",
+      find: "set plan_cache_mode = force_generic_plan set lock_timeout = '3s'",
+      replace: "set plan_cache_mode = force_generic_plan set lock_timeout = '1ms'",
     }],
     noticed_by: "tests/http/idempotency_twins_test.ts",
   },
@@ -323,10 +316,37 @@ const BUGS: PlantedBug[] = [
     name: "a revoked key opens its environment",
     edits: [{
       file: `${SCHEMAS}/admission.sql`,
-      find: "      and s.revoked_at is null\n",
-      replace: "",
+      find: "    where s.hash = a.hash and s.revoked_at is null and (s.expires_at",
+      replace: "    where s.hash = a.hash and (s.expires_at",
     }],
     noticed_by: "tests/database/admission_test.ts",
+  },
+  {
+    name: "an advance waits for nothing that is due",
+    edits: [{
+      file: `${SCHEMAS}/sandbox_clock_steps.sql`,
+      find: "elsif pay.has_due_work(p_environment_id, p_sends) then",
+      replace: "elsif false then",
+    }],
+    noticed_by: "tests/http/clock_test.ts",
+  },
+  {
+    name: "a signature has the time of the sandbox's clock",
+    edits: [{
+      file: "shared/domain/webhooks/relay.ts",
+      find: "signed_ms: real_ms,",
+      replace: "signed_ms: at_ms,",
+    }],
+    noticed_by: "tests/webhook/sandbox_clock_test.ts",
+  },
+  {
+    name: "a request is decided by an older clock",
+    edits: [{
+      file: `${SCHEMAS}/admission.sql`,
+      find: "        when a.version is distinct from k.version then 'outdated'\n",
+      replace: "",
+    }],
+    noticed_by: "tests/http/sandbox_settings_test.ts",
   },
   {
     name: "a twin is let through",
@@ -467,7 +487,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "live: an amount is not compared",
     edits: [{
-      file: "shared/domain/live/apply_fact.ts",
+      file: "shared/domain/live/fact_effect.ts",
       find: "if (fact.amount_minor === expected_minor) return null;",
       replace: "if (fact.amount_minor !== expected_minor || true) return null;",
     }],
@@ -541,6 +561,7 @@ const BUGS: PlantedBug[] = [
     }],
     noticed_by: "tests/live/notifications_test.ts",
   },
+  ...SANDBOX_BUGS,
 ];
 
 if (import.meta.main) Deno.exit(await main(Deno.args));

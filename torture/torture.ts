@@ -14,6 +14,7 @@ import { type MainRunReport, runMain } from "./main_run.ts";
 import { runOutage } from "./outage_run.ts";
 import { runResets } from "./reset_run.ts";
 import { setStage, type Stage } from "./stage.ts";
+import { runSandboxes } from "./sandbox_run.ts";
 import { runTwice } from "./twice_run.ts";
 
 const USAGE =
@@ -24,7 +25,7 @@ const USAGE =
   --ops         operations of the main run (5000)
   --kills       kills in the main run (10), and in the live run, at least ${KILL_POINTS.length} there
   --clients     stories that run at the same time (64)
-  --promise     main (R1 to R8), r8, r9, r10, r12, r13, live (R14), or several, separated by commas
+  --promise     main (R1 to R8), r8, r9, r10, r12, r13, r15, live (R14), or several, with commas
   --live        only the live run
   --operations  operations of the live run; by default a tenth of --ops, and 300 to 10000
 `;
@@ -56,6 +57,7 @@ const RUNS: Record<string, Run> = {
   r10: (stage, { seed, operations }) => runTwice(stage, seed, scaled(operations, 1_000, 10_000)),
   r12: (stage, { kills }) => runFrozen(stage, kills >= 20 ? 20 : 4),
   r13: (stage, { operations }) => runHostile(stage, scaled(operations, 3, 15)),
+  r15: (stage, { kills }) => runSandboxes(stage, kills >= 20 ? 20 : 3),
   live: (stage, { seed, live_operations: operations, kills }) =>
     runLive(stage, { seed, operations, kills: Math.max(kills, KILL_POINTS.length) }),
 };

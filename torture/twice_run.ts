@@ -14,7 +14,7 @@ import { type Stage, untilWell } from "./stage.ts";
 const MANY = 64;
 /** Ids and times: they differ between the two sandboxes. */
 const VARYING =
-  /\b(pay|re|tr|evt|req|le|txn|env|key)_[0-9a-z]{26}\b|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
+  /\b(pay|re|dp|tr|evt|req|le|txn|env|key)_[0-9a-z]{26}\b|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g;
 /** Actions whose answer depends on other stories. */
 const SHARED: ReadonlySet<string> = new Set(["list", "balance", "reset"]);
 

@@ -1,5 +1,6 @@
 /** The text that `deno task start` prints when the service is ready. */
 
+import { keyLink } from "../../console/key_link.ts";
 import type { Credentials } from "../data_dir/credentials.ts";
 
 /** The values that the banner shows. */
@@ -22,7 +23,7 @@ export function renderBanner(facts: BannerFacts, colour: boolean): string {
     "",
     row("Base URL", paint(36, facts.base_url)),
     row("Test key", paint(36, facts.test_key)),
-    row("Console", paint(36, new URL("/console", facts.base_url).href)),
+    row("Console", paint(36, keyLink(facts.base_url, facts.test_key))),
     row("Reference", paint(36, new URL("/docs", facts.base_url).href)),
     row("Credentials", facts.credentials_path),
     ...(facts.database === null ? [] : [row("Database", facts.database)]),

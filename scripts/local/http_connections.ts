@@ -26,6 +26,14 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   connections: 1_024,
 };
 
+/** What the handler of a request can do with its connection. */
+export interface ConnectionInfo {
+  /** Closes the connection. Its requests get no answer. */
+  loseConnection: () => void;
+}
+
+type Handler = (request: Request, info: ConnectionInfo) => Response | Promise<Response>;
+
 /** A running server. */
 interface ConnectionServer {
   /** Accepts no new connection, waits for the requests in flight, closes idle connections. */
@@ -66,7 +74,7 @@ export function serveConnections(
   listener: Deno.TcpListener,
   limits: ConnectionLimits,
   signal: AbortSignal,
-  handler: (request: Request) => Response | Promise<Response>,
+  handler: Handler,
 ): ConnectionServer {
   const connections = new OpenConnections(limits, handler);
   const accepting = accept(listener, connections);
@@ -102,7 +110,7 @@ async function accept(listener: Deno.TcpListener, connections: OpenConnections):
 /** The open connections of a server. */
 class OpenConnections {
   readonly #limits: ConnectionLimits;
-  readonly #handler: (request: Request) => Response | Promise<Response>;
+  readonly #handler: Handler;
   readonly #serve = findServeConnection();
   readonly #open = new Set<Connection>();
   // Connections without a request in flight, in the order in which they became idle. #fresh ones
@@ -110,10 +118,7 @@ class OpenConnections {
   readonly #fresh = new Set<Connection>();
   readonly #idle = new Set<Connection>();
 
-  constructor(
-    limits: ConnectionLimits,
-    handler: (request: Request) => Response | Promise<Response>,
-  ) {
+  constructor(limits: ConnectionLimits, handler: Handler) {
     this.#limits = limits;
     this.#handler = handler;
   }
@@ -169,7 +174,7 @@ class OpenConnections {
     this.#fresh.delete(one);
     this.#idle.delete(one);
     try {
-      return await this.#handler(request);
+      return await this.#handler(request, { loseConnection: () => this.#cut(one) });
     } finally {
       // The idle timeout also covers the sending of the answer, so the connection of a client that
       // does not read is closed.

@@ -2,9 +2,11 @@
  * Detects that the command which launched this process has ended. `npx` and `deno task` put up to
  * three processes between the command that the user started and this process, and a signal to the
  * outermost one does not always reach this one. Without the watch, the service would keep running
- * unnoticed and occupy its port. Only `npx`, `deno task` and the processes between them are
- * watched, so a start under nohup continues when its shell exits.
+ * unnoticed and occupy its port. Only `npx`, `deno task`, the command of the npm package and the
+ * processes between them are watched, so a start under nohup continues when its shell exits.
  */
+
+import PACKAGE from "../../package/package.json" with { type: "json" };
 
 /** A process and its parent at the time of the first check. */
 interface Link {
@@ -16,6 +18,8 @@ const POLL_MS = 200;
 /** `npm exec` is at most four processes away: deno run, deno task, sh, npm. */
 const MAX_STEPS = 6;
 const DENO_TASK = /\bdeno\S* task\b/;
+/** The command of the npm package, whose process is the parent of the service. */
+const PACKAGE_COMMAND = `${PACKAGE.name} start`;
 const NPM_EXEC = /\b(npm exec|npx)\b/;
 
 /** Calls `onLost` once when a launcher has ended. Does nothing on Windows. */
@@ -41,9 +45,8 @@ async function findLinks(): Promise<Link[]> {
     if (parent <= 1) break;
     links.push({ pid, parent });
     const { command } = await inspect(parent) ?? { command: "" };
-    if ((links.length === 1 && DENO_TASK.test(command)) || NPM_EXEC.test(command)) {
-      watched = links.length;
-    }
+    const is_launcher = DENO_TASK.test(command) || command.includes(PACKAGE_COMMAND);
+    if ((links.length === 1 && is_launcher) || NPM_EXEC.test(command)) watched = links.length;
     pid = parent;
   }
   return links.slice(0, watched);

@@ -2,15 +2,21 @@
 
 import postgres from "postgres";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
-import { startPostgres } from "../postgres/embedded_postgres.ts";
+import { type PostgresOptions, startPostgres } from "../postgres/embedded_postgres.ts";
 import { grantFunctionsRole } from "../postgres/functions_role.ts";
 import { migrate } from "../schema/migrate.ts";
 import { migrateDataDir } from "../schema/migrate_data_dir.ts";
 import { randomPassword } from "../data_dir/private_file.ts";
 import { SettingsError } from "../data_dir/settings.ts";
-import { say, type Shutdown } from "./shutdown.ts";
+import type { Shutdown } from "./shutdown.ts";
 
 const FUNCTIONS_ROLE = "pay_functions";
+
+/** Options of the embedded server of a start. */
+export interface DatabaseOptions extends Omit<PostgresOptions, "data_dir" | "signal"> {
+  /** Whether the data folder is a copy that has every migration, so that none is looked for. */
+  is_migrated?: boolean | undefined;
+}
 
 /** A migrated database, ready for the functions. */
 export interface ReadyDatabase {
@@ -31,16 +37,12 @@ export interface ReadyDatabase {
 export async function startDatabase(
   data_dir: string,
   shutdown: Shutdown,
+  { is_migrated = false, ...options }: DatabaseOptions,
 ): Promise<ReadyDatabase> {
-  const starting = startPostgres({
-    data_dir,
-    durable: true,
-    onProgress: say,
-    signal: shutdown.signal,
-  });
+  const starting = startPostgres({ ...options, data_dir, signal: shutdown.signal });
   shutdown.add(async () => (await starting.catch(() => null))?.stop());
   const server = await starting;
-  await migrateDataDir(server.superuser_url, data_dir);
+  if (!is_migrated) await migrateDataDir(server.superuser_url, data_dir);
   // Each start sets a new password, so no file has to store it.
   const role = { name: FUNCTIONS_ROLE, password: randomPassword() };
   const sql = postgres(server.superuser_url, { max: 1, onnotice: () => {} });

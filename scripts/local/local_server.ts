@@ -7,12 +7,20 @@
 import { ApiError, invalidParameter, tryAgain } from "../../shared/core/errors.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import { renderError } from "../../shared/domain/changes/error_body.ts";
-import { CONNECTION_LIMITS, type ConnectionLimits, serveConnections } from "./http_connections.ts";
+import {
+  CONNECTION_LIMITS,
+  type ConnectionInfo,
+  type ConnectionLimits,
+  serveConnections,
+} from "./http_connections.ts";
 import { SettingsError } from "../data_dir/settings.ts";
 import type { SiteHandler } from "../sites/static_site.ts";
 
 /** One of the two functions. It returns a response to every request, also for errors. */
-export type EdgeFunction = (request: Request) => Response | Promise<Response>;
+export type EdgeFunction = (
+  request: Request,
+  info?: ConnectionInfo,
+) => Response | Promise<Response>;
 
 /** The functions by name. */
 export type EdgeFunctions = Readonly<Record<"api-v1-payments" | "api-v1-sandbox", EdgeFunction>>;
@@ -31,7 +39,7 @@ export interface LocalServer {
 }
 
 /** The path under which Supabase serves functions. Their own routes begin after it. */
-const MOUNT = "/functions/v1";
+export const MOUNT = "/functions/v1";
 const HOSTNAME = "127.0.0.1";
 
 /**
@@ -50,9 +58,9 @@ export async function openLocalServer(
   const in_flight = new Set<Promise<Response>>();
   const abort = new AbortController();
   const listener = listenOn(port);
-  const server = serveConnections(listener, limits, abort.signal, (request) => {
+  const server = serveConnections(listener, limits, abort.signal, (request, info) => {
     if (functions === null) return renderUnavailable();
-    const response = Promise.resolve(answer(functions, sites, request));
+    const response = Promise.resolve(answer(functions, sites, request, info));
     in_flight.add(response);
     return response.finally(() => in_flight.delete(response));
   });
@@ -113,6 +121,7 @@ function answer(
   functions: EdgeFunctions,
   sites: readonly SiteHandler[],
   request: Request,
+  info: ConnectionInfo,
 ): Response | Promise<Response> {
   // The runtime builds the URL from the Host header, which the client controls.
   if (!URL.canParse(request.url)) {
@@ -129,7 +138,7 @@ function answer(
     const name = /^[^/?]*/.exec(path.slice(MOUNT.length + 1))![0];
     if (Object.hasOwn(functions, name)) {
       // The functions remove the mount path themselves. To remove it here would copy each request.
-      return functions[name as keyof EdgeFunctions](request);
+      return functions[name as keyof EdgeFunctions](request, info);
     }
   }
   if (path === "/" && request.method === "GET") return renderIndex(request.url);

@@ -1,7 +1,7 @@
 /** Checks the results that the operator names, and says why one cannot be recorded. */
 
 import { formatAmount } from "../../shared/core/currency.ts";
-import type { Effect } from "../../shared/domain/live/apply_fact.ts";
+import type { Effect } from "../../shared/domain/live/fact_effect.ts";
 import type { OwnCall } from "../../shared/domain/live/decide_result.ts";
 import type { ReadyAccount } from "../../shared/domain/live/provider_accounts.ts";
 import type { Fact, ProviderReply } from "../../shared/domain/providers/connector.ts";
@@ -19,6 +19,9 @@ const SUCCEEDED: Record<OwnCall["op"], readonly Fact["state"][]> = {
   refund: ["succeeded"],
   transfer: ["succeeded"],
   expire: ["cancelled"],
+  dispute_evidence: ["succeeded", "dispute_won", "dispute_lost"],
+  dispute_accept: ["dispute_lost"],
+  dispute_expire: ["dispute_lost"],
 };
 
 /** Checks that an object of the provider is the result of a call. */

@@ -9,7 +9,12 @@ import { formatTime, systemClock } from "../../shared/core/clock.ts";
 import { idMint, systemRandom } from "../../shared/core/ids.ts";
 import type { EventContext } from "../../shared/domain/changes/event.ts";
 import { readRefund, readSubject } from "../../shared/domain/changes/read_resource.ts";
-import { decideFact, decideResult, type OwnCall } from "../../shared/domain/live/decide_result.ts";
+import {
+  decideFact,
+  decideResult,
+  type OwnCall,
+  subjectOf,
+} from "../../shared/domain/live/decide_result.ts";
 import { applyToSubject } from "../../shared/domain/live/fact_record.ts";
 import {
   inOurMode,
@@ -142,7 +147,7 @@ class Desk {
     const reply = await ready.connector.look(ready.account, call, deadline());
     if (!("absent" in reply)) {
       const [found] = ours(work, factsIn(reply, ready, `${id} left unchanged`, ""));
-      const effect = applyToSubject(subject, refund, found, 0, contextOf(work));
+      const effect = applyToSubject(subjectOf(call), found, 0, contextOf(work));
       // A result that contradicts the books can never be recorded, so it does not stop the operator.
       if (effect.outcome !== "finding") {
         throw new CommandError(
@@ -180,7 +185,13 @@ class Desk {
       const call = work.call === null || work.call.state === "settled" ? null : ownCall(work);
       const { environment_id } = work;
       const context = contextOf(work);
-      const decided = decideFact({ subject, refund, call }, environment_id, fact, context);
+      const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
+      const decided = decideFact(
+        { subject, refund, dispute, call },
+        environment_id,
+        fact,
+        context,
+      );
       if (decided.effect.outcome !== "applied") {
         throw new CommandError(
           `${nameOf(name)} left unchanged: ${reasonOf(decided.effect, target)}`,
@@ -207,10 +218,13 @@ class Desk {
         ...call,
         subject: readSubject(present.subject_body),
         refund: present.refund_body === null ? null : readRefund(present.refund_body),
+        dispute: call.dispute && present.dispute_body !== null
+          ? { ...call.dispute, present: JSON.parse(present.dispute_body) }
+          : call.dispute,
       };
       const context = contextOf(work);
       const { subject } = current;
-      const effect = applyToSubject(subject, current.refund, facts[0], booked_minor, context);
+      const effect = applyToSubject(subjectOf(current), facts[0], booked_minor, context);
       if (effect.outcome !== "applied" && effect.outcome !== "ignored") {
         throw new CommandError(`${id} left unchanged: ${reasonOf(effect, subject.id)}`);
       }

@@ -11,16 +11,19 @@ import { join } from "node:path";
 import process from "node:process";
 import { takeFileLock } from "../data_dir/file_lock.ts";
 import { postgresAccount, postgresHome } from "./postgres_account.ts";
+import { postgresCache } from "./postgres_cache.ts";
 import { endLeftoverServer, openCluster, SUPERUSER } from "./postgres_cluster.ts";
-import { installPostgres, type StepOptions } from "./postgres_package.ts";
+import { type InstallOptions, installPostgres } from "./postgres_package.ts";
 import { type LaunchFailure, launchPostgres, type PostgresProcess } from "./postgres_process.ts";
 
 /** Options of a server. */
-interface PostgresOptions extends StepOptions {
-  /** Folder for programs, databases and password. Created if missing; `stop` keeps it. */
+export interface PostgresOptions extends InstallOptions {
+  /** Folder for databases and password. Created if missing; `stop` keeps it. */
   data_dir: string;
   /** Whether a commit survives a crash of the machine. Only tests and tools pass false. */
   durable: boolean;
+  /** Size of a segment of the write-ahead log of a new cluster, in MB: 1, 2, 4 … By default 16. */
+  wal_segment_mb?: number | undefined;
   /** Server settings that override the defaults, as in `postgres -c name=value`. */
   settings?: Record<string, string> | undefined;
   /** File for the messages of the server. By default `<data_dir>/postgres.log`. */
@@ -41,8 +44,10 @@ export interface PostgresServer {
   readonly superuser_url: string;
   /** Process id of the postmaster. A restart changes it. */
   readonly pid: number;
-  /** Folder of the programs and databases. */
+  /** Folder of the databases. */
   readonly home: string;
+  /** Folder of the programs, which `installPostgres` takes. */
+  readonly programs_home: string;
   /** Resolves when the server has ended for good: to null after `stop`, otherwise to the reason. */
   readonly exited: Promise<Error | null>;
   /** Returns the URL of a database, with the superuser unless a role is given. */
@@ -96,7 +101,8 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   try {
     const account = await postgresAccount();
     const home = await postgresHome(data_dir, account);
-    const programs = await installPostgres(home, options);
+    const programs_home = await postgresCache(account, home);
+    const programs = await installPostgres(programs_home, options);
     const cluster = await openCluster(home, programs, { ...options, account });
     await endLeftoverServer(cluster.path);
     const settings = {
@@ -115,6 +121,7 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
       ...server,
       port: first.port,
       home,
+      programs_home,
       get pid() {
         return server.current().pid;
       },

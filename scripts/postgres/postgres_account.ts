@@ -32,7 +32,7 @@ export async function postgresAccount(): Promise<Account> {
 }
 
 /**
- * Returns the folder for the programs and the databases: the data folder if `account` can enter it,
+ * Returns the folder for the databases: the data folder if `account` can enter it,
  * otherwise the recorded fallback folder, which the first call creates.
  * @throws {Error} if the account can enter no folder; the message names DATA_DIR or DATABASE_URL
  */
@@ -77,7 +77,7 @@ export async function giveTo(account: Account, path: string): Promise<void> {
  * Whether a process of the account can enter the folder. The check runs a process there, because
  * other rules than file modes can forbid it.
  */
-async function canReach(account: Account, path: string): Promise<boolean> {
+export async function canReach(account: Account, path: string): Promise<boolean> {
   try {
     const command = new Deno.Command("/bin/sh", { args: ["-c", ":"], cwd: path, ...account });
     return (await command.output()).success;

@@ -31,6 +31,14 @@ export interface PostgresCluster {
   account: Account;
 }
 
+/** Options of a cluster. */
+interface ClusterOptions {
+  account: Account;
+  durable: boolean;
+  wal_segment_mb?: number | undefined;
+  signal?: AbortSignal | undefined;
+}
+
 /**
  * Opens `<home>/postgres`, and creates it if it is missing: with UTF-8, the built-in locale C.UTF-8
  * (the same sort order on every platform) and passwords for all connections. It is renamed into
@@ -42,7 +50,7 @@ export interface PostgresCluster {
 export async function openCluster(
   home: string,
   programs: PostgresPrograms,
-  options: { account: Account; durable: boolean; signal?: AbortSignal | undefined },
+  options: ClusterOptions,
 ): Promise<PostgresCluster> {
   const path = join(home, "postgres");
   const password_file = join(home, "postgres_password");
@@ -85,7 +93,7 @@ async function refuseOtherMajorVersion(path: string): Promise<void> {
 async function makeCluster(
   home: string,
   programs: PostgresPrograms,
-  options: { account: Account; durable: boolean; signal?: AbortSignal | undefined },
+  options: ClusterOptions,
 ): Promise<string> {
   const password_file = join(home, "postgres_password");
   const unfinished = join(home, "postgres.new");
@@ -107,6 +115,7 @@ async function makeCluster(
       "--locale-provider=builtin",
       "--builtin-locale=C.UTF-8",
       ...(options.durable ? [] : ["--no-sync"]),
+      ...(options.wal_segment_mb ? [`--wal-segsize=${options.wal_segment_mb}`] : []),
     ],
     cwd: home,
     ...options.account,

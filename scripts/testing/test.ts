@@ -99,7 +99,7 @@ async function startServer(): Promise<RunServer> {
   });
   return {
     superuser_url: server.superuser_url,
-    programs_home: server.home,
+    programs_home: server.programs_home,
     close: async () => {
       await server.stop();
       await Deno.remove(server.home, { recursive: true });

@@ -42,14 +42,21 @@ const TEST_FILE = /_test\.tsx?$/;
  * starts last runs alone at the end. A shuffled run ignores this order.
  */
 export const SLOWEST: readonly string[] = [
-  "tests/supabase/push_test.ts",
+  "tests/package/package_test.ts",
   "tests/bench/bench_test.ts",
+  "tests/console/views_test.ts",
+  "tests/examples/shops_test.ts",
+  "tests/supabase/push_test.ts",
+  "tests/fuzz/openapi_fuzz_test.ts",
+  "tests/openapi/generated_clients_test.ts",
+  "tests/scripts/reference_site_test.ts",
   "tests/supabase/outage_test.ts",
   "tests/core/linear_time_test.ts",
   "tests/console/failures_test.ts",
   "tests/console/journey_test.ts",
-  "tests/console/views_test.ts",
   "tests/supabase/deploy_test.ts",
+  "tests/examples/supabase_orders_test.ts",
+  "tests/http/seeded_run_test.ts",
   "tests/end_to_end/client_package_test.ts",
   "tests/database/schema_release_test.ts",
   "tests/database/list_rows_test.ts",

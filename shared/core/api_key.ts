@@ -28,6 +28,12 @@ interface ParsedApiKey {
 export const DEFAULT_KEY_PREFIX = "sk";
 
 /**
+ * Prefix of the keys of seeded sandboxes. It tells the functions to number a request before they
+ * read it (ADR 0052). The database decides whether the sandbox has a seed.
+ */
+export const SEEDED_KEY_PREFIX = "seeded";
+
+/**
  * The test key that `supabase/seed.sql` publishes for local stacks. Everybody knows it, so the
  * service refuses it when it runs over https.
  */

@@ -54,6 +54,12 @@ const RESERVED_SUFFIXES = [
   "invalid",
 ] as const;
 
+/**
+ * The path of an edge function that is not of this service. Supabase serves all functions of a
+ * project from one host, so a receiver can be next to the service (ADR 0058).
+ */
+const OTHER_FUNCTION = /^\/functions\/v1\/(?!api-v1-)[a-z0-9_-]+(?:\/|$)/i;
+
 /** A label of a public host name. A private one may contain underscores, as in container names. */
 const PUBLIC_LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const PRIVATE_LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
@@ -78,7 +84,10 @@ type EndpointUrlReason = typeof ENDPOINT_URL_REASONS[number];
 interface EndpointUrlRules {
   /** ALLOW_PRIVATE_WEBHOOKS: also accepts http, names without a dot and private addresses. */
   allow_private: boolean;
-  /** Hosts of this service, each as `host` (all ports) or `host:port`, in lower case. */
+  /**
+   * Hosts of this service, each as `host` (all ports) or `host:port`, in lower case. Only other edge
+   * functions of these hosts are accepted.
+   */
   own_hosts: readonly string[];
 }
 
@@ -108,7 +117,8 @@ export function checkEndpointUrl(text: string, rules: EndpointUrlRules): Endpoin
   checkHost(host, rules.allow_private);
   const port = Number(url.port || (url.protocol === "https:" ? 443 : 80));
   checkPort(port, url.protocol, rules.allow_private);
-  if (rules.own_hosts.some((own) => own === host || own === `${host}:${port}`)) {
+  const is_own = rules.own_hosts.some((own) => own === host || own === `${host}:${port}`);
+  if (is_own && !OTHER_FUNCTION.test(url.pathname)) {
     throw new EndpointUrlError(
       "own_host",
       `"${host}" is a host of this service: use a host of your own`,

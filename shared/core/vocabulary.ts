@@ -45,6 +45,17 @@ export const REFUND_REASONS = [
 /** Every status of a refund. */
 export const REFUND_STATUSES = ["pending", "completed", "failed"] as const;
 
+/** The reasons of a dispute. */
+export const DISPUTE_REASONS = [
+  "fraudulent",
+  "product_not_received",
+  "duplicate",
+  "general",
+] as const;
+
+/** Every status of a dispute. `won` and `lost` are final. */
+export const DISPUTE_STATUSES = ["needs_response", "under_review", "won", "lost"] as const;
+
 /** Ways in which a payment by card is captured. */
 export const CAPTURE_METHODS = ["automatic", "manual"] as const;
 
@@ -62,8 +73,17 @@ export const NETWORKS = [
 /** Every status of a transfer. */
 export const TRANSFER_STATUSES = ["pending", "completed", "failed", "cancelled"] as const;
 
-/** Every status of a delivery. */
-export const DELIVERY_STATUSES = ["pending", "delivered", "failed", "cancelled"] as const;
+/** Every status of a delivery. An `available` one waits in an inbox for its receiver. */
+export const DELIVERY_STATUSES = [
+  "pending",
+  "available",
+  "delivered",
+  "failed",
+  "cancelled",
+] as const;
+
+/** Ways in which an endpoint gets its events: the service sends them, or the receiver reads them. */
+export const ENDPOINT_DELIVERIES = ["url", "inbox"] as const;
 
 /** Every status of a webhook endpoint. A disabled endpoint gets no events. */
 export const ENDPOINT_STATUSES = ["enabled", "disabled"] as const;
@@ -77,6 +97,14 @@ export const PAYMENT_EVENT_TYPES = [
 
 /** Event types that show a refund. */
 export const REFUND_EVENT_TYPES = ["refund.created", "refund.completed", "refund.failed"] as const;
+
+/** Event types that show a dispute. */
+export const DISPUTE_EVENT_TYPES = [
+  "dispute.created",
+  "dispute.updated",
+  "dispute.won",
+  "dispute.lost",
+] as const;
 
 /** Event types that show a transfer. */
 export const TRANSFER_EVENT_TYPES = [
@@ -93,6 +121,7 @@ export const ENDPOINT_EVENT_TYPES = ["webhook_endpoint.disabled", "ping"] as con
 export const EVENT_TYPES = [
   ...PAYMENT_EVENT_TYPES,
   ...REFUND_EVENT_TYPES,
+  ...DISPUTE_EVENT_TYPES,
   ...TRANSFER_EVENT_TYPES,
   ...ENDPOINT_EVENT_TYPES,
 ] as const;
@@ -102,6 +131,49 @@ export const EVENT_PATTERNS = [
   "*",
   "payment.*",
   "refund.*",
+  "dispute.*",
   "transfer.*",
   "webhook_endpoint.*",
 ] as const;
+
+/** Kinds of things that a declared fault concerns. */
+export const FAULT_KINDS = ["request", "delivery", "provider"] as const;
+
+/** Faults of each kind of thing, in the order of the contract (§7). */
+export const FAULTS = {
+  request: [
+    "rate_limited",
+    "server_error_before",
+    "server_error_after",
+    "connection_lost_after",
+    "delay",
+  ],
+  delivery: ["duplicate", "delay", "reorder", "wrong_signature", "drop_until_recovered"],
+  provider: ["timeout", "declined", "failed"],
+} as const satisfies Record<typeof FAULT_KINDS[number], readonly string[]>;
+
+/** Every fault. `delay` concerns requests and deliveries. */
+export const FAULT_NAMES = [
+  ...FAULTS.request,
+  ...FAULTS.delivery.filter((fault) => fault !== "delay"),
+  ...FAULTS.provider,
+] as const;
+
+/** The conditions of faults of each kind of thing. */
+export const FAULT_CONDITIONS = {
+  request: ["method", "path", "idempotency_key"],
+  delivery: ["endpoint_id", "event_type"],
+  provider: ["method_kind", "operation"],
+} as const satisfies Record<typeof FAULT_KINDS[number], readonly string[]>;
+
+/** Operations of the simulated provider that a fault can concern. */
+export const PROVIDER_OPERATIONS = [
+  "authorize",
+  "capture",
+  "cancel",
+  "refund",
+  "transfer",
+] as const;
+
+/** Methods of requests that a fault can concern. */
+export const REQUEST_METHODS = ["GET", "POST", "PUT", "DELETE"] as const;

@@ -2,8 +2,8 @@
  * Reads the parts of an HTTP/1.1 answer that a webhook sender needs: the status, `Retry-After`, and
  * the state of the connection for a next request.
  *
- * Reads at most 16 KiB of an answer, head and body together, and exposes none of it. llhttp finds
- * the head and the end of the answer in linear time. If an answer ends early or becomes malformed
+ * Reads at most 16 KiB of an answer, head and body together, and keeps at most as many of its first
+ * bytes as the caller asks for. llhttp finds the head and the end of the answer in linear time. If an answer ends early or becomes malformed
  * after its head, its status counts, but its connection is not used again.
  * Source: RFC 9112, contract §4, ADR 0007.
  */
@@ -35,22 +35,38 @@ export class AnswerReader {
   started = false;
 
   #parser!: ResponseParser;
+  readonly #beginning: Uint8Array;
   #bytes = 0;
   #keeps_alive = false;
   /** The reason to refuse a head that llhttp accepts. */
   #refusal: string | undefined;
 
-  private constructor() {}
+  private constructor(kept_bytes: number) {
+    this.#beginning = new Uint8Array(kept_bytes);
+  }
 
-  /** Creates a reader for one answer. */
-  static async open(): Promise<AnswerReader> {
-    const reader = new AnswerReader();
+  /**
+   * Creates a reader for one answer.
+   * @param kept_bytes how many of the first bytes `beginning` returns
+   */
+  static async open(kept_bytes = 0): Promise<AnswerReader> {
+    const reader = new AnswerReader(kept_bytes);
     reader.#parser = await ResponseParser.open({
       header: "retry-after",
       onHead: (head) => reader.#takeHead(head),
       onEnd: () => reader.status !== undefined,
     });
     return reader;
+  }
+
+  /** The first bytes as they came, from the status line on. */
+  get beginning(): Uint8Array {
+    return this.#beginning.subarray(0, this.#bytes);
+  }
+
+  /** True if more bytes came than `beginning` has. */
+  get exceeds_beginning(): boolean {
+    return this.#bytes > this.#beginning.length;
   }
 
   /**
@@ -61,6 +77,9 @@ export class AnswerReader {
     if (this.done || bytes.length === 0) return;
     this.started = true;
     const taken = bytes.subarray(0, ANSWER_BYTES_MAX - this.#bytes);
+    if (this.#bytes < this.#beginning.length) {
+      this.#beginning.set(bytes.subarray(0, this.#beginning.length - this.#bytes), this.#bytes);
+    }
     this.#bytes += bytes.length;
     const { outcome, length } = this.#parser.execute(taken);
     const is_full = this.#bytes >= ANSWER_BYTES_MAX;

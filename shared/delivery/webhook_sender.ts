@@ -3,9 +3,10 @@
  *
  * Each send checks the URL again, resolves its host, refuses if any address is not public, connects
  * only to a checked address, and verifies TLS for the host name. It follows no redirect. It reads
- * at most 16 KiB of the answer and keeps none of it. All failures before an answer are one outcome
- * without a duration, so that a customer cannot scan ports with the delivery log. The relay is
- * responsible for signatures, retries and concurrency. Source: contract §4, security §2, ADR 0007.
+ * at most 16 KiB of the answer, and returns its first bytes only if the caller asks for them. All
+ * failures before an answer are one outcome without a duration, so that a customer cannot scan
+ * ports with the delivery log. The relay is responsible for signatures, retries and concurrency.
+ * Source: contract §4, security §2, ADR 0007.
  */
 import { Buffer } from "node:buffer";
 import { checkEndpointUrl, type EndpointUrl, EndpointUrlError } from "../core/endpoint_url.ts";
@@ -45,6 +46,8 @@ export interface WebhookRequest {
   timeouts?: { connect_ms: number; total_ms: number };
   /** True for endpoints of test keys under ALLOW_PRIVATE_WEBHOOKS: http and private addresses. */
   allow_private: boolean;
+  /** How many of the first bytes of the answer the result has; none by default. */
+  answer_bytes?: number;
   /** Hosts of this service, as in `EndpointUrlRules`. */
   own_hosts?: readonly string[];
   /** Keeps connections for the next send. Without a pool every send opens and closes its own. */
@@ -69,8 +72,23 @@ interface WebhookSeam {
  * names, bad certificates, resets and malformed answers.
  */
 export type WebhookResult =
-  | { outcome: "response"; status: number; retry_after?: string; duration_ms: number }
+  | {
+    outcome: "response";
+    status: number;
+    retry_after?: string;
+    duration_ms: number;
+    /** The first bytes of the answer, if the request asked for them. */
+    answer?: AnswerBeginning;
+  }
   | { outcome: "timeout" | "connection_failed"; duration_ms: number };
+
+/** The first bytes of an answer as they came, from the status line on. */
+interface AnswerBeginning {
+  /** Decoded as UTF-8, with U+FFFD for invalid bytes and for U+0000. */
+  text: string;
+  /** True if the answer had more bytes. */
+  truncated: boolean;
+}
 
 const CONNECTION_FAILED = { outcome: "connection_failed", duration_ms: 0 } as const;
 
@@ -92,13 +110,13 @@ export async function sendWebhook(request: WebhookRequest): Promise<WebhookResul
 
   const idle = takeIdle(targets, request.pool);
   if (idle !== undefined) {
-    const result = await useLink(idle, message, started, until, request.pool);
+    const result = await useLink(idle, message, started, until, request);
     // The receiver had closed the idle connection and sent no byte, so a new connection is safe.
     if (result !== "unused") return result;
   }
   const link = await openAny(targets, connect_until);
   if (link === undefined) return CONNECTION_FAILED;
-  const result = await useLink(link, message, started, until, request.pool);
+  const result = await useLink(link, message, started, until, request);
   return result === "unused" ? CONNECTION_FAILED : result;
 }
 
@@ -214,9 +232,9 @@ async function useLink(
   message: Uint8Array,
   started: number,
   until: number,
-  pool?: WebhookConnectionPool,
+  { pool, answer_bytes }: WebhookRequest,
 ): Promise<WebhookResult | "unused"> {
-  const answer = await AnswerReader.open().catch((error) => {
+  const answer = await AnswerReader.open(answer_bytes).catch((error) => {
     connection.close();
     throw error;
   });
@@ -250,10 +268,23 @@ async function useLink(
   if (answer.status !== undefined) {
     const duration_ms = roundUp((answered_at ?? performance.now()) - started);
     const { status, retry_after } = answer;
-    return { outcome: "response", status, ...(retry_after && { retry_after }), duration_ms };
+    return {
+      outcome: "response",
+      status,
+      ...(retry_after && { retry_after }),
+      duration_ms,
+      ...(answer_bytes !== undefined && { answer: beginningOf(answer) }),
+    };
   }
   if (late) return { outcome: "timeout", duration_ms: roundUp(until - started) };
   return answer.started ? CONNECTION_FAILED : "unused";
+}
+
+function beginningOf({ beginning, exceeds_beginning }: AnswerReader): AnswerBeginning {
+  // "stream" leaves out a character whose last bytes are cut off.
+  const text = new TextDecoder().decode(beginning, { stream: exceeds_beginning });
+  // PostgreSQL stores no U+0000.
+  return { text: text.replaceAll("\0", "\uFFFD"), truncated: exceeds_beginning };
 }
 
 /** Rounds up to `DURATION_STEP_MS`, at least one step. */

@@ -1,19 +1,13 @@
 /**
  * API keys over HTTP: test keys for the caller's own sandbox. Only the operator's command makes
- * live keys.
- *
- * The service derives a new secret from a random salt and the text of the caller's key, which the
- * database does not hold. So the stored answer contains a reference in place of the secret, and a
- * replay derives the secret again. A replay with another secret of the same key derives a different
- * text and gets `idempotency_conflict` (ADR 0012).
+ * live keys. New secrets are derived from the text of the caller's key (`derived_key.ts`).
  */
 
-import { createHmac } from "node:crypto";
-import { generateApiKey, parseApiKey } from "../core/api_key.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
-import { randomHex } from "../core/ids.ts";
+import { idMint, systemRandom } from "../core/ids.ts";
 import type { CreateApiKeyBody } from "../schema/api_key.ts";
-import type { ApiKeyStore, SecretFacts } from "../store/api_key_store.ts";
+import type { ApiKeyStore } from "../store/api_key_store.ts";
+import { deriveKey, revealKey } from "./derived_key.ts";
 import { renderError } from "./changes/error_body.ts";
 import type { Reply, ServiceRequest } from "./changes/service_request.ts";
 
@@ -29,10 +23,6 @@ export interface ApiKeys {
   revoke(request: ServiceRequest, id: string): Promise<Reply>;
 }
 
-/** Length of a salt. A reference holds the salt and the last four characters, as a check. */
-const SALT_BYTES = 16;
-const REFERENCE = /,"secret":"key_reference:([0-9a-f]{32}):([0-9A-Za-z]{4})"\}$/;
-
 /** Creates the operations over a store. */
 export function createApiKeys(store: ApiKeyStore): ApiKeys {
   async function withSecret(
@@ -41,9 +31,9 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
     change: Parameters<ApiKeyStore["change"]>[1],
   ): Promise<Reply> {
     refuseLive(request);
-    const secret = newSecret(request, caller);
+    const secret = deriveKey(request, caller);
     const reply = await store.change(request.access, { ...change, secret }, request.idempotency);
-    const body = reveal(reply.answer.body, caller);
+    const body = revealKey(reply.answer.body, caller);
     return { ...reply, answer: { ...reply.answer, body } };
   }
 
@@ -58,7 +48,7 @@ export function createApiKeys(store: ApiKeyStore): ApiKeys {
       }
       return withSecret(request, caller, {
         action: "create",
-        id: request.context.mint("key_"),
+        id: keyId(request),
         status: 201,
         name: body.name,
         scopes: body.scopes,
@@ -98,29 +88,11 @@ function refuseLive({ context }: ServiceRequest): void {
   );
 }
 
-function newSecret({ context }: ServiceRequest, caller: string): SecretFacts {
-  const salt = randomHex(SALT_BYTES, context.random);
-  const { hash, prefix, last_four } = parseApiKey(derive(caller, salt))!;
-  return { hash, prefix, last_four, reference: `key_reference:${salt}:${last_four}` };
-}
-
-/** Derives a test key, which requires the text of the caller's key. */
-function derive(caller: string, salt: string): string {
-  const { mode, prefix } = parseApiKey(caller)!;
-  const digest = createHmac("sha256", caller).update(`api_key\n${salt}`).digest();
-  return generateApiKey(mode, prefix.split("_")[0]!, (bytes) => {
-    bytes.set(digest.subarray(0, bytes.length));
-    return bytes;
-  });
-}
-
-function reveal(body: string, caller: string): string {
-  return body.replace(REFERENCE, (_, salt: string, last_four: string) => {
-    const secret = derive(caller, salt);
-    if (secret.endsWith(last_four)) return `,"secret":${JSON.stringify(secret)}}`;
-    throw new ApiError(
-      "idempotency_conflict",
-      "The first request used another secret of this key: send the request with that secret",
-    );
-  });
+/**
+ * Makes the id of a key. Its random characters never follow from a seed, because the id is unique in
+ * the whole database.
+ */
+function keyId({ context }: ServiceRequest): string {
+  const { at_ms, run_number, mint } = context;
+  return (run_number === null ? mint : idMint(at_ms, systemRandom, run_number))("key_");
 }

@@ -12,7 +12,13 @@ import type { Env } from "./request_state.ts";
 const PREFLIGHT_MAX_AGE_S = 600;
 
 /** Headers that the API reads. */
-const REQUEST_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key"];
+const REQUEST_HEADERS = [
+  "Authorization",
+  "Content-Type",
+  "Idempotency-Key",
+  "Prefer",
+  "Sandbox-Fault",
+];
 /** Headers that `functions.invoke` of supabase-js adds to every call. The API ignores them. */
 const SUPABASE_HEADERS = ["apikey", "X-Client-Info", "X-Region"];
 
@@ -31,6 +37,7 @@ export function crossOrigin(options: { allowed: readonly string[] }): Middleware
       "Idempotent-Replayed",
       "Unknown-Parameters",
       "Retry-After",
+      "Sandbox-Fault",
       "RateLimit",
       "RateLimit-Policy",
     ],

@@ -14,19 +14,28 @@ import { createLiveOperations } from "../domain/live/live_payments.ts";
 import { ProviderAccounts } from "../domain/live/provider_accounts.ts";
 import { ProviderWorker } from "../domain/live/provider_worker.ts";
 import { type Challenges, createChallenges } from "../domain/payments/challenges.ts";
+import { createSandboxes, type Sandboxes } from "../domain/sandboxes.ts";
 import { createPayments, type Payments } from "../domain/payments/payments.ts";
+import { createSandboxClock, type SandboxClock } from "../domain/sandbox_clock.ts";
 import { createTransfers, type Transfers } from "../domain/transfers/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks/webhooks.ts";
 import { createApiKeyStore } from "../store/api_key_store.ts";
+import { createClockStore } from "../store/clock_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
+import { KnownSettings } from "../store/known_settings.ts";
+import { createFaultStore, type FaultStore } from "../store/fault_store.ts";
 import { createProviderStore, type ProviderStore } from "../store/provider_store.ts";
+import { createSeededStore, type SeededStore } from "../store/seeded_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
+import { createSandboxStore } from "../store/sandbox_store.ts";
+import { noteIn, RequestNotes } from "../store/request_notes.ts";
+import { createInboxStore } from "../store/inbox_store.ts";
 import { createStore, type Store } from "../store/store.ts";
 import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts";
 import { inBackground } from "./background.ts";
 import { readSettings } from "./read_settings.ts";
-import { attemptLine, failedTurn, type LogLine, writeLogLine } from "./request_log.ts";
+import { attemptLine, failedTurn, type LogLine, lostNotes, writeLogLine } from "./request_log.ts";
 import type { Settings } from "./settings.ts";
 
 /** The dependencies of both functions. */
@@ -38,6 +47,14 @@ export interface Dependencies {
   /** For the page where payers answer 3-D Secure in a sandbox. */
   challenges: Challenges;
   api_keys: ApiKeys;
+  sandboxes: Sandboxes;
+  /** The clocks of sandboxes. */
+  sandbox_clock: SandboxClock;
+  /** The declared faults of sandboxes. */
+  faults: FaultStore;
+  /** The settings of sandboxes, by key. */
+  known_settings: KnownSettings;
+  seeded_store: SeededStore;
   /** Null: there are no limits. */
   rate_limits: RateLimits | null;
   provider_store: ProviderStore;
@@ -49,11 +66,17 @@ export interface Dependencies {
   relay_token: string | null;
   /** Base URL of both functions, without a slash at the end. */
   base_url: string;
+  /** URL of the console, or null if there is none. */
+  console_url: string | null;
   clock: Clock;
   random: RandomSource;
   /** Origins that may call from a browser: exact, or `http://localhost:*` for any port. */
   allowed_origins: readonly string[];
   log: (line: LogLine) => void;
+  /** Notes that are written behind the answers. */
+  notes: RequestNotes;
+  /** Whether the requests of sandboxes are logged for their merchants. */
+  logs_requests: boolean;
 }
 
 /** Seconds without a read after which the connection of the read lane closes. */
@@ -82,16 +105,18 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const random = settings.random ?? systemRandom;
   const log = settings.log ?? writeLogLine;
   const wakeRelay = () => {
-    if (webhooks) inBackground(webhooks.relay.nudge());
+    if (webhooks) inBackground(webhooks.nudge());
   };
   const calls = new EntryCalls(database);
   const store = createStore(database, reads, calls, wakeRelay);
+  const faults = createFaultStore(calls);
   const changes = new ChangeWriter(store);
   const webhook_store = createWebhookStore(database, calls, wakeRelay);
   const { webhook_master_secret: master_secret, webhook_sender, webhook_lease_ms } = settings;
   const webhooks = master_secret === undefined ? null : createWebhooks({
     store,
     webhook_store,
+    inbox_store: createInboxStore(database, calls, wakeRelay),
     settings: {
       master_secret,
       allow_private: settings.allow_private_webhooks ?? false,
@@ -126,7 +151,18 @@ export function createDependencies(settings: Settings): OpenDependencies {
     clock,
     on_error: (error) => log(failedTurn(clock(), error)),
   });
-  const live = createLiveOperations(changes, runner);
+  const live = createLiveOperations(store, changes, runner);
+  const notes = new RequestNotes(
+    noteIn(database),
+    (count) => log(lostNotes(clock(), count)),
+    inBackground,
+  );
+  const known_settings = new KnownSettings();
+  const sandbox_clock = createSandboxClock({
+    store: createClockStore(database, calls, known_settings),
+    sends: webhooks !== null,
+    work: () => Promise.all([provider_worker.nudge(), webhooks?.relay.nudge()]),
+  });
   const { base_url, console_url = null } = settings;
   return {
     store,
@@ -134,20 +170,28 @@ export function createDependencies(settings: Settings): OpenDependencies {
     provider_store,
     provider_accounts,
     provider_worker,
-    payments: createPayments({ store, changes, live, urls: { base_url, console_url } }),
+    payments: createPayments({ store, faults, changes, live, urls: { base_url, console_url } }),
     challenges: createChallenges({ store: provider_store, clock, random }),
-    transfers: createTransfers(changes, live.transfers),
+    transfers: createTransfers(changes, live.transfers, faults),
+    faults,
     api_keys: createApiKeys(createApiKeyStore(calls)),
+    sandboxes: createSandboxes(createSandboxStore(calls)),
     webhooks,
+    known_settings,
+    sandbox_clock,
+    seeded_store: createSeededStore(database, calls),
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),
     base_url,
+    console_url,
     clock,
     random,
     allowed_origins: settings.allowed_origins ?? [],
     log,
+    notes,
+    logs_requests: settings.request_log ?? false,
     async close() {
-      await Promise.all([webhooks?.close(), provider_worker.stop()]);
+      await Promise.all([webhooks?.close(), provider_worker.stop(), notes.close()]);
       await Promise.all([database.close(), reads.close()]);
     },
   };

@@ -14,18 +14,29 @@ import type { Health } from "../schema/service.ts";
 import type { Reply } from "../domain/changes/service_request.ts";
 import { renderError } from "../domain/changes/error_body.ts";
 import type { Answer } from "../store/commit_rows.ts";
+import type { SandboxSettings } from "../store/known_settings.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
 import { apiKeyHeader, invalidKey } from "./api_key_header.ts";
 import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { readIdempotencyKey } from "./idempotency_header.ts";
+import { isIdempotencyKey, readIdempotencyKey } from "./idempotency_header.ts";
 import { observe } from "./observe.ts";
-import { type Operation, PAYMENTS_FUNCTION } from "./operation.ts";
-import { asSent, parseBody, parseQuery, unknownParameters } from "./parse_input.ts";
+import type { Operation } from "./operation.ts";
+import { asSent, parseBody, parseQuery, refuseIfStrict, unknownParameters } from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
+import { withPresentSettings } from "./present_settings.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
+import {
+  breakOff,
+  ConnectionLost,
+  FAULT_HEADER,
+  FaultOfRequest,
+  faultThing,
+  readFaultHeader,
+} from "./request_faults.ts";
 import { faultOf } from "./request_log.ts";
 import type { Env } from "./request_state.ts";
+import { keepTranscript, numberRequests, sourceOf } from "./seeded_run.ts";
 import { unknownRoute } from "./unknown_route.ts";
 
 type Ctx = Context<Env>;
@@ -62,6 +73,7 @@ export function createFunctionApp(
   );
   const open_paths = ["/health", ...Object.keys(open)].map((path) => `/${name}${path}`);
   app.use(observe(deps));
+  app.use(keepTranscript());
   for (const [path, handlers] of Object.entries(open)) {
     app.get(`/${name}${path}`, nameRoute, ...handlers);
   }
@@ -75,6 +87,7 @@ export function createFunctionApp(
     limited: deps.rate_limits !== null,
     local: deps.base_url.startsWith("http://"),
   }));
+  app.use(numberRequests((path) => TRANSCRIPT.test(path)));
   for (const { operation, path } of routes) {
     app.on(operation.method, path, (c) => handle(c, operation, path));
   }
@@ -105,61 +118,107 @@ function pathBehindMount(request: Request): string {
   return path.startsWith(`${MOUNT}/`) ? path.slice(MOUNT.length) : path;
 }
 
+/** The path of a transcript, which does not change with each look at it. */
+const TRANSCRIPT = /\/transcript$/;
+
 /** Answers a request to an operation. */
 function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   const state = c.get("state");
   state.route = path;
-  return keyFirst(c, operation.scope, async (access) => {
-    if (operation.test_only && state.key!.livemode) {
-      throw new ApiError(
-        "test_key_required",
-        'The sandbox takes test keys only: use a key that has "_test_" in its text',
-      );
-    }
+  state.operation = operation;
+  return keyFirst(c, operation.scope, async () => {
+    const { headers } = c.req.raw;
+    if (state.key!.livemode) refuseLiveKey(operation, headers);
     const mutating = MUTATING.has(operation.method);
     const sent = mutating ? await readBody(c.req.raw) : null;
     const { searchParams } = new URL(c.req.url);
+    if (state.run && sent) state.run.body = sent.value;
     const unknown = unknownParameters(operation, sent, searchParams);
-    if (unknown) c.header("Unknown-Parameters", unknown);
-    const idempotency_key = mutating ? readIdempotencyKey(c.req.raw.headers) : null;
+    if (unknown) {
+      c.header("Unknown-Parameters", unknown);
+      refuseIfStrict(unknown, headers);
+    }
+    const idempotency_key = mutating ? readIdempotencyKey(headers) : null;
+    state.idempotency_key = idempotency_key;
+    const fault = readFaultHeader(headers);
     const query = parseQuery(operation.query, searchParams);
     const body = sent ? parseBody(operation.body, sent) : undefined;
 
     const sent_id = c.req.param("id") ?? "";
     const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
+    const named_key = c.req.param("key") ?? "";
     const deps = c.get("deps");
-    const outcome = await operation.run({
-      deps,
-      request: {
-        access,
-        context: {
-          request_id: state.request_id,
-          idempotency_key,
-          livemode: state.key!.livemode,
-          at_ms: state.at_ms,
-          mint: idMint(state.at_ms, deps.random),
-          random: deps.random,
+    const idempotency = idempotency_key === null
+      ? null
+      : identify(operation, id, idempotency_key, sent!);
+    const faults = new FaultOfRequest(
+      c,
+      fault,
+      () => faultThing(operation, sent_id, idempotency_key),
+    );
+    const run = (access: Access, { fault_kinds }: SandboxSettings) => {
+      const source = sourceOf(state, access.version, deps.random);
+      return operation.run({
+        deps,
+        request: {
+          access,
+          context: {
+            request_id: state.request_id,
+            idempotency_key,
+            livemode: state.key!.livemode,
+            run_number: state.run?.n ?? null,
+            at_ms: access.at_ms,
+            mint: idMint(access.at_ms, source.random, source.order_ms),
+            ...source,
+          },
+          idempotency,
+          has_provider_faults: fault_kinds.includes("provider"),
         },
-        idempotency: idempotency_key === null
-          ? null
-          : identify(operation, id, idempotency_key, sent!),
-      },
-      key_text: state.key!.text,
-      id,
-      body,
-      query,
-    }).catch((error) => {
+        key_text: state.key!.text,
+        // Deno prints a warning when the signal is first read, so only reads that wait read it.
+        signal: () => c.req.raw.signal,
+        id,
+        named_key: isIdempotencyKey(named_key) ? named_key : UNKNOWN_KEY,
+        body,
+        query,
+      });
+    };
+    const outcome = await withPresentSettings(
+      c,
+      operation.scope,
+      (access, settings) =>
+        faults.decide(
+          access,
+          settings,
+          !operation.without_faults,
+          (access) => run(access, settings),
+        ),
+    ).catch((error) => {
       const kind = pathKind(path);
       const is_missing = error instanceof ApiError && error.code === "not_found";
       throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
     });
-    return respond(c, outcome);
+    return respond(c, outcome, operation.media_type);
   });
+}
+
+/** Refuses a live key where only test keys are taken. Throws `test_key_required`. */
+function refuseLiveKey(operation: Operation, headers: Headers): void {
+  const refuse = (subject: string) => {
+    throw new ApiError(
+      "test_key_required",
+      `${subject} takes test keys only: use a key that has "_test_" in its text`,
+    );
+  };
+  if (operation.test_only) refuse("The sandbox");
+  if (headers.has(FAULT_HEADER)) refuse(`The header "${FAULT_HEADER}"`);
 }
 
 /** The form of every id. The service neither hashes any other text nor sends it to the database. */
 const ID_FORM = /^[a-z]{2,4}_[0-9a-z]{26}$/;
 const UNKNOWN_ID = "unknown";
+/** Contains a space, which no idempotency key contains. */
+const UNKNOWN_KEY = "no key";
 
 /**
  * Runs a handler. If it throws before the database has admitted the key, this function first checks
@@ -168,29 +227,20 @@ const UNKNOWN_ID = "unknown";
 async function keyFirst(
   c: Ctx,
   scope: Scope | null,
-  run: (access: Access) => Promise<Response> | Response,
+  run: () => Promise<Response> | Response,
 ): Promise<Response> {
   const state = c.get("state");
-  const access: Access = {
-    key_hash: state.key!.hash,
-    scope,
-    at_ms: state.at_ms,
-    request_id: state.request_id,
-    rate_limits: c.get("deps").rate_limits,
-    observe(api_key_id, remaining) {
-      state.key_id = api_key_id;
-      if (remaining !== null) state.remaining = remaining;
-    },
-  };
   try {
-    return await run(access);
+    return await run();
   } catch (error) {
     const unasked = state.key_id === null && error instanceof ApiError &&
       !NEEDS_NO_KEY.has(error.code);
     if (unasked) {
-      await c.get("deps").store.authenticate(access).catch((refusal) => {
-        throw inKeyWords(refusal);
-      });
+      const { store } = c.get("deps");
+      await withPresentSettings(c, scope, (access) => store.authenticate(access))
+        .catch((refusal) => {
+          throw inKeyWords(refusal);
+        });
     }
     throw inKeyWords(error);
   }
@@ -205,24 +255,32 @@ function inKeyWords(error: unknown): unknown {
 function identify(operation: Operation, id: string, key: string, body: ReadBody): Idempotency {
   const own_path = operation.own_path ?? `/${operation.home}${operation.paths[0]}`;
   const path = own_path.replace(":id", id);
-  return { key, fingerprint: fingerprint(operation.method, path, body.value as never) };
+  return {
+    key,
+    fingerprint: fingerprint(operation.method, path, body.value as never),
+    request_line: `${operation.method} ${path}`,
+  };
 }
 
-function respond(c: Ctx, outcome: Reply | Answer): Response {
-  const { answer, replayed } = "answer" in outcome ? outcome : { answer: outcome, replayed: false };
+function respond(c: Ctx, outcome: Reply | Answer, media_type = "application/json"): Response {
+  const { answer, replayed, fault }: Reply = "answer" in outcome
+    ? outcome
+    : { answer: outcome, replayed: false };
+  if (fault !== undefined) c.header(FAULT_HEADER, fault);
   if (replayed) c.header("Idempotent-Replayed", "true");
   if (answer.status === 201) c.header("Location", locationOf(answer, c.get("deps").base_url));
   if (answer.status >= 400) c.get("state").code = JSON.parse(answer.body).error.code;
-  return c.body(answer.body, answer.status as 200, { "Content-Type": "application/json" });
+  return c.body(answer.body, answer.status as 200, { "Content-Type": media_type });
 }
 
 function locationOf(answer: Answer, base_url: string): string {
   const [, id] = /^\{"id":"([a-z]+_[0-9a-z]+)"/.exec(answer.body)!;
-  return `${base_url}/${PAYMENTS_FUNCTION}${pathOfResource(id!)}`;
+  return base_url + pathOfResource(id!);
 }
 
 function renderFailure(c: Ctx, error: Error): Response {
   const state = c.get("state");
+  if (error instanceof ConnectionLost) return breakOff(c);
   const shown = error instanceof ApiError
     ? error
     : new ApiError("internal_error", "Something went wrong on our side: try again");

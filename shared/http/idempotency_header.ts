@@ -7,6 +7,11 @@ import { MAX_IDEMPOTENCY_KEY } from "../schema/limits.ts";
 const NAME = "Idempotency-Key";
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
+/** Reports whether a text has the form of an idempotency key. */
+export function isIdempotencyKey(text: string): boolean {
+  return text.length <= MAX_IDEMPOTENCY_KEY && VISIBLE_ASCII.test(text);
+}
+
 /** Returns the idempotency key of a request, or null. Throws `invalid_parameter` for a bad one. */
 export function readIdempotencyKey(headers: Headers): string | null {
   const key = headers.get(NAME);

@@ -8,6 +8,7 @@ import { formatTime } from "../core/clock.ts";
 import { idMint } from "../core/ids.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import type { Dependencies } from "./dependencies.ts";
+import { notedRequest, type Seen } from "./noted_request.ts";
 import type { Env, RequestState } from "./request_state.ts";
 
 /** Window of the rate limit in seconds, as in the database (`pay.requests_used`). */
@@ -33,8 +34,12 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       request_id: idMint(at_ms, deps.random)("req_"),
       at_ms,
       key: null,
+      run: null,
       key_id: null,
+      environment_id: null,
+      idempotency_key: null,
       route: "unknown",
+      operation: null,
       remaining: null,
       code: null,
       fault: null,
@@ -51,18 +56,45 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       headers.set("RateLimit-Policy", `"default";q=${quotaOf(deps.rate_limits)};w=${WINDOW_S}`);
       headers.set("RateLimit", `"default";r=${state.remaining};t=${WINDOW_S}`);
     }
+    const is_replay = headers.has("Idempotent-Replayed");
+    const method = LOGGED_METHODS.has(c.req.method) ? c.req.method : "other";
+    const duration_ms = performance.now() - started;
+    note(deps, state, {
+      method,
+      url: c.req.url,
+      path: c.req.path,
+      status,
+      is_replay,
+      is_from_page: isFromPage(c.req.raw.headers),
+      duration_ms,
+    });
     if (state.is_tick && status < 400) return;
     deps.log({
       time: formatTime(at_ms),
       request_id: state.request_id,
       key_id: state.key_id,
-      route: `${LOGGED_METHODS.has(c.req.method) ? c.req.method : "other"} ${state.route}`,
+      route: `${method} ${state.route}`,
       status,
-      ms: Math.round((performance.now() - started) * 100) / 100,
+      ms: Math.round(duration_ms * 100) / 100,
       code: state.code,
       ...(state.fault && { fault: state.fault }),
     });
   };
+}
+
+/** Reports whether a browser sent the request for a web page. It sends no Origin to its own host. */
+function isFromPage(headers: Headers): boolean {
+  return headers.has("Origin") || headers.has("Sec-Fetch-Site");
+}
+
+/** Notes the request for the log of its sandbox, and a replay for its idempotency key. */
+function note({ notes, logs_requests }: Dependencies, state: RequestState, seen: Seen): void {
+  const { key_id, environment_id, idempotency_key } = state;
+  if (seen.is_replay && idempotency_key !== null) {
+    notes.countReplay(environment_id!, key_id!, idempotency_key);
+  }
+  const request = logs_requests ? notedRequest(state, seen) : null;
+  if (request !== null) notes.logRequest(request);
 }
 
 /** Returns the requests of a key in a window, if no other key of its environment sends any. */

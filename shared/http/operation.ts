@@ -20,8 +20,12 @@ export interface Call<Body, Query> {
   request: ServiceRequest;
   /** The text of the caller's key, from which new keys are derived (ADR 0012). */
   key_text: string;
+  /** Returns the signal that aborts when the client goes away. */
+  signal: () => AbortSignal;
   /** The id in the path; `unknown` if the path has no well-formed id. */
   id: string;
+  /** The idempotency key in the path; a text that is no key if the path has none. */
+  named_key: string;
   body: Body;
   query: Query;
 }
@@ -30,12 +34,14 @@ export interface Call<Body, Query> {
 export type OperationGroup =
   | "Payments"
   | "Refunds"
+  | "Disputes"
   | "Transfers"
   | "Ledger"
   | "Webhook endpoints"
   | "Webhook deliveries"
   | "Events"
   | "API keys"
+  | "Requests"
   | "Sandbox";
 
 /** One operation. */
@@ -60,13 +66,22 @@ export interface Operation {
   scope: Scope;
   /** True: live keys are refused before the body is read. */
   test_only: boolean;
+  /** True: no declared fault concerns the operation. */
+  without_faults?: boolean;
   body: z.ZodType;
   query: z.ZodType;
   /** Schema of a success; `status` is its HTTP status. */
   answer: z.ZodType;
-  status: 200 | 201;
+  status: 200 | 201 | 202;
+  /** Media type of a success; absent: JSON. */
+  media_type?: string;
   /** Error codes of this operation, in addition to those of every operation of its kind. */
   errors?: readonly ErrorCode[];
+  /**
+   * True: the request is not in the log of requests, because it reads that log, or because clients
+   * repeat it all the time and would soon fill the log.
+   */
+  unlogged?: true;
   run(call: Call<unknown, unknown>): Promise<Reply | Answer>;
 }
 

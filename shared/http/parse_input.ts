@@ -10,6 +10,8 @@ import { memberOf } from "../schema/requirement.ts";
 import { issueMessage, literalMessage } from "./issue_message.ts";
 import { type ReadBody, refuseCardNumbers } from "./request_body.ts";
 
+/** RFC 7240: the client would rather have an error than an ignored parameter. */
+const STRICT = /(^|[,;])\s*handling\s*=\s*"?strict"?\s*($|[,;])/i;
 /** Most names in `Unknown-Parameters`. */
 const MAX_UNKNOWN = 20;
 const NO_LITERALS: ReadBody["literals"] = new Map();
@@ -73,6 +75,20 @@ export function unknownParameters(
   ].filter((name) => !containsCardNumber(name));
   if (names.length === 0) return null;
   return [...new Set(names.map(printable))].slice(0, MAX_UNKNOWN).join(", ");
+}
+
+/**
+ * Refuses unknown parameters if the client asks for it in the header `Prefer: handling=strict`.
+ * Throws `invalid_parameter` with the first name.
+ * @param unknown the value of `Unknown-Parameters`
+ */
+export function refuseIfStrict(unknown: string, headers: Headers): void {
+  if (!STRICT.test(headers.get("Prefer") ?? "")) return;
+  const [name = ""] = unknown.split(", ");
+  throw invalidParameter(
+    name,
+    `"${name}" is not a parameter of this operation: correct its name, or remove it`,
+  );
 }
 
 function check<T>(

@@ -5,23 +5,29 @@
 
 import { ApiError } from "../core/errors.ts";
 import { idPattern, type IdPrefix } from "../core/ids.ts";
+import { PAYMENTS_FUNCTION, SANDBOX_FUNCTION } from "./operation.ts";
 
 /** A kind of resource that a path names by its id. */
 interface PathKind {
   prefix: IdPrefix;
   noun: string;
+  /** The function that serves the resource; by default that of payments. */
+  home?: string;
 }
 
 /** The kind of resource in each collection of paths. */
 const COLLECTIONS: Readonly<Record<string, PathKind>> = {
   payments: { prefix: "pay_", noun: "payment" },
   sandbox: { prefix: "pay_", noun: "payment" },
+  disputes: { prefix: "dp_", noun: "dispute" },
   refunds: { prefix: "re_", noun: "refund" },
   transfers: { prefix: "tr_", noun: "transfer" },
   api_keys: { prefix: "key_", noun: "API key" },
   webhook_endpoints: { prefix: "whe_", noun: "webhook endpoint" },
   webhook_deliveries: { prefix: "whd_", noun: "webhook delivery" },
   events: { prefix: "evt_", noun: "event" },
+  sandboxes: { prefix: "env_", noun: "disposable sandbox", home: SANDBOX_FUNCTION },
+  faults: { prefix: "flt_", noun: "fault", home: SANDBOX_FUNCTION },
 };
 
 /** Returns the kind of the id in a path such as `/v1/payments/:id/refund`, or null without one. */
@@ -31,10 +37,11 @@ export function pathKind(path: string): PathKind | null {
   return at === -1 ? null : COLLECTIONS[steps[at - 1]!] ?? null;
 }
 
-/** Returns the path of a resource after the name of the function: `/v1/payments/pay_…`. */
+/** Returns the path of a resource with the name of its function: `/api-v1-payments/v1/payments/…`. */
 export function pathOfResource(id: string): string {
-  const [collection] = Object.entries(COLLECTIONS).find(([, { prefix }]) => id.startsWith(prefix))!;
-  return `/v1/${collection}/${id}`;
+  const [collection, { home = PAYMENTS_FUNCTION }] = Object.entries(COLLECTIONS)
+    .find(([, { prefix }]) => id.startsWith(prefix))!;
+  return `/${home}/v1/${collection}/${id}`;
 }
 
 /** Makes the 404 for an id in a path. */

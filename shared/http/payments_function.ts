@@ -5,6 +5,7 @@
 import type { Dependencies } from "./dependencies.ts";
 import { API_KEY_OPERATIONS } from "./api_key_operations.ts";
 import { CONSOLE_OPERATIONS } from "./console_operations.ts";
+import { DISPUTE_OPERATIONS } from "./dispute_operations.ts";
 import { createFunctionApp } from "./function_app.ts";
 import { serveInternalRoutes } from "./internal_routes.ts";
 import { LEDGER_OPERATIONS } from "./ledger_operations.ts";
@@ -13,6 +14,7 @@ import { openapiHandlers } from "./openapi_route.ts";
 import { type Operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { PAYMENTS_OPERATIONS } from "./payments_operations.ts";
 import { REFUND_OPERATIONS } from "./refund_operations.ts";
+import { REQUEST_OPERATIONS } from "./request_operations.ts";
 import { TRANSFER_OPERATIONS } from "./transfer_operations.ts";
 import { WEBHOOK_OPERATIONS } from "./webhook_operations.ts";
 
@@ -20,11 +22,13 @@ import { WEBHOOK_OPERATIONS } from "./webhook_operations.ts";
 export const PAYMENTS_FUNCTION_OPERATIONS: readonly Operation[] = [
   ...PAYMENTS_OPERATIONS,
   ...REFUND_OPERATIONS,
+  ...DISPUTE_OPERATIONS,
   ...LEDGER_OPERATIONS,
   ...CONSOLE_OPERATIONS,
   ...TRANSFER_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...API_KEY_OPERATIONS,
+  ...REQUEST_OPERATIONS,
 ];
 
 /** Answers requests to `/api-v1-payments/…`. */

@@ -49,8 +49,8 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     answer: listOf(Payment),
     query: ListPaymentsQuery,
     run(call) {
-      const { status, currency, method_kind, reference, created_after, created_before } =
-        call.query;
+      const { status, currency, method_kind, reference, customer } = call.query;
+      const { created_after, created_before } = call.query;
       return answerPage(call, "/v1/payments", {
         kind: "payments",
         filters: {
@@ -58,6 +58,7 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
           currency,
           method_kind,
           reference,
+          customer,
           ...createdBetween("pay_", created_after, created_before),
         },
       });

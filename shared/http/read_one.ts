@@ -6,20 +6,23 @@ import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import type { ResourceKind } from "../store/load_statement.ts";
 import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 
+/** The parts that differ between these operations. By default both modes of the payments function. */
+type Reading =
+  & Pick<Operation, "id" | "group" | "summary" | "scope" | "answer">
+  & Partial<Pick<Operation, "description" | "home" | "test_only">>
+  & ({ path: string } | Pick<Operation, "paths">)
+  & { kind: ResourceKind };
+
 /** Makes the operation `GET <path>`, where the path ends in `:id`. One round trip. */
-export function readOne(
-  { path, kind, ...named }:
-    & Pick<Operation, "id" | "group" | "summary" | "scope" | "answer">
-    & { path: string; kind: ResourceKind },
-): Operation {
+export function readOne({ kind, ...named }: Reading): Operation {
   return operation({
-    ...named,
     home: PAYMENTS_FUNCTION,
     test_only: false,
+    paths: "path" in named ? [named.path] : named.paths,
+    ...named,
     body: EmptyBody,
     query: EmptyQuery,
     method: "GET",
-    paths: [path],
     status: 200,
     async run({ deps, request, id }) {
       const loaded = await deps.store.load(request.access, kind, id);

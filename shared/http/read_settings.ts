@@ -62,6 +62,7 @@ export function readSettings(env: (name: string) => string | undefined): Setting
       false,
     rate_limit,
     environment_rate_limit,
+    request_log: readSwitch("REQUEST_LOG", read("REQUEST_LOG")) ?? true,
     ...(max_connections && { max_connections }),
     ...(prepare !== undefined && { prepare }),
   };

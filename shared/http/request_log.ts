@@ -85,6 +85,20 @@ export function failedTurn(at_ms: number, error: unknown): LogLine {
   };
 }
 
+/** Makes the line of notes about requests that were dropped (store/request_notes.ts). */
+export function lostNotes(at_ms: number, count: number): LogLine {
+  return {
+    time: formatTime(at_ms),
+    request_id: null,
+    key_id: null,
+    route: "request notes",
+    status: 500,
+    ms: 0,
+    code: "internal_error",
+    fault: `lost ${count}`,
+  };
+}
+
 /** Writes a line to standard output. */
 export function writeLogLine(line: LogLine): void {
   console.log(JSON.stringify(line));

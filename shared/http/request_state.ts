@@ -4,6 +4,17 @@
 
 import type { ErrorCode } from "../core/errors.ts";
 import type { Dependencies } from "./dependencies.ts";
+import type { Operation } from "./operation.ts";
+
+/** A request of a seeded sandbox. */
+export interface NumberedRequest {
+  /** Its place in the run, from 1. */
+  n: number;
+  /** Hex text that is derived from the seed. */
+  root: string;
+  /** The body after its parsing; null without a readable one. */
+  body: unknown;
+}
 
 /** The well-formed key of a request. The database decides whether it is valid. */
 export interface PresentedKey {
@@ -19,10 +30,18 @@ export interface RequestState {
   request_id: string;
   at_ms: number;
   key: PresentedKey | null;
+  /** Null unless the request belongs to a seeded sandbox. */
+  run: NumberedRequest | null;
   /** The id of the API key; null before the database has admitted the key. */
   key_id: string | null;
+  /** The environment of the key; null as long as `key_id` is. */
+  environment_id: string | null;
+  /** The idempotency key of the request; null without one, and before it is read. */
+  idempotency_key: string | null;
   /** Route template, for the log. */
   route: string;
+  /** Null if the path has no operation. */
+  operation: Operation | null;
   /** Requests left to the key or its environment, the smaller number; null without limits. */
   remaining: number | null;
   code: ErrorCode | null;

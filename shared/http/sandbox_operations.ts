@@ -3,6 +3,7 @@
  * without `/v1`.
  */
 
+import { Clock, ClockAdvance, SetClockBody } from "../schema/clock.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import {
   AdvancePaymentBody,
@@ -11,10 +12,13 @@ import {
   Payment,
 } from "../schema/payment.ts";
 import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
-import { SandboxReset } from "../schema/service.ts";
+import { ResetSandboxBody, SandboxReset, Transcript } from "../schema/service.ts";
 import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
+import { DISPOSABLE_SANDBOXES } from "./disposable_sandboxes.ts";
+import { FAULT_OPERATIONS } from "./sandbox_faults.ts";
 import { type Operation, operation, SANDBOX_FUNCTION } from "./operation.ts";
+import { listRequests } from "./request_operations.ts";
 import { webhooksOf } from "./webhook_operations.ts";
 
 const sandbox = {
@@ -109,14 +113,65 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
   }),
   operation({
     ...sandbox,
+    id: "readTranscript",
+    method: "GET",
+    summary: "Read the transcript",
+    description:
+      "The run of a seeded sandbox so far, as newline-delimited JSON: compare it with a file in your " +
+      "repository. It keeps the first 10 000 requests. Reading it is no part of the run.",
+    paths: ["/transcript", "/v1/transcript"],
+    body: EmptyBody,
+    answer: Transcript,
+    media_type: "text/plain",
+    errors: ["invalid_state"],
+    async run({ deps, request: { access } }) {
+      return { status: 200, body: await deps.seeded_store.transcript(access) };
+    },
+  }),
+  operation({
+    ...sandbox,
+    id: "getClock",
+    summary: "Retrieve the clock",
+    description: "The clock of the key's sandbox: the real one until it is set.",
+    method: "GET",
+    paths: ["/clock", "/v1/clock"],
+    body: EmptyBody,
+    answer: Clock,
+    run: async ({ deps, request }) => ({
+      status: 200,
+      body: await deps.sandbox_clock.read(request),
+    }),
+  }),
+  operation({
+    ...sandbox,
+    id: "setClock",
+    summary: "Set or advance the clock",
+    description:
+      "Everything of the sandbox obeys its clock, and no other sandbox notices. An advance does " +
+      "what becomes due, in the order of time, and answers with the numbers. A request works for " +
+      "about 2 seconds. If `has_more` is true, send `to` with the value of `target` again. An " +
+      "advance that is not complete is never lost: the next request goes on from its end. A clock " +
+      "never goes back; a reset makes it the real one. Signatures always carry the real time.",
+    paths: ["/clock", "/v1/clock"],
+    body: SetClockBody,
+    answer: ClockAdvance,
+    run: ({ deps, request, body }) => deps.sandbox_clock.set(request, body),
+  }),
+  operation({
+    ...sandbox,
     id: "resetSandbox",
     summary: "Reset the sandbox",
     description:
       "Deletes all payments, refunds, transfers, ledger entries, events and deliveries of the " +
-      "key's sandbox. Keys and webhook endpoints stay.",
+      "key's sandbox, and its declared faults. Keys stay, and webhook endpoints unless " +
+      "`webhook_endpoints` is true.",
     paths: ["/reset", "/v1/reset"],
-    body: EmptyBody,
+    without_faults: true,
+    body: ResetSandboxBody,
     answer: SandboxReset,
-    run: ({ deps, request }) => deps.payments.reset(request),
+    run: ({ deps, request, body }) => deps.payments.reset(request, body),
   }),
+  ...DISPOSABLE_SANDBOXES,
+  listRequests,
+  ...FAULT_OPERATIONS,
 ];

@@ -28,6 +28,8 @@ export interface Settings {
   rate_limit?: number;
   /** Requests a second of all keys of an environment, with bursts of twice that; 0: no limit. */
   environment_rate_limit?: number;
+  /** True: the requests of sandboxes are logged for their merchants. By default false. */
+  request_log?: boolean;
   /** Duration of the relay's claim of a delivery: longer than an attempt and its recording. */
   webhook_lease_ms?: number;
   max_connections?: number;

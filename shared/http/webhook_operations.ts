@@ -7,6 +7,7 @@ import { renderError } from "../domain/changes/error_body.ts";
 import type { Webhooks } from "../domain/webhooks/webhooks.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { Event } from "../schema/event.ts";
+import { Inbox, ReadInboxQuery, RecoverDeliveriesBody, Recovery } from "../schema/inbox.ts";
 import { listOf } from "../schema/list.ts";
 import {
   CreateWebhookEndpointBody,
@@ -43,7 +44,8 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     summary: "Register a webhook endpoint",
     description:
       "Only this answer shows the `secret` of the endpoint. An environment has at most 16 " +
-      "endpoints; one more is 400.",
+      "endpoints; one more is 400. An endpoint with `delivery: inbox` has no URL: its receiver " +
+      "reads the deliveries.",
     method: "POST",
     paths: ["/v1/webhook_endpoints"],
     body: CreateWebhookEndpointBody,
@@ -67,7 +69,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     group: "Webhook endpoints",
     summary: "Get a webhook endpoint",
     path: "/v1/webhook_endpoints/:id",
-    kind: "webhook_endpoints",
+    kind: "shown_webhook_endpoints",
     scope: "webhooks:read",
     answer: WebhookEndpoint,
   }),
@@ -78,6 +80,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     method: "PUT",
     paths: ["/v1/webhook_endpoints/:id"],
     body: UpdateWebhookEndpointBody,
+    errors: ["invalid_state"],
     run: ({ deps, request, id, body }) => webhooksOf(deps).endpoints.update(request, id, body),
   }),
   operation({
@@ -102,6 +105,39 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
   }),
   operation({
     ...writing,
+    id: "readInbox",
+    summary: "Read the inbox of a webhook endpoint",
+    description:
+      "Answers the deliveries after the cursor, oldest first, each signed as an endpoint with a " +
+      "URL would get it. Waits for a delivery if there is none. `after` acknowledges the " +
+      "deliveries up to it.",
+    method: "GET",
+    paths: ["/v1/webhook_endpoints/:id/inbox"],
+    scope: "webhooks:read",
+    query: ReadInboxQuery,
+    answer: Inbox,
+    errors: ["invalid_state"],
+    unlogged: true,
+    run: ({ deps, request, id, query, signal }) =>
+      webhooksOf(deps).inboxes.read(request, id, query, signal),
+  }),
+  operation({
+    ...writing,
+    id: "recoverDeliveries",
+    summary: "Deliver the missed events of a webhook endpoint again",
+    description:
+      "Makes the failed and cancelled deliveries of a period `pending` again, at most 5 000 for " +
+      "each request. To continue, send `next_cursor` as `starting_after` while `has_more` is true.",
+    method: "POST",
+    paths: ["/v1/webhook_endpoints/:id/recover"],
+    body: RecoverDeliveriesBody,
+    answer: Recovery,
+    status: 202,
+    errors: ["invalid_state"],
+    run: ({ deps, request, id, body }) => webhooksOf(deps).recover(request, id, body),
+  }),
+  operation({
+    ...writing,
     id: "listWebhookDeliveries",
     group: "Webhook deliveries",
     summary: "List webhook deliveries",
@@ -111,10 +147,10 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     query: ListWebhookDeliveriesQuery,
     answer: listOf(WebhookDelivery),
     run(call) {
-      const { endpoint_id, event_id, payment_id, status } = call.query;
+      const { endpoint_id, event_id, payment_id, transfer_id, status } = call.query;
       return answerPage(call, "/v1/webhook_deliveries", {
         kind: "webhook_deliveries",
-        filters: { endpoint_id, event_id, subject_id: payment_id, status },
+        filters: { endpoint_id, event_id, subject_id: payment_id ?? transfer_id, status },
       });
     },
   }),
@@ -122,6 +158,9 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     id: "getWebhookDelivery",
     group: "Webhook deliveries",
     summary: "Get a webhook delivery",
+    description:
+      "In a sandbox the answer has `exchanges`: what the newest five attempts sent, and the first " +
+      "1 024 bytes of each answer. They are kept for 7 days.",
     path: "/v1/webhook_deliveries/:id",
     kind: "webhook_deliveries",
     scope: "webhooks:read",
@@ -132,7 +171,9 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     id: "redeliverWebhook",
     group: "Webhook deliveries",
     summary: "Deliver an event again",
-    description: "Makes a delivery `pending` again, whatever its status.",
+    description:
+      "Makes a delivery `pending` again, whatever its status. One that is `available` in an inbox " +
+      "stays as it is.",
     method: "POST",
     paths: ["/v1/webhook_deliveries/:id/redeliver"],
     answer: WebhookDelivery,
@@ -162,10 +203,10 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     query: ListEventsQuery,
     answer: listOf(Event),
     run(call) {
-      const { type, payment_id } = call.query;
+      const { type, payment_id, transfer_id } = call.query;
       return answerPage(call, "/v1/events", {
         kind: "events",
-        filters: { type, subject_id: payment_id },
+        filters: { type, subject_id: payment_id ?? transfer_id },
       });
     },
   }),

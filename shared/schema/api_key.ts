@@ -32,7 +32,7 @@ export const DEFAULT_KEY_OVERLAP_S = 86_400;
 
 /** The body of `POST /v1/api_keys`, which makes a test key for the caller's own sandbox. */
 export const CreateApiKeyBody = z.object({
-  name: z.string().min(1).max(MAX_KEY_NAME),
+  name: z.string().min(1).max(MAX_KEY_NAME).describe("Your own name for the key"),
   scopes: mustBe(
     z.array(Scope).min(1).max(SCOPES.length)
       .transform((scopes) => [...new Set(scopes)]).optional()
@@ -60,13 +60,13 @@ export const RotateApiKeyBody = z.object({
       ),
     `a whole number of seconds from 0 to ${MAX_KEY_OVERLAP_S}, which is 7 days`,
   ),
-});
+}).describe("The time that the older secrets still work");
 
 /** A key in an answer. Only creation and rotation show `secret`. */
 export const ApiKey = z.object({
   id: id("key_"),
   object: z.literal("api_key"),
-  name: z.string(),
+  name: z.string().describe("Your own name for the key"),
   scopes: z.array(Scope).nullable().describe("Permissions of the key. Null: all"),
   livemode: z.boolean(),
   secrets: z.array(z.object({

@@ -37,6 +37,6 @@ export const ErrorBody = z.object({
       .describe("If a refund is too large: the amount that can be refunded, in minor units"),
     amount_capturable: z.number().int().min(1).optional()
       .describe("If a capture is too large: the authorized amount, in minor units"),
-  }),
+  }).describe("The error"),
 }).describe("An error");
 export type ErrorBody = z.infer<typeof ErrorBody>;

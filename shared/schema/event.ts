@@ -5,11 +5,13 @@
 
 import * as z from "zod";
 import {
+  DISPUTE_EVENT_TYPES,
   ENDPOINT_EVENT_TYPES,
   PAYMENT_EVENT_TYPES,
   REFUND_EVENT_TYPES,
   TRANSFER_EVENT_TYPES,
 } from "../core/vocabulary.ts";
+import { Dispute } from "./dispute.ts";
 import { Payment } from "./payment.ts";
 import { Refund } from "./refund.ts";
 import { Transfer } from "./transfer.ts";
@@ -22,6 +24,9 @@ export const PaymentEvent = eventOf(PAYMENT_EVENT_TYPES, Payment)
 /** An event that shows a refund. */
 export const RefundEvent = eventOf(REFUND_EVENT_TYPES, Refund)
   .describe("An event that shows a refund");
+/** An event that shows a dispute. */
+export const DisputeEvent = eventOf(DISPUTE_EVENT_TYPES, Dispute)
+  .describe("An event that shows a dispute");
 /** An event that shows a transfer. */
 export const TransferEvent = eventOf(TRANSFER_EVENT_TYPES, Transfer)
   .describe("An event that shows a transfer");
@@ -33,6 +38,7 @@ export const WebhookEndpointEvent = eventOf(ENDPOINT_EVENT_TYPES, WebhookEndpoin
 export const Event = z.discriminatedUnion("type", [
   PaymentEvent,
   RefundEvent,
+  DisputeEvent,
   TransferEvent,
   WebhookEndpointEvent,
 ]).describe("An event, with the resource as it was at the time. An event never changes");
@@ -45,19 +51,23 @@ function eventOf<const Types extends readonly string[], Resource extends z.ZodTy
   return z.object({
     id: id("evt_"),
     object: z.literal("event"),
-    type: z.enum(types),
+    type: z.enum(types).describe("Type of the event"),
     api_version: z.literal("v1"),
     created_at: Instant,
     livemode: z.boolean(),
     sequence: z.number().int().min(0)
-      .describe("Orders the events of a resource. Events of a refund count with its payment"),
+      .describe(
+        "Orders the events of a resource. Events of refunds and disputes count with the payment",
+      ),
     triggered: z.literal(true).optional()
       .describe("Present if a trigger sent the event: the resource did not change"),
-    data: z.object({ object: resource }),
+    data: z.object({ object: resource }).describe("The resource of the event"),
     request: z.object({
       id: id("req_").nullable()
         .describe("The request that made the change. Null if the service made it"),
-      idempotency_key: z.string().nullable(),
-    }),
+      idempotency_key: z.string().nullable().describe(
+        "Idempotency key of that request, if it had one",
+      ),
+    }).describe("The request that caused the event"),
   });
 }

@@ -15,7 +15,9 @@ export const LEDGER_ACCOUNTS = [
   "bank",
   "unapplied",
 ] as const;
-export const LedgerAccount = z.enum(LEDGER_ACCOUNTS).describe("An account of the ledger");
+export const LedgerAccount = z.enum(LEDGER_ACCOUNTS).describe(
+  "An account of the ledger. `available` is the money that transfers can use",
+);
 export type LedgerAccount = z.infer<typeof LedgerAccount>;
 
 /** One side of a ledger transaction. An entry never changes. */
@@ -25,12 +27,14 @@ export const LedgerEntry = z.object({
   transaction_id: id("txn_")
     .describe("The ledger transaction. Its debits and its credits have the same sum"),
   account: LedgerAccount,
-  direction: z.enum(["debit", "credit"]),
+  direction: z.enum(["debit", "credit"]).describe(
+    "Side of the account that the amount is added to",
+  ),
   amount_minor: AmountMinor,
   currency: CurrencyCode,
-  payment_id: id("pay_").nullable(),
-  refund_id: id("re_").nullable(),
-  transfer_id: id("tr_").nullable(),
+  payment_id: id("pay_").nullable().describe("The payment that moved the money, or null"),
+  refund_id: id("re_").nullable().describe("The refund that moved the money, or null"),
+  transfer_id: id("tr_").nullable().describe("The transfer that moved the money, or null"),
   created_at: Instant,
 }).describe("One side of a ledger transaction. An entry never changes");
 export type LedgerEntry = z.infer<typeof LedgerEntry>;
@@ -55,6 +59,8 @@ export const AccountBalance = z.object({
 export const Balance = z.object({
   object: z.literal("balance"),
   livemode: z.boolean(),
-  balances: z.array(AccountBalance),
+  balances: z.array(AccountBalance).describe(
+    "The balance of each account in each currency",
+  ),
 }).describe("The balances of all accounts in all currencies");
 export type Balance = z.infer<typeof Balance>;

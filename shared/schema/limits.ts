@@ -18,6 +18,8 @@ export const MAX_METADATA_KEY = 40;
 export const MAX_METADATA_VALUE = 500;
 /** Characters of an e-mail address (RFC 5321 §4.5.3.1.3, less the angle brackets). */
 export const MAX_EMAIL = 254;
+/** Characters of the evidence in a dispute (Stripe's limit of `uncategorized_text`). */
+export const MAX_EVIDENCE = 20_000;
 /** Characters of a person's name. The service chose the number. */
 export const MAX_NAME = 200;
 /** Characters of an API key's name. The service chose the number. */

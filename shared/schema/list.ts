@@ -5,12 +5,13 @@
 
 import * as z from "zod";
 import type { IdPrefix } from "../core/ids.ts";
+import { DisputeStatus } from "./dispute.ts";
 import { LedgerAccount } from "./ledger.ts";
 import { DEFAULT_PAGE, MAX_PAGE, MAX_REFERENCE } from "./limits.ts";
 import { MethodKind, PaymentStatus } from "./payment.ts";
 import { TransferStatus } from "./transfer.ts";
 import { mustBe } from "./requirement.ts";
-import { Currency, id, Time } from "./values.ts";
+import { Currency, Email, id, Time } from "./values.ts";
 
 const LIMIT_WORDS = `a whole number from 1 to ${MAX_PAGE}`;
 /** The query parameter `limit`, in decimal digits. */
@@ -33,6 +34,25 @@ export function cursor(prefix: IdPrefix) {
   );
 }
 
+/**
+ * Refuses a query that names a payment and a transfer. A list shows the items of one of them.
+ * Used with `superRefine`.
+ */
+export function oneSubject(
+  { payment_id, transfer_id }: {
+    payment_id?: string | undefined;
+    transfer_id?: string | undefined;
+  },
+  context: z.core.$RefinementCtx,
+): void {
+  if (payment_id === undefined || transfer_id === undefined) return;
+  context.addIssue({
+    code: "custom",
+    path: ["transfer_id"],
+    message: 'cannot be combined with "payment_id": send one of them',
+  });
+}
+
 /** The query of `GET /v1/payments`. */
 export const ListPaymentsQuery = z.object({
   limit: Limit,
@@ -42,6 +62,8 @@ export const ListPaymentsQuery = z.object({
   method_kind: MethodKind.optional().describe("Only payments by this kind of method"),
   reference: z.string().min(1).max(MAX_REFERENCE).optional()
     .describe("Only payments with this reference"),
+  customer: Email.optional()
+    .describe("Only payments whose customer has exactly this e-mail address"),
   created_after: After,
   created_before: Before,
 });
@@ -56,6 +78,14 @@ export const ListRefundsQuery = z.object({
 /** The query of `GET /v1/payments/{id}/refunds`. */
 export const ListPaymentRefundsQuery = ListRefundsQuery.omit({ payment_id: true });
 
+/** The query of `GET /v1/disputes`. */
+export const ListDisputesQuery = z.object({
+  limit: Limit,
+  starting_after: cursor("dp_"),
+  payment_id: id("pay_").optional().describe("Only disputes of this payment"),
+  status: DisputeStatus.optional().describe("Only disputes in this status"),
+});
+
 /** The query of `GET /v1/ledger_entries`. */
 export const ListLedgerEntriesQuery = z.object({
   limit: Limit,
@@ -64,14 +94,7 @@ export const ListLedgerEntriesQuery = z.object({
   transfer_id: id("tr_").optional().describe("Only entries of this transfer"),
   transaction_id: id("txn_").optional().describe("Only entries of this ledger transaction"),
   account: LedgerAccount.optional().describe("Only entries of this account"),
-}).superRefine(({ payment_id, transfer_id }, context) => {
-  if (payment_id === undefined || transfer_id === undefined) return;
-  context.addIssue({
-    code: "custom",
-    path: ["transfer_id"],
-    message: 'cannot be combined with "payment_id": send one of them',
-  });
-});
+}).superRefine(oneSubject);
 
 /** The query of `GET /v1/transfers`. */
 export const ListTransfersQuery = z.object({
@@ -97,7 +120,7 @@ export function listOf<Item extends z.ZodType>(item: Item) {
       "The value of `starting_after` for the next page. It need not be the id of one of the " +
         "items. Null if `has_more` is false",
     ),
-  });
+  }).describe("A page of a list");
 }
 
 /** A page of a list. */

@@ -13,6 +13,7 @@ import {
   PAYMENT_STATUSES,
 } from "../core/vocabulary.ts";
 import { isLoopback } from "../core/loopback.ts";
+import { DisputeReason } from "./dispute.ts";
 import { MAX_NAME, MAX_REFERENCE, MAX_RETURN_URL } from "./limits.ts";
 import { mustBe, replaceable } from "./requirement.ts";
 import {
@@ -78,14 +79,16 @@ const CardNumberInput = z.object({
       .describe("A published test card number. Spaces and dashes are ignored. Test keys only"),
     `a test card number as text, such as "4242 4242 4242 4242". ${ERROR_PAGE}#test-values lists them`,
   )),
-  exp_month: replaceable(z.number().int().min(1).max(12)),
-  exp_year: replaceable(z.number().int().min(2000).max(2100)),
+  exp_month: replaceable(z.number().int().min(1).max(12).describe("Month of expiry, 1 to 12")),
+  exp_year: replaceable(
+    z.number().int().min(2000).max(2100).describe("Year of expiry, such as 2034"),
+  ),
   cvc: replaceable(mustBe(
     z.string().regex(/^\d{3,4}$/)
       .describe("Three digits, four for American Express. The service never stores it"),
     'three digits as text, such as "123" (four digits for American Express)',
   )),
-  postal_code: z.string().max(20).optional(),
+  postal_code: z.string().max(20).optional().describe("Postal code of the payer. Any is accepted"),
 });
 
 /** A card that the provider's own form has taken, in the body of a create. */
@@ -146,10 +149,13 @@ export const IbanInput = mustBe(
         'an IBAN as text, such as "DE89 3704 0044 0532 0130 00"',
       ),
       bic: mustBe(
-        z.string().regex(/^[A-Za-z]{6}[A-Za-z0-9]{2}([A-Za-z0-9]{3})?$/),
+        z.string().regex(/^[A-Za-z]{6}[A-Za-z0-9]{2}([A-Za-z0-9]{3})?$/)
+          .describe("BIC of the bank, of 8 or 11 characters"),
         'a BIC of 8 or 11 characters, such as "COBADEFF"',
       ).optional(),
-      holder_name: z.string().min(1).max(MAX_NAME).optional(),
+      holder_name: z.string().min(1).max(MAX_NAME).optional().describe(
+        "Name of the account holder",
+      ),
     }),
   ).describe("A bank account: an object, or the IBAN as text"),
   'an IBAN as text, or an object with "iban"',
@@ -162,7 +168,7 @@ export const WalletInput = mustBe(
     (value) => typeof value === "string" ? { address: value } : value,
     z.object({
       address: mustBe(
-        z.string().min(20).max(120),
+        z.string().min(20).max(120).describe("Address of the wallet"),
         'a wallet address as text, such as "0x000000000000000000000000000000000000dEaD"',
       ),
       network: Network.optional().describe("By default the form of the address decides"),
@@ -231,33 +237,39 @@ export type CreatePaymentBody = z.infer<typeof CreatePaymentBody>;
 export const ShownCard = z.object({
   brand: z.string().describe("The brand, such as `visa`, `mastercard`, `amex`, `discover`"),
   last4: z.string().describe("The last four digits"),
-  exp_month: z.number().int(),
-  exp_year: z.number().int(),
-});
+  exp_month: z.number().int().describe("Month of expiry, 1 to 12"),
+  exp_year: z.number().int().describe("Year of expiry, such as 2034"),
+}).describe("The shown parts of a card");
 export type ShownCard = z.infer<typeof ShownCard>;
 
 /** The shown parts of a bank account. */
 export const ShownIban = z.object({
   country: z.string().describe("Country code, ISO 3166-1 alpha-2"),
-  last4: z.string().describe("The last four characters"),
-});
+  last4: z.string().describe("The last four characters of the IBAN"),
+}).describe("The shown parts of a bank account");
 
 /** A wallet. Its address is public, so answers show it whole. */
 export const ShownWallet = z.object({
-  address: z.string(),
+  address: z.string().describe("Address of the wallet, which is public"),
   network: Network,
   asset: Stablecoin,
   tx_hash: z.string().nullable().describe(
     "Hash of the transaction on chain. Null until it completes",
   ),
-});
+}).describe("A wallet. Its address is public, so answers show it whole");
 
 /** The method of a payment by card. */
-export const CardMethod = z.object({ type: z.literal("card"), card: ShownCard });
+export const CardMethod = z.object({ type: z.literal("card"), card: ShownCard })
+  .describe("The method of a payment by card");
 /** The method of a payment by SEPA or SWIFT. */
-export const IbanMethod = z.object({ type: z.enum(["sepa", "swift"]), iban: ShownIban });
+export const IbanMethod = z.object({
+  type: z.enum(["sepa", "swift"]).describe("Rail of the payment"),
+  iban: ShownIban,
+})
+  .describe("The method of a payment by SEPA or SWIFT");
 /** The method of a payment by stablecoin. */
-export const WalletMethod = z.object({ type: z.literal("stablecoin"), wallet: ShownWallet });
+export const WalletMethod = z.object({ type: z.literal("stablecoin"), wallet: ShownWallet })
+  .describe("The method of a payment by stablecoin");
 
 /** The instrument of a payment in an answer. */
 export const PaymentMethod = z.discriminatedUnion("type", [CardMethod, IbanMethod, WalletMethod])
@@ -265,7 +277,10 @@ export const PaymentMethod = z.discriminatedUnion("type", [CardMethod, IbanMetho
 export type PaymentMethod = z.infer<typeof PaymentMethod>;
 
 /** The payer authenticates at the bank. */
-export const AuthenticateAction = z.object({ type: z.literal("authenticate"), url: z.url() })
+export const AuthenticateAction = z.object({
+  type: z.literal("authenticate"),
+  url: z.url().describe("Address of the page for the payer"),
+})
   .describe(
     "Send the payer to this page, where the bank asks for 3-D Secure. With a test key it is a " +
       "page with the buttons Approve and Fail. From there the payer comes to `return_url`, with " +
@@ -276,9 +291,9 @@ export const AuthenticateAction = z.object({ type: z.literal("authenticate"), ur
 /** The payer sends a bank transfer. */
 export const BankTransferAction = z.object({
   type: z.literal("bank_transfer"),
-  iban: z.string(),
-  bic: z.string(),
-  holder_name: z.string(),
+  iban: z.string().describe("IBAN to which the payer sends the money"),
+  bic: z.string().describe("BIC of its bank"),
+  holder_name: z.string().describe("Name of the account holder"),
   reference: z.string().describe("The reference that the payer must give, ISO 11649"),
   amount_minor: AmountMinor,
   currency: CurrencyCode,
@@ -289,7 +304,7 @@ export const SendStablecoinAction = z.object({
   type: z.literal("send_stablecoin"),
   network: Network,
   asset: Stablecoin,
-  contract: z.string().describe("The contract of the token"),
+  contract: z.string().describe("Address of the token's contract on the network"),
   address: z.string().describe("The address that belongs to this payment alone"),
   amount_minor: AmountMinor,
   expires_at: Instant,
@@ -316,7 +331,9 @@ export const Payment = z.object({
   amount_refunding: Sum.optional().describe("Sum of the pending refunds, in minor units"),
   amount_captured: Sum.optional()
     .describe("The amount that was taken: less than `amount` after a capture of a part"),
-  amount_disputed: Sum.optional().describe("The amount that the payer has charged back"),
+  amount_disputed: Sum.optional().describe(
+    "The amount that the payer has charged back, in minor units",
+  ),
   amount_received: Sum.nullable().optional()
     .describe("The amount that has arrived, on rails where the payer sends; null for the others"),
   capability: Capability,
@@ -324,18 +341,21 @@ export const Payment = z.object({
   method: PaymentMethod.nullable(),
   customer: Person.nullable(),
   payer: Person.nullable(),
-  description: z.string().nullable(),
-  reference: z.string().nullable(),
+  description: z.string().nullable().describe("Your own text for people; null without one"),
+  reference: z.string().nullable().describe("Your own number of the order or invoice"),
   metadata: ShownMetadata,
   next_action: NextAction.nullable(),
-  return_url: z.string().nullable().optional(),
+  return_url: z.string().nullable().optional()
+    .describe("The page of your shop to which the payer comes back after `next_action`"),
   capture: CaptureMethod.optional(),
   capture_before: Instant.nullable().optional()
     .describe("The time at which an uncaptured authorization is cancelled by itself"),
-  settlement: Settlement.nullable().optional().describe("As in the create; null with a live key"),
+  settlement: Settlement.nullable().optional().describe(
+    "`manual` if the payment waits for an advance; null with a live key",
+  ),
   failure_code: z.enum([...DECLINE_CODES, ...FAILURE_CODES]).nullable()
-    .describe("The reason of a decline or a failure"),
-  failure_message: z.string().nullable().describe("The reason in words"),
+    .describe("The reason of a decline or a failure, for programs; null without one"),
+  failure_message: z.string().nullable().describe("The reason of the failure in words, for people"),
   return_code: z.string().nullable().describe("The bank's code of a return, such as `R01`"),
   livemode: z.boolean(),
   sequence: z.number().int().min(1)
@@ -360,10 +380,20 @@ export const CapturePaymentBody = z.object({
 export type CapturePaymentBody = z.infer<typeof CapturePaymentBody>;
 
 /** The body of an advance: the status to move to. */
-export const AdvancePaymentBody = z.object({ to: PaymentStatus });
+export const AdvancePaymentBody = z.object({
+  to: PaymentStatus,
+  reason: DisputeReason.optional().describe(
+    "The reason of the dispute, only with `chargeback`. By default `general`",
+  ),
+}).superRefine(({ to, reason }, context) => {
+  if (reason === undefined || to === "chargeback") return;
+  const message = 'is only for an advance to "chargeback": remove it';
+  context.addIssue({ code: "custom", path: ["reason"], message });
+}).describe("The status to move to");
 
 /** The body of an authentication: the answer of the payer's bank. */
 export const AuthenticatePaymentBody = z.object({
-  result: z.enum(["success", "failure"]).default("success"),
-});
+  result: z.enum(["success", "failure"]).default("success")
+    .describe("`failure` declines the payment with `authentication_failed`"),
+}).describe("The answer of the payer's bank");
 export type AuthenticationResult = z.infer<typeof AuthenticatePaymentBody>["result"];

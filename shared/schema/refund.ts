@@ -43,15 +43,16 @@ export type RefundStatus = z.infer<typeof RefundStatus>;
 export const Refund = z.object({
   id: id("re_"),
   object: z.literal("refund"),
-  payment_id: id("pay_"),
+  payment_id: id("pay_").describe("The refunded payment"),
   payment_status: PaymentStatus.describe("Status of the payment as of the refund's last event"),
   amount: AmountTwin,
   amount_minor: AmountMinor,
   currency: CurrencyCode,
   status: RefundStatus,
   failure_code: z.enum(FAILURE_CODES).nullable().optional()
-    .describe("The reason of a failed refund"),
-  failure_message: z.string().nullable().optional().describe("The reason in words"),
+    .describe("The reason of a failed refund, for programs; null if it did not fail"),
+  failure_message: z.string().nullable().optional()
+    .describe("The reason of the failure in words, for people"),
   reason: RefundReason.nullable(),
   metadata: ShownMetadata,
   livemode: z.boolean(),
@@ -61,4 +62,4 @@ export const Refund = z.object({
 export type Refund = Complete<z.infer<typeof Refund>>;
 
 /** The body of an advance of a refund: the status to move to. */
-export const AdvanceRefundBody = z.object({ to: RefundStatus });
+export const AdvanceRefundBody = z.object({ to: RefundStatus }).describe("The status to move to");

@@ -38,6 +38,7 @@ export function requirementOf(schema: z.ZodType): string {
   if (inner instanceof z.ZodEnum) return oneOf(inner.options);
   if (inner instanceof z.ZodString) return `text${boundsOf(inner.minLength, inner.maxLength)}`;
   if (inner instanceof z.ZodNumber) return numberBetween(inner.minValue, inner.maxValue);
+  if (inner instanceof z.ZodBoolean) return "true or false";
   if (inner instanceof z.ZodArray) return "a list";
   if (inner instanceof z.ZodObject) return objectWith(inner);
   throw new Error(`a schema of type ${inner.def.type} without words: use mustBe`);

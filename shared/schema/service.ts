@@ -9,16 +9,33 @@ export const Health = z.object({ status: z.literal("ok") }).describe("The databa
 export type Health = z.infer<typeof Health>;
 
 /** The answer of `POST /internal/relay`. */
-export const RelayAwake = z.object({ status: z.literal("awake") });
+export const RelayAwake = z.object({ status: z.literal("awake") }).describe(
+  "The relay has started due deliveries",
+);
 export type RelayAwake = z.infer<typeof RelayAwake>;
 
 /** The answer of `POST /internal/retention`. */
 export const Purged = z.object({
   purged: z.number().int().min(0).describe("Number of rows that were deleted"),
-});
+}).describe("The result of a call that deletes expired data");
 export type Purged = z.infer<typeof Purged>;
 
-const Count = z.number().int().min(0);
+/** The answer of `GET /transcript`. */
+export const Transcript = z.string().describe(
+  "One line of JSON for each request of the run, oldest first: its number `n`, the `request` with " +
+    "method, path, idempotency key and body, and the `answer` with status, request id and body. " +
+    "API keys are left out",
+);
+export type Transcript = z.infer<typeof Transcript>;
+
+const Count = z.number().int().min(0).describe("Number of deleted resources of this kind");
+
+/** The body of `POST /reset`. */
+export const ResetSandboxBody = z.object({
+  webhook_endpoints: z.boolean().optional().describe(
+    "Whether to delete the webhook endpoints too. By default they stay",
+  ),
+}).describe("What the reset deletes beside the data");
 
 /** The answer of `POST /reset`: the number of deleted resources of each kind. */
 export const SandboxReset = z.object({
@@ -31,6 +48,7 @@ export const SandboxReset = z.object({
     events: Count,
     webhook_deliveries: Count,
     idempotency_keys: Count,
+    webhook_endpoints: Count,
   }).describe("Number of deleted resources of each kind"),
-}).describe("The result of a reset. Keys and webhook endpoints stay");
+}).describe("The result of a reset");
 export type SandboxReset = z.infer<typeof SandboxReset>;

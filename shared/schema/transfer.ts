@@ -43,12 +43,16 @@ export const CreateTransferBody = z.object({
 export type CreateTransferBody = z.infer<typeof CreateTransferBody>;
 
 /** The body of `POST /transfers/{id}/advance`: the status to move to. */
-export const AdvanceTransferBody = z.object({ to: TransferStatus });
+export const AdvanceTransferBody = z.object({ to: TransferStatus }).describe(
+  "The status to move to",
+);
 
 /** A bank account as a destination. */
-export const IbanDestination = z.object({ type: z.literal("iban"), iban: ShownIban });
+export const IbanDestination = z.object({ type: z.literal("iban"), iban: ShownIban })
+  .describe("A bank account as a destination");
 /** A wallet as a destination. */
-export const WalletDestination = z.object({ type: z.literal("wallet"), wallet: ShownWallet });
+export const WalletDestination = z.object({ type: z.literal("wallet"), wallet: ShownWallet })
+  .describe("A wallet as a destination");
 
 /** The destination of a transfer in an answer. */
 export const TransferDestination = z.discriminatedUnion("type", [
@@ -66,10 +70,12 @@ export const Transfer = z.object({
   amount_minor: AmountMinor,
   currency: CurrencyCode,
   destination: TransferDestination,
-  description: z.string().nullable(),
+  description: z.string().nullable().describe("Your own text for people; null without one"),
   metadata: ShownMetadata,
-  failure_code: z.enum(FAILURE_CODES).nullable().describe("The reason of the failure"),
-  failure_message: z.string().nullable().describe("The reason in words"),
+  failure_code: z.enum(FAILURE_CODES).nullable().describe(
+    "The reason of a failure, for programs; null if it did not fail",
+  ),
+  failure_message: z.string().nullable().describe("The reason of the failure in words, for people"),
   return_code: z.string().nullable().describe("The bank's code of a return, such as `R01`"),
   livemode: z.boolean(),
   sequence: z.number().int().min(1)

@@ -35,7 +35,8 @@ export const AmountMinor = mustBe(
 
 /** The amount under its second name. Answers have both. */
 export const AmountTwin = AmountMinor.describe(
-  "The same value as `amount_minor`. A request has one of them, or both with the same value",
+  "Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name for " +
+    "it: a request has one of them, or both with the same value, and answers have both",
 );
 
 const CURRENCY_WORDS = 'a currency code such as "EUR", "USD" or "USDC"';
@@ -43,12 +44,14 @@ const CURRENCY_WORDS = 'a currency code such as "EUR", "USD" or "USDC"';
 export const Currency = mustBe(
   z.string().max(8).transform(normalizeCurrency)
     .refine(isCurrency, { error: `must be ${CURRENCY_WORDS}` })
-    .describe("ISO 4217 code, `USDC` or `USDT`, in upper or lower case"),
+    .describe("Currency of the amount: ISO 4217 code, `USDC` or `USDT`, in either case"),
   CURRENCY_WORDS,
 );
 
 /** A currency in an answer. */
-export const CurrencyCode = z.string().describe("ISO 4217 code, `USDC` or `USDT`");
+export const CurrencyCode = z.string().describe(
+  "Currency of the amounts: ISO 4217 code, `USDC` or `USDT`",
+);
 
 /** The merchant's own data on a resource. */
 export const Metadata = mustBe(
@@ -65,20 +68,26 @@ export const Metadata = mustBe(
 );
 
 /** Metadata in an answer. */
-export const ShownMetadata = z.record(z.string(), z.string()).describe("Your own data");
+export const ShownMetadata = z.record(z.string(), z.string()).describe(
+  "Your own data, as the last request set it",
+);
+
+/** An e-mail address. */
+export const Email = mustBe(
+  z.email().max(MAX_EMAIL),
+  `an e-mail address such as "ada@example.com", of at most ${MAX_EMAIL} characters`,
+);
 
 /** The payer: `customer` in variant A, `payer` in variant B. */
 export const Person = z.object({
-  email: mustBe(
-    z.email().max(MAX_EMAIL),
-    `an e-mail address such as "ada@example.com", of at most ${MAX_EMAIL} characters`,
-  ),
-  name: z.string().min(1).max(MAX_NAME).optional(),
+  email: Email.describe("E-mail address of the person"),
+  name: z.string().min(1).max(MAX_NAME).optional().describe("Name of the person"),
 }).describe("The payer. `customer` and `payer` are two names for the same person");
 export type Person = z.infer<typeof Person>;
 
 /** Free text on a resource. */
-export const Description = z.string().max(MAX_DESCRIPTION);
+export const Description = z.string().max(MAX_DESCRIPTION)
+  .describe("Your own text for people, such as what was sold");
 
 /** A time in an answer: RFC 3339 in UTC, with milliseconds. */
 export const Instant = z.iso.datetime().describe("RFC 3339 in UTC, with milliseconds");
@@ -104,9 +113,9 @@ export const Time = mustBe(
 export type Complete<T> = { [Name in keyof T]-?: Exclude<T[Name], undefined> };
 
 /** Networks of a wallet. */
-export const Network = z.enum(NETWORKS);
+export const Network = z.enum(NETWORKS).describe("Network of the wallet");
 /** Stablecoins. */
-export const Stablecoin = z.enum(STABLECOINS);
+export const Stablecoin = z.enum(STABLECOINS).describe("Stablecoin that is sent");
 
 /** Settlement of an asynchronous rail: at once, or by an advance. Test keys only. */
 export const Settlement = z.enum(["instant", "manual"]).describe(

@@ -6,14 +6,15 @@ import * as z from "zod";
 import { ERROR_PAGE } from "../core/errors.ts";
 import {
   DELIVERY_STATUSES,
+  ENDPOINT_DELIVERIES,
   ENDPOINT_STATUSES,
   EVENT_PATTERNS,
   EVENT_TYPES,
 } from "../core/vocabulary.ts";
 import { EventType } from "./event_type.ts";
 import { MAX_DESCRIPTION } from "./limits.ts";
-import { cursor, Limit } from "./list.ts";
-import { mustBe } from "./requirement.ts";
+import { cursor, Limit, oneSubject } from "./list.ts";
+import { mustBe, replaceable } from "./requirement.ts";
 import { id, Instant, Metadata, ShownMetadata } from "./values.ts";
 
 /** Longest time in seconds that older secrets sign after a rotation (contract §4). */
@@ -38,15 +39,34 @@ const Url = mustBe(
     .describe("`https` and a public host. The operator can allow `http` and private hosts"),
   'a URL such as "https://example.com/webhooks"',
 );
-const Notes = z.string().max(MAX_DESCRIPTION).describe("Free text");
+const Notes = z.string().max(MAX_DESCRIPTION).describe("Your own text for people");
+
+/** The way in which an endpoint gets its events. */
+export const EndpointDelivery = z.enum(ENDPOINT_DELIVERIES).describe(
+  "`url`: the service sends the events to the URL. `inbox`: there is no URL, and the receiver " +
+    "reads the events",
+);
+export type EndpointDelivery = z.infer<typeof EndpointDelivery>;
+
+/** The end of the messages about a URL that is missing, or that an inbox cannot have. */
+export const URL_RULES = {
+  required: 'is required: send a URL such as "https://example.com/webhooks", or send ' +
+    '"delivery": "inbox"',
+  refused: 'cannot be sent with "delivery": "inbox", because an inbox has no URL: send one of them',
+} as const;
 
 /** The body of `POST /v1/webhook_endpoints`. `core/endpoint_url.ts` checks the URL. */
 export const CreateWebhookEndpointBody = z.object({
-  url: Url,
-  events: Subscriptions.default(["*"]),
+  delivery: EndpointDelivery.default("url"),
+  url: replaceable(Url.optional()),
+  events: Subscriptions.default(["*"]).describe("The types of events that the endpoint receives"),
   description: Notes.optional(),
   metadata: Metadata.optional(),
-});
+}).superRefine(({ delivery, url }, context) => {
+  if ((delivery === "url") === (url !== undefined)) return;
+  const message = delivery === "url" ? URL_RULES.required : URL_RULES.refused;
+  context.addIssue({ code: "custom", path: ["url"], message });
+}).describe("A new webhook endpoint");
 export type CreateWebhookEndpointBody = z.infer<typeof CreateWebhookEndpointBody>;
 
 /** Status of an endpoint. Only an enabled one gets events. */
@@ -56,10 +76,11 @@ export type EndpointStatus = z.infer<typeof EndpointStatus>;
 
 /** The body of `PUT /v1/webhook_endpoints/{id}`. Absent fields keep their values. */
 export const UpdateWebhookEndpointBody = z.object({
+  delivery: EndpointDelivery.optional(),
   url: Url.optional(),
-  events: Subscriptions.optional(),
+  events: Subscriptions.optional().describe("The types of events that the endpoint receives"),
   status: EndpointStatus.optional(),
-  description: Notes.nullable().optional(),
+  description: Notes.nullable().optional().describe("Your own text for people; null removes it"),
   metadata: Metadata.optional(),
 }).describe("The fields to change. Absent fields keep their values");
 export type UpdateWebhookEndpointBody = z.infer<typeof UpdateWebhookEndpointBody>;
@@ -75,7 +96,7 @@ export const RotateWebhookSecretBody = z.object({
       ),
     `a whole number of seconds from 0 to ${MAX_SECRET_OVERLAP_S}, which is 7 days`,
   ),
-});
+}).describe("The time that the older secrets still sign");
 
 /** Reasons for which an endpoint is disabled. */
 export const DISABLED_REASONS = ["manual", "gone", "failing"] as const;
@@ -85,34 +106,38 @@ export type DisabledReason = typeof DISABLED_REASONS[number];
 export const WebhookEndpoint = z.object({
   id: id("whe_"),
   object: z.literal("webhook_endpoint"),
-  url: z.string(),
-  events: z.array(EventSubscription),
+  delivery: EndpointDelivery.optional()
+    .describe("`url` or `inbox`. Missing on endpoints of release 1.0.0, which have a URL"),
+  url: z.string().nullable().describe("Address that receives the events. Null for an inbox"),
+  events: z.array(EventSubscription).describe("The types of events that it receives"),
   status: EndpointStatus,
   disabled_reason: z.enum(DISABLED_REASONS).nullable().describe(
     "`manual`: a request disabled it. `gone`: it answered 410. `failing`: all attempts of five " +
       "days failed",
   ),
-  description: z.string().nullable(),
+  description: z.string().nullable().describe("Your own text for people; null without one"),
   metadata: ShownMetadata,
   livemode: z.boolean(),
   created_at: Instant,
   updated_at: Instant,
   secret: z.string().optional()
     .describe("The secret that signs its deliveries. Only creation and rotation show it"),
-}).describe("A URL that gets events, signed with its own secret");
+  failing: z.literal(true).optional()
+    .describe("Only reads show it, while the endpoint is enabled and its newest attempt failed"),
+}).describe("A URL or an inbox that gets events, signed with its own secret");
 export type WebhookEndpoint = z.infer<typeof WebhookEndpoint>;
 
 /** The answer of a delete of an endpoint. */
 export const DeletedWebhookEndpoint = z.object({
   id: id("whe_"),
   object: z.literal("webhook_endpoint"),
-  deleted: z.literal(true),
-});
+  deleted: z.literal(true).describe("Always true"),
+}).describe("A deleted webhook endpoint");
 export type DeletedWebhookEndpoint = z.infer<typeof DeletedWebhookEndpoint>;
 
 /** One HTTP attempt of a delivery. */
 export const DeliveryAttempt = z.object({
-  number: z.number().int().min(1),
+  number: z.number().int().min(1).describe("Number of the attempt, from 1"),
   at: Instant,
   response_status: z.number().int().nullable()
     .describe("HTTP status of the receiver's answer. Null without an answer"),
@@ -125,33 +150,70 @@ export const DeliveryAttempt = z.object({
 }).describe("One HTTP attempt of a delivery");
 export type DeliveryAttempt = z.infer<typeof DeliveryAttempt>;
 
+/** The request of an attempt in a sandbox, and the beginning of its answer. */
+export const DeliveryExchange = z.object({
+  attempt: z.number().int().min(1).describe("Number of the attempt"),
+  request: z.object({
+    url: z.string().describe("The URL of the request"),
+    headers: z.record(z.string(), z.string())
+      .describe("Headers of the request, with the signatures"),
+    body: z.string().describe("Body of the request: the exact text that the signature covers"),
+  }).describe("The request of the attempt"),
+  response: z.object({
+    text: z.string().describe(
+      "The first 1 024 bytes of the answer as UTF-8: status line, headers and body as they came",
+    ),
+    truncated: z.boolean().describe("True: the answer had more bytes"),
+  }).nullable().describe("Beginning of the answer. Null without an answer"),
+}).describe("The request of an attempt in a sandbox, and the beginning of its answer");
+export type DeliveryExchange = z.infer<typeof DeliveryExchange>;
+
 /** Status of a delivery. */
-export const DeliveryStatus = z.enum(DELIVERY_STATUSES).describe("Status of a delivery");
+export const DeliveryStatus = z.enum(DELIVERY_STATUSES).describe(
+  "Status of a delivery. `available`: it is in an inbox, and its receiver has not acknowledged it",
+);
 export type DeliveryStatus = z.infer<typeof DeliveryStatus>;
 
 /** The delivery of an event to one endpoint. */
 export const WebhookDelivery = z.object({
   id: id("whd_"),
   object: z.literal("webhook_delivery"),
-  event_id: id("evt_"),
+  event_id: id("evt_").describe("The delivered event"),
   event_type: EventType,
-  endpoint_id: id("whe_"),
+  endpoint_id: id("whe_").describe("The endpoint that receives it"),
   payment_id: id("pay_").nullable()
     .describe("The payment of the event. Null if the event belongs to no payment"),
   status: DeliveryStatus,
   attempts: z.array(DeliveryAttempt)
-    .describe("All attempts up to 50, then the first and at least the newest 50"),
+    .describe(
+      "All attempts up to 50, then the first and at least the newest 50. A delivery to an inbox " +
+        "has none",
+    ),
   next_attempt_at: Instant.nullable(),
   created_at: Instant,
+  blocked_by: id("whd_").describe(
+    "The pending delivery that this one waits for: the first of the same payment and endpoint. " +
+      "Missing if it waits for none",
+  ).optional(),
+  exchanges: z.array(DeliveryExchange).optional().describe(
+    "Requests and answers of the newest five attempts, oldest first. Only the read of one " +
+      "delivery shows them, in a sandbox, for 7 days",
+  ),
 }).describe("The delivery of an event to one endpoint");
 export type WebhookDelivery = z.infer<typeof WebhookDelivery>;
 
 /** The body of `POST /webhooks/trigger`. */
 export const TriggerWebhookBody = z.object({
-  endpoint_id: mustBe(z.string(), 'the id of a webhook endpoint, which begins with "whe_"'),
+  endpoint_id: mustBe(
+    z.string().describe("The endpoint that receives the event"),
+    'the id of a webhook endpoint, which begins with "whe_"',
+  ),
   event: EventType.describe("Any type of event except those of transfers"),
-  payment_id: mustBe(z.string(), 'the id of a payment, which begins with "pay_"'),
-});
+  payment_id: mustBe(
+    z.string().describe("The payment that the event shows"),
+    'the id of a payment, which begins with "pay_"',
+  ),
+}).describe("The event to send");
 export type TriggerWebhookBody = z.infer<typeof TriggerWebhookBody>;
 
 /** The query of `GET /v1/webhook_endpoints`. */
@@ -167,8 +229,9 @@ export const ListWebhookDeliveriesQuery = z.object({
   endpoint_id: id("whe_").optional().describe("Only deliveries to this webhook endpoint"),
   event_id: id("evt_").optional().describe("Only deliveries of this event"),
   payment_id: id("pay_").optional().describe("Only deliveries of events of this payment"),
+  transfer_id: id("tr_").optional().describe("Only deliveries of events of this transfer"),
   status: DeliveryStatus.optional().describe("Only deliveries in this status"),
-});
+}).superRefine(oneSubject);
 
 /** The query of `GET /v1/events`. */
 export const ListEventsQuery = z.object({
@@ -176,4 +239,5 @@ export const ListEventsQuery = z.object({
   starting_after: cursor("evt_"),
   type: EventType.optional().describe("Only events of this type"),
   payment_id: id("pay_").optional().describe("Only events of this payment"),
-});
+  transfer_id: id("tr_").optional().describe("Only events of this transfer"),
+}).superRefine(oneSubject);

@@ -32,7 +32,6 @@ const MAX_CHARACTERS = 1_000_000;
 export interface ListRow<Own extends string = never> extends Row<Own> {
   /** Position of the request in the list, from 1. */
   n: number;
-  environment_id: string | null;
 }
 
 /** The statement of one kind of requests. */

@@ -3,6 +3,7 @@
  * `pay.commit`. The domain builds them, and the store passes them on.
  */
 
+import type { DisputeStatus } from "../schema/dispute.ts";
 import type { EventType } from "../schema/event_type.ts";
 import type { MethodKind, PaymentStatus } from "../schema/payment.ts";
 import type { RefundStatus } from "../schema/refund.ts";
@@ -57,6 +58,19 @@ interface RefundRow {
   status: RefundStatus;
   amount_minor: number;
   currency: string;
+  created_at: string;
+  body: string;
+}
+
+/** A row of `pay.disputes`. */
+interface DisputeRow {
+  id: string;
+  payment_id: string;
+  status: DisputeStatus;
+  amount_minor: number;
+  currency: string;
+  /** The provider's id of a live dispute. Null in a sandbox, and in a change: it stays. */
+  provider_reference: string | null;
   created_at: string;
   body: string;
 }
@@ -146,6 +160,8 @@ export interface Change {
   transfer: TransferRow | null;
   /** New refunds, and refunds whose status has changed. */
   refunds: RefundRow[];
+  /** New disputes, and disputes that have changed. */
+  disputes: DisputeRow[];
   ledger: MovementRow[];
   events: EventRow[];
   /**
@@ -153,7 +169,9 @@ export interface Change {
    * others have a delay.
    */
   calls: CallRow[];
+  /** The declared fault that has decided the change, in a sandbox. The commit counts it. */
+  fault_id?: string;
 }
 
 /** The rows that `pay.commit` and `pay.record` write. */
-export type ChangedRows = Omit<Change, "answer" | "expects">;
+export type ChangedRows = Omit<Change, "answer" | "expects" | "fault_id">;

@@ -22,7 +22,7 @@ type SentRows = Omit<ChangedRows, "payment"> & {
 export const COMMIT = `select * from pay.commit(
   p_changes => $1::text, p_payments => $2::text, p_transfers => $3::text,
   p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text, p_calls => $7::text,
-  p_patience_ms => $8::int)`;
+  p_disputes => $8::text, p_patience_ms => $9::int)`;
 
 /**
  * Returns the parameters of `COMMIT`.
@@ -39,6 +39,7 @@ export function commitParameters(
       expects_id: change.expects.id,
       expects_sequence: change.expects.sequence,
     }),
+    ...(change.fault_id !== undefined && { fault_id: change.fault_id }),
   }));
   return [
     JSON.stringify(changes),
@@ -80,6 +81,7 @@ export function changeParameters(list: readonly SentRows[]): string[] {
     numberedRows(list, ({ ledger }) => ledger),
     numberedRows(list, ({ events }) => events),
     numberedRows(list, ({ calls }) => calls),
+    numberedRows(list, ({ disputes }) => disputes),
   ];
 }
 
@@ -97,9 +99,10 @@ function numberedRows<From, Row>(
 
 /** Estimates the number of characters of a change. */
 export function charactersOf({ change }: RequestedChange): number {
-  const { answer, payment, transfer, refunds, events } = change;
+  const { answer, payment, transfer, refunds, disputes, events } = change;
   let characters = answer.body.length + (payment?.body.length ?? 0) + (transfer?.body.length ?? 0);
   for (const { body } of refunds) characters += body.length;
+  for (const { body } of disputes) characters += body.length;
   for (const { body } of events) characters += body.length;
   return characters;
 }

@@ -6,11 +6,19 @@ import { type Access, type Idempotency, keyedRequest } from "./outcome.ts";
 export type ResourceKind =
   | "payments"
   | "refunds"
+  | "disputes"
+  /** The dispute of a payment that is open or lost, by the id of the payment. */
+  | "current_disputes"
   | "transfers"
   | "events"
   | "api_keys"
+  | "sandboxes"
   | "webhook_endpoints"
-  | "webhook_deliveries";
+  /** A webhook endpoint as answers show it: with `failing` while its attempts fail. */
+  | "shown_webhook_endpoints"
+  | "webhook_deliveries"
+  | "idempotency_keys"
+  | "faults";
 
 /** The statement. */
 export const LOAD = `select * from pay.load(p_requests => $1::text)`;

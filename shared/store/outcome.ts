@@ -9,6 +9,7 @@ import { ApiError, tryAgain } from "../core/errors.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "./commit_rows.ts";
 import { requestInProgress } from "./database.ts";
+import { OutdatedSettings } from "./known_settings.ts";
 
 /** Limits in requests a second, with bursts of twice that; 0: no limit. */
 export interface RateLimits {
@@ -24,15 +25,22 @@ export interface Access {
   key_hash: string;
   /** The scope that the operation needs; null if any key is enough. */
   scope: Scope | null;
+  /** The version of the sandbox's settings by which the request is decided; 0: it has none. */
+  version: number;
+  /** The time of the request, by the clock of the sandbox. */
   at_ms: number;
   request_id: string;
   /** Null: there are no limits, or the request is counted already. */
   rate_limits: RateLimits | null;
   /**
-   * Called with the id of the key, and the smaller number of requests left to it or its
-   * environment.
+   * Called with the id of the key, the smaller number of requests left to it or its environment,
+   * and its environment at the time of the request.
    */
-  observe: (api_key_id: string, remaining: number | null) => void;
+  observe: (
+    api_key_id: string,
+    remaining: number | null,
+    environment_id: string | null,
+  ) => void;
 }
 
 /** The idempotency key of a request, and the fingerprint of the request. */
@@ -40,6 +48,8 @@ export interface Idempotency {
   key: string;
   /** Lower-case hex SHA-256. */
   fingerprint: string;
+  /** Method and path: `POST /api-v1-payments/v1/payments`. Stored when the key is claimed. */
+  request_line: string;
 }
 
 /**
@@ -53,6 +63,7 @@ export function listedAccess(access: Access, index: number) {
     key_hash: access.key_hash,
     scope: access.scope,
     at: formatTime(access.at_ms),
+    ...(access.version !== 0 && { version: access.version }),
     ...(access.rate_limits && { rate: [access.rate_limits.key, access.rate_limits.environment] }),
   };
 }
@@ -71,7 +82,7 @@ export function keyedRequest(
     ...listedAccess(access, index),
     ...(answer && { request_id: access.request_id }),
     ...(idempotency && { idempotency_key: idempotency.key, fingerprint: idempotency.fingerprint }),
-    ...(idempotency && answer),
+    ...(idempotency && answer && { ...answer, request_line: idempotency.request_line }),
   };
 }
 
@@ -119,21 +130,25 @@ type Refusal = keyof typeof REFUSALS;
  * @typeParam Own outcomes of this function, beside those that all entry functions share
  */
 export interface Row<Own extends string = never> {
-  outcome: Refusal | "resetting" | "expired" | "replay" | "ok" | "committed" | Own;
+  outcome: Refusal | "resetting" | "outdated" | "expired" | "replay" | "ok" | "committed" | Own;
   api_key_id: string | null;
+  environment_id: string | null;
   /** Requests left to the key or its environment, the smaller number; null without limits. */
   remaining?: number | null;
   status: number | null;
   body: string | null;
-  /** For a webhook endpoint: its revision, secrets, environment and account, as JSON text. */
+  /**
+   * For a webhook endpoint: its revision, secrets, environment and account, as JSON text. For an
+   * outdated request the settings of its sandbox.
+   */
   detail?: string | null;
   /** For a commit: the number of deliveries that it made due, a bigint as text. */
   deliveries?: string | null;
 }
 
-/** A row whose outcome is neither a refusal nor a reset. */
+/** A row whose outcome is neither a refusal nor a reset, and is not outdated. */
 export type Admitted<T extends Row<string>> = T & {
-  outcome: Exclude<T["outcome"], Refusal | "resetting">;
+  outcome: Exclude<T["outcome"], Refusal | "resetting" | "outdated">;
 };
 
 /** Most retries of a request whose idempotency key has an expired answer. */
@@ -148,8 +163,8 @@ const RESET_PAUSE_MS = 5;
 /**
  * Calls `ask` until the outcome is final, and returns its row. It repeats the call if the stored
  * answer of the idempotency key had expired, because the call deletes such an answer, and while the
- * sandbox is being reset. Throws the error of the outcome, and `service_unavailable` if the reset
- * takes too long.
+ * sandbox is being reset. Throws the error of the outcome, `OutdatedSettings` if the request must be
+ * decided again, and `service_unavailable` if the reset takes too long.
  */
 export async function untilFresh<T extends Row<string>>(
   access: Access,
@@ -160,13 +175,19 @@ export async function untilFresh<T extends Row<string>>(
   for (;;) {
     const row = await ask();
     if (!row) throw new Error("an entry function gave no row");
-    if (row.api_key_id) access.observe(row.api_key_id, row.remaining ?? null);
+    if (row.api_key_id) {
+      access.observe(row.api_key_id, row.remaining ?? null, row.environment_id);
+    }
     if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refusal](access);
+    if (row.outcome === "outdated") throw new OutdatedSettings(row.detail ?? null);
     if (row.outcome === "expired" && expired++ < EXPIRED_TRIES) continue;
     if (row.outcome !== "resetting") return row as Admitted<T>;
     give_up_at ??= performance.now() + RESET_PATIENCE_MS;
     if (performance.now() > give_up_at) {
-      throw tryAgain("service_unavailable", "This sandbox is being reset: try again");
+      throw tryAgain(
+        "service_unavailable",
+        "This sandbox is being reset, or its clock is being set: try again",
+      );
     }
     await new Promise((resolve) => setTimeout(resolve, RESET_PAUSE_MS));
   }

@@ -5,7 +5,7 @@
 import type { ResourceKind } from "./load_statement.ts";
 
 /** Kinds of resources that can be listed. */
-export type ListKind = ResourceKind | "ledger_entries";
+export type ListKind = Exclude<ResourceKind, "idempotency_keys"> | "ledger_entries" | "requests";
 
 /** A page to read. */
 export interface PageRequest {
@@ -22,6 +22,7 @@ export interface PageRequest {
 const INDEXED: Readonly<Partial<Record<ListKind, readonly string[]>>> = {
   payments: ["reference", "status"],
   refunds: ["payment_id"],
+  disputes: ["payment_id", "status"],
   transfers: ["status"],
   ledger_entries: ["subject_id", "transaction_id"],
   webhook_deliveries: ["subject_id", "endpoint_id"],
@@ -37,11 +38,12 @@ export function isPlain({ kind, filters, parent_id }: PageRequest): boolean {
 /**
  * Reports whether the database reads only the rows that the page shows. This is true without a
  * filter, or with one filter whose index has the order of the list. Bounds of the id change
- * nothing. Any other page can read many rows for few items.
+ * nothing. The log of requests is short, so all of its pages are cheap. Any other page can read
+ * many rows for few items.
  */
 export function isCheap({ kind, filters }: PageRequest): boolean {
   const columns = Object.keys(filters).filter((name) => name !== "id_from" && name !== "id_before");
-  if (columns.length === 0) return true;
+  if (columns.length === 0 || kind === "requests") return true;
   const [column] = columns;
   // The index of the status has no completed payments, because most payments are completed.
   if (kind === "payments" && filters["status"] === "completed") return false;

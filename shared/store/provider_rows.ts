@@ -5,8 +5,10 @@
  */
 
 import type { DeclineCode } from "../core/errors.ts";
+import type { DisputeReason } from "../schema/dispute.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
 import type { Answer, ChangedRows } from "./commit_rows.ts";
+import type { SandboxSettings } from "./known_settings.ts";
 import type { CallRequest, ProviderOp } from "./provider_call.ts";
 
 /** States that a fact reports. */
@@ -20,6 +22,7 @@ export type FactState =
   | "cancelled"
   | "returned"
   | "disputed"
+  | "dispute_under_review"
   | "dispute_won"
   | "dispute_lost"
   | "reorged";
@@ -62,8 +65,19 @@ export interface Fact {
   card?: ShownCard;
   /** The next step of the payer, for `requires_action`. */
   next_action?: NextAction;
+  /** The dispute, for `disputed` and for its evidence. */
+  dispute?: DisputeReport;
   /** The operator has reported it, and not the provider. */
   source?: "operator";
+}
+
+/** The parts of a dispute that a provider knows. */
+export interface DisputeReport {
+  reason: DisputeReason;
+  /** RFC 3339; null: the provider names no time. */
+  evidence_due_by: string | null;
+  /** The evidence that the provider has taken, for `dispute_evidence`. */
+  evidence?: { text: string; is_submitted: boolean };
 }
 
 /** A fact as it is stored. */
@@ -119,6 +133,10 @@ export interface StoredCall {
   idempotency_key: string | null;
   request_id: string;
   decline_is_error: boolean;
+  /** When it is due by the clock of the sandbox; null: the sandbox has no clock of its own. */
+  due_at: string | null;
+  /** The settings of the sandbox; null: it has none. */
+  settings: SandboxSettings | null;
 }
 
 /** The result of an attempt. A member that is absent stays as it is. The lease ends. */
@@ -159,6 +177,8 @@ export interface ProviderRecord {
   change: (ChangedRows & { expects: { id: string; sequence: number } | null }) | null;
   /** The answer to store under the idempotency key of the call; null: the key stays as it is. */
   answer: Answer | null;
+  /** The number of `pay.sandbox_settings.did` that counts the record; absent: none. */
+  did?: string;
 }
 
 /** The outcome of a record. */
@@ -187,6 +207,8 @@ export interface ProviderWork {
   subject_body: string | null;
   subject_sequence: number | null;
   refund_body: string | null;
+  /** The dispute that the call or the fact is about; null if there is none. */
+  dispute_body: string | null;
   /** Where a poll, or the reading of totals, goes on; null: at its beginning. */
   cursor: unknown;
   /** `YYYY-MM-DD`, in UTC. */

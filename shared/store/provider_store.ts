@@ -58,11 +58,19 @@ export interface ProviderStore {
     fact: Pick<Fact, "account_id" | "reference"> | null,
   ): Promise<PresentSubject | null>;
   /** Reads the sandbox payment whose challenge has this token, or null. */
-  readChallenge(
-    token: string,
-  ): Promise<{ environment_id: string; account: string; body: string } | null>;
+  readChallenge(token: string): Promise<StoredChallenge | null>;
   /** Returns an account, also a disabled one, or null. */
   readAccount(id: string): Promise<StoredAccount | null>;
+}
+
+/** A payment with a challenge. */
+interface StoredChallenge {
+  environment_id: string;
+  account: string;
+  /** JSON text. */
+  body: string;
+  /** The settings of the sandbox as JSON text; null: it has none. */
+  settings: string | null;
 }
 
 /** A payment or transfer as it is now. */
@@ -71,13 +79,16 @@ interface PresentSubject {
   subject_body: string;
   /** JSON text; null: no refund. */
   refund_body: string | null;
+  /** The dispute of the fact as JSON text; null: none. */
+  dispute_body: string | null;
   /** The amount that the ledger has booked for the fact. */
   booked_minor: number;
 }
 
 const RECORD = `select * from pay.record(
   p_records => $1::text, p_payments => $2::text, p_transfers => $3::text,
-  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text, p_calls => $7::text)`;
+  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text, p_calls => $7::text,
+  p_disputes => $8::text)`;
 const NOTE = `select pay.note_calls(p_calls => $1::text)`;
 const STORE_FACTS =
   `select pay.store_facts(p_account_id => $1::text, p_facts => $2::text)::int as stored`;
@@ -96,14 +107,22 @@ const CLAIM = `select ${WORK_COLUMNS}
     p_limit => $1::int, p_asking_limit => $2::int, p_lease_ms => $3::int,
     p_at => $4::text::timestamptz) w`;
 const COUNT_IGNORED = `select pay.count_ignored_notification(p_account_id => $1::text)`;
-const READ_SUBJECT = `select subject_body, refund_body, booked_minor::text
+const READ_SUBJECT = `select subject_body, refund_body, dispute_body, booked_minor::text
   from pay.read_provider_subject(p_environment_id => $1::text, p_subject_id => $2::text,
     p_refund_id => $3::text, p_account_id => $4::text, p_reference => $5::text)`;
 const READ_CHALLENGE = `select * from pay.read_challenge(p_token => $1::text)`;
 const READ_ACCOUNT = `select pay.read_provider_account(p_id => $1::text)::text as account`;
 
 /** The rows of a record that changes nothing. */
-const NO_ROWS = { payment: null, transfer: null, refunds: [], ledger: [], events: [], calls: [] };
+const NO_ROWS = {
+  payment: null,
+  transfer: null,
+  refunds: [],
+  ledger: [],
+  events: [],
+  calls: [],
+  disputes: [],
+};
 
 /**
  * Creates the store over one database.
@@ -180,8 +199,7 @@ export function createProviderStore(
     },
 
     async readChallenge(token) {
-      type Row = { environment_id: string; account: string; body: string };
-      const [row] = await database.query<Row>(READ_CHALLENGE, [token]);
+      const [row] = await database.query<StoredChallenge>(READ_CHALLENGE, [token]);
       return row ?? null;
     },
 
@@ -194,25 +212,39 @@ export function createProviderStore(
 
 /** Reads a row with `WORK_COLUMNS`. */
 export function readWork(row: WorkRow): ProviderWork {
+  const call = parsePiece<StoredCall>(row.call);
+  const fact = parsePiece<StoredFact>(row.fact);
   return {
     ...row,
     account: JSON.parse(row.account),
-    call: parseOrNull<StoredCall>(row.call),
-    fact: parseOrNull<StoredFact>(row.fact),
+    call: call.piece,
+    fact: fact.piece,
+    dispute_body: fact.dispute_body ?? call.dispute_body,
     cursor: parseOrNull(row.cursor),
   };
 }
 
 /** A piece of work, with JSON as text. */
-export type WorkRow = Omit<ProviderWork, "account" | "call" | "fact" | "cursor"> & {
-  account: string;
-  call: string | null;
-  fact: string | null;
-  cursor: string | null;
-};
+export type WorkRow =
+  & Omit<ProviderWork, "account" | "call" | "fact" | "dispute_body" | "cursor">
+  & {
+    account: string;
+    call: string | null;
+    fact: string | null;
+    cursor: string | null;
+  };
+
+/** Reads a call or a fact. The database adds the dispute that it is about. */
+function parsePiece<T extends object>(
+  text: string | null,
+): { piece: T | null; dispute_body: string | null } {
+  if (text === null) return { piece: null, dispute_body: null };
+  const { dispute_body = null, ...piece }: T & { dispute_body?: string | null } = JSON.parse(text);
+  return { piece: piece as unknown as T, dispute_body };
+}
 
 function recordParameter(record: ProviderRecord, index: number) {
-  const { environment_id, call_id, call, facts, change, answer } = record;
+  const { environment_id, call_id, call, facts, change, answer, did } = record;
   return {
     n: index + 1,
     environment_id,
@@ -223,6 +255,7 @@ function recordParameter(record: ProviderRecord, index: number) {
     expects_sequence: change?.expects?.sequence ?? null,
     status: answer?.status ?? null,
     body: answer?.body ?? null,
+    ...(did !== undefined && { did }),
   };
 }
 

@@ -94,14 +94,18 @@ export interface Store {
   /** Returns the answer of `GET /v1/balance` as JSON text. */
   balance(access: Access): Promise<string>;
   /** Deletes the data of the key's sandbox (ADR 0027). */
-  resetSandbox(access: Access, idempotency: Idempotency | null): Promise<Committed>;
+  resetSandbox(
+    access: Access,
+    idempotency: Idempotency | null,
+    with_endpoints: boolean,
+  ): Promise<Committed>;
   /** Checks that the database answers. Throws `service_unavailable`. */
   ping(): Promise<void>;
 }
 
 const BALANCE = `select * from pay.balance(p_request => $1::text)`;
 const RESET = `select * from pay.reset_sandbox(
-  p_request => $1::text, p_environment_id => $2::text)`;
+  p_request => $1::text, p_environment_id => $2::text, p_with_endpoints => $3::text::boolean)`;
 
 /** Longest wait of several changes for a lock. After it each change is sent alone. */
 const HURRIED_MS = 50;
@@ -215,10 +219,11 @@ export function createStore(
       return row.body!;
     },
 
-    async resetSandbox(access, idempotency) {
+    async resetSandbox(access, idempotency, with_endpoints) {
       const row = await calls.ask(access, RESET, [
         requestParameter(access, idempotency),
         idMint(access.at_ms)("env_"),
+        String(with_endpoints),
       ]);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
       return { outcome: "committed", answer: { status: 200, body: row.body! }, call: null };

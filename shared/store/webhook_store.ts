@@ -4,11 +4,13 @@
  */
 
 import { formatTime } from "../core/clock.ts";
+import type { FAULTS } from "../core/vocabulary.ts";
 import type { EventType } from "../schema/event_type.ts";
-import type { EndpointStatus } from "../schema/webhook.ts";
+import type { EndpointDelivery, EndpointStatus } from "../schema/webhook.ts";
 import type { Answer } from "./commit_rows.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
+import { withAnySettings } from "./known_settings.ts";
 import {
   type Access,
   type Admitted,
@@ -29,7 +31,9 @@ export interface SecretSource {
 /** A row of `pay.webhook_endpoints`. */
 interface EndpointRow {
   id: string;
-  url: string;
+  delivery: EndpointDelivery;
+  /** Null for an inbox. */
+  url: string | null;
   events: string[];
   status: EndpointStatus;
   /** Newest first. */
@@ -55,11 +59,12 @@ export interface EndpointChange {
 
 /**
  * The outcome of a write. `stale`: the endpoint has changed meanwhile. `full`: the environment has
- * all its endpoints. `calling_off`: deliveries of a disabled endpoint are still being cancelled.
+ * all its endpoints. `calling_off`: deliveries of a disabled endpoint or a deleted inbox are still
+ * being cancelled. `unread`: the inbox has too many deliveries to send all of them to a URL.
  */
 export type Written =
   | { outcome: "committed" | "replay"; answer: Answer }
-  | { outcome: "stale" | "full" | "calling_off" };
+  | { outcome: "stale" | "full" | "calling_off" | "unread" };
 
 /** A delivery that the relay has claimed from the outbox. */
 export interface ClaimedDelivery {
@@ -83,10 +88,25 @@ export interface ClaimedDelivery {
   failing_since: Date | null;
   /** True after a lost claim or a crashed attempt. A relay sends one suspect at a time. */
   suspect: boolean;
+  /** The settings of the sandbox as JSON text; null: it has none. */
+  settings: string | null;
   /** True after the third lost claim. The relay records a crashed attempt and does not send it. */
   crashed: boolean;
   /** The payload. */
   body: string;
+  /** The declared fault of this attempt; null: none. */
+  fault: typeof FAULTS.delivery[number] | null;
+}
+
+/** The request of an attempt in a sandbox, and the beginning of its answer (ADR 0056). */
+export interface KeptExchange {
+  url: string;
+  /** The headers as JSON text. */
+  headers: string;
+  /** Null without an answer. */
+  answer: string | null;
+  /** True if the answer had more bytes. */
+  answer_truncated: boolean;
 }
 
 /** The result of a claimed delivery. */
@@ -100,6 +120,13 @@ export interface AttemptResult {
   next_attempt_at: string | null;
   /** The attempt as JSON text; null if there was none. */
   record: string | null;
+  /** Of a sandbox: the exchange to keep. */
+  exchange?: KeptExchange;
+  /**
+   * Of a sandbox with a clock of its own: the time of the next attempt by that clock, or of this
+   * attempt if it is the last one. RFC 3339.
+   */
+  due_at?: string;
 }
 
 /** Number of further deliveries that a relay takes of each holder for which it has claims. */
@@ -125,6 +152,13 @@ export interface RelayTurn {
   leased_until_ms: number;
 }
 
+/** The answer of a request. */
+interface Reply {
+  answer: Answer;
+  /** True if it is the stored answer of an earlier request. */
+  replayed: boolean;
+}
+
 /** A triggered event with its delivery. */
 interface TriggeredDelivery {
   endpoint_id: string;
@@ -133,7 +167,17 @@ interface TriggeredDelivery {
   subject_id: string;
   body: string;
   delivery_id: string;
-  leased_until_ms: number;
+  /** Null: nobody makes an attempt, and the event goes into the inbox of the endpoint. */
+  leased_until_ms: number | null;
+}
+
+/** A triggered attempt that has ended. */
+interface EndedTrigger {
+  delivery_id: string;
+  delivered: boolean;
+  /** The attempt as JSON text. */
+  record: string;
+  exchange: KeptExchange | null;
 }
 
 /** The store of webhooks. Each method throws `ApiError`. */
@@ -153,20 +197,18 @@ export interface WebhookStore {
   ): Promise<Written>;
   /**
    * Records a triggered event with its delivery and claims the idempotency key. Returns null if the
-   * caller must make the attempt, else the answer of the first request. Throws
-   * `idempotency_in_progress` while a twin is under way.
+   * caller must make the attempt, else the answer: that of the first request, or the delivery if it
+   * is in an inbox. Throws `idempotency_in_progress` while a twin is under way.
    */
   beginTrigger(
     access: Access,
     delivery: TriggeredDelivery,
     idempotency: Idempotency | null,
-  ): Promise<Answer | null>;
+  ): Promise<Reply | null>;
   /** Records the attempt. Returns the delivery, and stores it as the answer of the key. */
   endTrigger(
     access: Access,
-    delivery_id: string,
-    delivered: boolean,
-    attempt: string,
+    ended: EndedTrigger,
     idempotency: Idempotency | null,
   ): Promise<Answer>;
   /** Records results and claims due deliveries, of all environments. */
@@ -203,7 +245,7 @@ const BEGIN_TRIGGER = `select * from pay.begin_trigger(
   p_request => $1::text, p_trigger => $2::text)`;
 const END_TRIGGER = `select * from pay.end_trigger(
   p_request => $1::text, p_delivery_id => $2::text, p_delivered => $3::text::boolean,
-  p_attempt => $4::text)`;
+  p_attempt => $4::text, p_exchange => $5::text)`;
 const RELAY_TURN = `select * from pay.relay_turn(
   p_results => $1::text, p_rooms => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_per_environment => $5::int, p_per_account => $6::int,
@@ -218,7 +260,7 @@ const DISABLE_ENDPOINT = `select pay.disable_webhook_endpoint(
 const PURGE = `select pay.purge(p_at => $1::text::timestamptz)::text as purged`;
 
 /** A row of `pay.change_webhook_endpoint` or of `pay.redeliver`. */
-type ChangeRow = Row<"stale" | "full" | "calling_off" | "off">;
+type ChangeRow = Row<"stale" | "full" | "calling_off" | "unread" | "off">;
 
 /** The stored answer of an idempotency key while its triggered attempt is under way. */
 const IN_PROGRESS: Answer = { status: 102, body: "" };
@@ -256,18 +298,26 @@ export function createWebhookStore(
       const { leased_until_ms, ...trigger } = delivery;
       const row = await calls.ask(access, BEGIN_TRIGGER, [
         requestParameter(access, idempotency, IN_PROGRESS),
-        JSON.stringify({ ...trigger, leased_until: formatTime(leased_until_ms) }),
+        JSON.stringify({
+          ...trigger,
+          ...(leased_until_ms !== null && { leased_until: formatTime(leased_until_ms) }),
+        }),
       ]);
-      return row.outcome === "replay" ? answerOf(row) : null;
+      if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
+      if (leased_until_ms !== null) return null;
+      on_due();
+      return { answer: answerOf(row), replayed: false };
     },
 
-    async endTrigger(access, delivery_id, delivered, attempt, idempotency) {
-      const row = await calls.ask(access, END_TRIGGER, [
-        requestParameter(access, idempotency),
-        delivery_id,
-        String(delivered),
-        attempt,
-      ]);
+    async endTrigger(access, { delivery_id, delivered, record, exchange }, idempotency) {
+      const row = await withAnySettings(access, (access) =>
+        calls.ask(access, END_TRIGGER, [
+          requestParameter(access, idempotency),
+          delivery_id,
+          String(delivered),
+          record,
+          exchange && JSON.stringify(exchange),
+        ]));
       return { status: 200, body: row.body! };
     },
 
@@ -318,6 +368,7 @@ function written(row: Admitted<ChangeRow>, answer: Answer): Written {
       return { outcome: "replay", answer: answerOf(row) };
     case "full":
     case "calling_off":
+    case "unread":
       return { outcome: row.outcome };
     default:
       return { outcome: "stale" };

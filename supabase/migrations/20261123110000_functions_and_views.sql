@@ -8,7 +8,74 @@ set check_function_bodies = off;
 
 drop function pay.claim(json,pay.admission[]);
 drop function pay.commit(text,text,text,text,text,text,integer);
+drop function pay.end_trigger(text,text,boolean,text);
+drop function pay.hold_environment(text);
+drop function pay.limit_writes(json,pay.admission[],integer[],integer[]);
 drop function pay.max_live_keys();
+drop function pay.move_environment(text,text,timestamp with time zone);
+drop function pay.note_use(bytea[],timestamp with time zone);
+drop function pay.read_resource(text,text,text,timestamp with time zone);
+drop function pay.reset_sandbox(text,text);
+drop function pay.sandbox_reset_body(text,boolean);
+drop function pay.slot_character(smallint);
+drop function pay.write_events(json,integer[],text[]);
+drop function pay.write_webhook_endpoint(text,text,text,pay.webhook_endpoints);
+drop function pay.list(text);
+drop function pay.find_room(jsonb,integer,integer,integer,integer);
+
+create or replace function pay.note_use(p_hashes bytea[], p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.api_key_secrets s
+  set last_used_at = idle.at
+  from (
+    select o.hash, u.at from pay.api_key_secrets o
+    join (
+      select p_hashes[f.n] as hash, max(now() + coalesce(f.ahead, '0')) as at
+      from unnest(p_found) f
+      where f.outcome not in ('unauthorized', 'outdated')
+      group by 1
+    ) u on u.hash = o.hash
+    where o.last_used_at is null or o.last_used_at < u.at - interval '1 hour'
+    for update of o skip locked
+  ) idle
+  where s.hash = idle.hash;
+end
+$$;
+
+create or replace function pay.judge_ended_keys(
+  p_found pay.admission[], p_hashes bytea[], p_versions bigint[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_opened constant text := current_setting('pay.environment_ids', true);
+  v_ended record;
+begin
+  perform set_config('pay.environment_ids', array(
+    select s.environment_id from unnest(p_found) f
+    join pay.api_key_secrets s on s.hash = p_hashes[f.n]
+    where f.outcome = 'unauthorized' and s.revoked_at is null and not s.livemode)::text, true);
+  for v_ended in
+    select f.n, s.environment_id, row_to_json(w)::text as detail
+    from unnest(p_found) f
+    join pay.api_key_secrets s on s.hash = p_hashes[f.n]
+    left join pay.sandbox_settings w on w.environment_id = s.environment_id
+    where f.outcome = 'unauthorized' and s.revoked_at is null and not s.livemode
+      and p_versions[f.n] is distinct from w.version
+  loop
+    p_found[v_ended.n].outcome := 'outdated';
+    p_found[v_ended.n].detail := v_ended.detail;
+  end loop;
+  perform set_config('pay.environment_ids', v_opened, true);
+  return p_found;
+end
+$$;
 
 create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
 returns pay.admission[]
@@ -19,6 +86,7 @@ declare
   v_found pay.admission[];
   v_hashes bytea[];
   v_ats timestamptz[];
+  v_versions bigint[];
   v_scopes text[];
   v_has_keys boolean;
   v_key_rates integer[];
@@ -26,21 +94,21 @@ declare
   v_api_keys text[];
   v_environments text[];
   v_opened text[];
-  v_idle bytea[];
+  v_is_idle boolean;
   v_set text;
 begin
   select array_agg(decode(r.key_hash, 'hex') order by r.n), array_agg(r.at order by r.n),
-    array_agg(r.scope order by r.n), bool_or(r.idempotency_key is not null),
+    array_agg(r.version order by r.n), array_agg(r.scope order by r.n),
+    bool_or(r.idempotency_key is not null),
     array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
-  into v_hashes, v_ats, v_scopes, v_has_keys, v_key_rates, v_environment_rates
-  from json_to_recordset(p_requests) as r (
-    n integer, key_hash text, at timestamptz, scope text, idempotency_key text, rate integer[]);
+  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_environment_rates
+  from json_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
+    version bigint, scope text, idempotency_key text, rate integer[]);
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
     array_agg(distinct s.environment_id) filter (where s.is_held),
-    array_agg(s.hash) filter (
-      where s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
-  into v_api_keys, v_environments, v_opened, v_idle
+    bool_or(s.hash is not null and coalesce(s.last_used_at, '-infinity') < a.at - interval '1 hour')
+  into v_api_keys, v_environments, v_opened, v_is_idle
   from unnest(v_hashes, v_ats) with ordinality as a (hash, at, n)
   left join lateral (
     select s.*, s.livemode or case p_hold
@@ -48,44 +116,121 @@ begin
           hashtextextended('environment ' || s.environment_id, 0))
         when 'alone' then pg_advisory_xact_lock(
           hashtextextended('environment ' || s.environment_id, 0)) is not null
-        else true
-      end as is_held
+        else true end as is_held
     from pay.api_key_secrets s
-    where s.hash = a.hash
-      and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > a.at)
-    limit 1
+    where s.hash = a.hash and s.revoked_at is null and (s.expires_at is null or s.expires_at > a.at)
+      and (s.ends_at is null or s.ends_at > pay.server_time()) limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
-  -- A new snapshot under the locks. This statement does not find a key whose environment is not
-  -- open, or which a reset has moved in the meantime.
+  -- A new snapshot under the locks, for the settings too. It does not find a key whose environment
+  -- is not open, or which a reset has moved in the meantime.
   v_found := array(
     select row(a.n, case
         when a.api_key_id is null then 'unauthorized'
         when k.id is null then 'resetting'
+        when a.version is distinct from k.version then 'outdated'
         when a.scope is null or k.scopes is null or a.scope = any (k.scopes) then 'ok'
         else 'forbidden'
-      end, a.api_key_id, a.environment_id, a.at, null, null, null)::pay.admission
-    from unnest(v_scopes, v_ats, v_api_keys, v_environments) with ordinality
-      as a (scope, at, api_key_id, environment_id, n)
+      end, a.api_key_id, a.environment_id, a.at, null, null, null,
+      case when k.version > 0 then pay.time_ahead(k.settings) end, case
+        when a.version is distinct from k.version then row_to_json(k.settings) end)::pay.admission
+    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments) with ordinality
+      as a (scope, at, version, api_key_id, environment_id, n)
     left join lateral (
-      select k.id, k.scopes from pay.api_keys k
+      select k.id, k.scopes, w.version, w as settings from pay.api_keys k
+      left join pay.sandbox_settings w on w.environment_id = k.environment_id
       where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
-    ) k on true
-    order by a.n);
-  if v_idle is not null then
-    perform pay.note_use(v_idle, now());
+    ) k on true order by a.n);
+  if array_position(v_api_keys, null) is not null then
+    v_found := pay.judge_ended_keys(v_found, v_hashes, v_versions);
+  end if;
+  if v_is_idle then
+    perform pay.note_use(v_hashes, v_found);
   end if;
   if p_is_read and v_has_keys then
     v_found := pay.find_answers(p_requests, v_found, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_environment_rates) then
-    v_found := case
-      when p_is_read then pay.limit_requests(v_found, v_key_rates, v_environment_rates, true)
-      else pay.limit_writes(p_requests, v_found, v_key_rates, v_environment_rates)
-    end;
+    v_found := pay.limit_list(p_requests, v_found, v_key_rates, v_environment_rates, p_is_read);
   end if;
   return v_found;
+end
+$$;
+
+create or replace function pay.api_key_body(p_key pay.api_keys, p_at timestamptz)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_key.id,
+      'api_key' as object,
+      p_key.name,
+      p_key.scopes,
+      p_key.livemode,
+      (
+        select coalesce(json_agg(json_build_object(
+          'prefix', s.prefix,
+          'last4', s.last_four,
+          'created_at', pay.wire_time(s.created_at),
+          'expires_at', pay.wire_time(least(s.expires_at, s.ends_at + c.ahead))
+        ) order by s.created_at desc, s.hash desc), '[]'::json)
+        from pay.api_key_secrets s
+        where s.api_key_id = p_key.id and s.revoked_at is null
+          and (s.expires_at is null or s.expires_at > p_at)
+          and (s.ends_at is null or s.ends_at > pay.server_time())
+      ) as secrets,
+      (
+        select pay.wire_time(greatest(p_key.last_used_at, max(s.last_used_at)))
+        from pay.api_key_secrets s where s.api_key_id = p_key.id
+      ) as last_used_at,
+      pay.wire_time(p_key.created_at) as created_at,
+      pay.wire_time(least(p_key.expires_at, (
+        select e.ends_at + c.ahead from pay.environments e where e.id = p_key.environment_id
+      ))) as expires_at,
+      pay.wire_time(p_key.revoked_at) as revoked_at
+    from (
+      select pay.environment_time(p_key.environment_id) - pay.server_time() as ahead
+    ) c
+  ) t
+$$;
+
+create or replace function pay.add_api_key_secret(
+  p_id text,
+  p_at timestamptz,
+  p_secret_hash text,
+  p_prefix text,
+  p_last_four text,
+  p_older_expire_at timestamptz
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.api_key_secrets s
+  set expires_at = case
+    when live.rank >= pay.max_live_secrets() then p_at
+    else p_older_expire_at
+  end
+  from (
+    select o.hash, row_number() over (order by o.created_at desc, o.hash desc) as rank
+    from pay.api_key_secrets o
+    where o.api_key_id = p_id and o.revoked_at is null
+      and (o.expires_at is null or o.expires_at > p_at)
+  ) live
+  where s.hash = live.hash
+    and (live.rank >= pay.max_live_secrets()
+      or s.expires_at is null or s.expires_at > p_older_expire_at);
+  insert into pay.api_key_secrets
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at, ends_at)
+  select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
+    p_at, k.expires_at,
+    -- The end of a disposable sandbox, which is the end of all its keys.
+    (select e.ends_at from pay.environments e where e.id = k.environment_id)
+  from pay.api_keys k where k.id = p_id;
+  perform pay.drop_ended_secrets(array[p_id], least(p_at, pay.server_time()));
 end
 $$;
 
@@ -105,9 +250,11 @@ as $$
 declare
   v_environment text := pay.hold_environment(p_environment_id);
   v_livemode boolean;
+  v_ends_at timestamptz;
 begin
   perform set_config('pay.environment_ids', array[v_environment]::text, true);
-  select livemode into v_livemode from pay.environments where id = v_environment;
+  select e.livemode, e.ends_at into v_livemode, v_ends_at
+  from pay.environments e where e.id = v_environment;
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
@@ -119,14 +266,45 @@ begin
   insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
   values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
   insert into pay.api_key_secrets
-    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at, ends_at)
   values
     (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four,
-      p_expires_at);
+      p_expires_at, v_ends_at);
 end
 $$;
 grant execute on function
   pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
+
+create or replace function pay.list_api_keys()
+returns table (
+  id text, environment_id text, account text, environment_name text, livemode boolean, name text,
+  scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamptz,
+  created_at timestamptz, expires_at timestamptz, revoked_at timestamptz
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
+      n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at,
+      least(k.expires_at, e.ends_at), k.revoked_at
+    from pay.api_keys k
+    join pay.environments e on e.id = k.environment_id
+    left join lateral (
+      select (array_agg(s.prefix order by s.created_at desc))[1] as prefix,
+        (array_agg(s.last_four order by s.created_at desc))[1] as last_four,
+        (count(*) filter (where s.revoked_at is null
+          and (s.expires_at is null or s.expires_at > now())
+          and (s.ends_at is null or s.ends_at > now())))::integer as secrets,
+        max(s.last_used_at) as last_used_at
+      from pay.api_key_secrets s where s.api_key_id = k.id
+    ) n on true
+    order by e.account, e.public_id, k.id;
+end
+$$;
+grant execute on function pay.list_api_keys() to pay_operator;
 
 create or replace function pay.rotate_api_key(
   p_id text,
@@ -162,7 +340,7 @@ $$;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 
 create or replace function pay.read_challenge(p_token text)
-returns table (environment_id text, account text, body text)
+returns table (environment_id text, account text, body text, settings text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -171,7 +349,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select c.environment_id, e.account, p.body
+    select c.environment_id, e.account, p.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)
     from pay.provider_calls c
     join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
     join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
@@ -179,54 +358,6 @@ begin
 end
 $$;
 grant execute on function pay.read_challenge(text) to pay_api;
-
-create or replace function pay.lock_funds(
-  p_changes json, p_transfers json, p_found pay.admission[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_draw record;
-  v_fund text := '';
-  v_left numeric;
-  v_keys text[];
-begin
-  for v_draw in
-    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
-      f.api_key_id || ' ' || c.idempotency_key as whole_key
-    from unnest(p_found) f
-    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
-      on c.n = f.n
-    join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
-      on t.n = c.n
-    where f.outcome = 'ok' and c.expects_id is null
-    order by f.environment_id, t.currency, c.n
-  loop
-    if v_fund <> v_draw.environment_id || v_draw.currency then
-      v_fund := v_draw.environment_id || v_draw.currency;
-      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
-      -- A separate statement after the lock, so that it sees the transfers committed before.
-      v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
-    end if;
-    if v_draw.whole_key = any (v_keys) or exists (
-      select from pay.idempotency_keys k
-      where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
-        and k.key = v_draw.idempotency_key
-    ) then
-      -- If pay.claim finds no answer, the request is sent again. Nothing was drawn.
-      p_found[v_draw.n].outcome := 'expired';
-    elsif v_draw.amount_minor > v_left then
-      p_found[v_draw.n].outcome := 'insufficient';
-    else
-      v_left := v_left - v_draw.amount_minor;
-      v_keys := v_keys || v_draw.whole_key;
-    end if;
-  end loop;
-  return p_found;
-end
-$$;
 
 create or replace function pay.write_payments(
   p_payments json, p_won integer[], p_environments text[], p_moved integer[]
@@ -341,37 +472,119 @@ begin
 end
 $$;
 
+create or replace function pay.write_events(p_events json, p_found pay.admission[])
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now timestamptz := pay.server_time();
+  v_deliveries bigint;
+begin
+  with
+  event as materialized (
+    select f.environment_id, f.ahead, e.*
+    from json_to_recordset(p_events) as e (
+      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
+      delivery_id text, body text
+    )
+    join unnest(p_found) f on f.n = e.n
+    where f.outcome = 'ok'
+  ),
+  event_made as (
+    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    select environment_id, id, type, subject_id, sequence, created_at, body from event
+  ),
+  delivery_made as (
+    insert into pay.webhook_deliveries
+      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+        next_attempt_at, created_at, due_at)
+    select e.environment_id, pay.delivery_id(e.delivery_id, t.slot), e.id, e.type, t.id,
+      e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at,
+      case when e.ahead is not null then e.created_at end
+    from event e
+    join pay.webhook_endpoints t
+      on t.environment_id = e.environment_id
+      and t.status = 'enabled'
+      and t.events && pay.patterns_of(e.type)
+    returning 1
+  )
+  select count(*) into v_deliveries from delivery_made;
+  return v_deliveries;
+end
+$$;
+
+create or replace function pay.lock_funds(
+  p_changes json, p_transfers json, p_found pay.admission[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_draw record;
+  v_fund text := '';
+  v_left numeric;
+  v_keys text[];
+begin
+  for v_draw in
+    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
+      f.api_key_id || ' ' || c.idempotency_key as whole_key
+    from unnest(p_found) f
+    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
+      on c.n = f.n
+    join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
+      on t.n = c.n
+    where f.outcome = 'ok' and c.expects_id is null
+    order by f.environment_id, t.currency, c.n
+  loop
+    if v_fund <> v_draw.environment_id || v_draw.currency then
+      v_fund := v_draw.environment_id || v_draw.currency;
+      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
+      -- A separate statement after the lock, so that it sees the transfers committed before.
+      v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
+    end if;
+    if v_draw.whole_key = any (v_keys) or exists (
+      select from pay.idempotency_keys k
+      where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
+        and k.key = v_draw.idempotency_key
+    ) then
+      -- If pay.claim finds no answer, the request is sent again. Nothing was drawn.
+      p_found[v_draw.n].outcome := 'expired';
+    elsif v_draw.amount_minor > v_left then
+      p_found[v_draw.n].outcome := 'insufficient';
+    else
+      v_left := v_left - v_draw.amount_minor;
+      v_keys := v_keys || v_draw.whole_key;
+    end if;
+  end loop;
+  return p_found;
+end
+$$;
+
 create or replace function pay.commit(
-  p_changes text,
-  p_payments text,
-  p_transfers text,
-  p_refunds text,
-  p_ledger text,
-  p_events text,
-  p_calls text default '[]',
-  p_patience_ms integer default null
+  p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text,
+  p_calls text default '[]', p_patience_ms integer default null, p_disputes text default '[]'
 )
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
   body text, detail text, deliveries bigint
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_material = off
-set plan_cache_mode = force_generic_plan
--- The time for which a twin waits for the first request (contract §5).
-set lock_timeout = '3s'
+-- A twin waits for the first request for this time (contract §5).
+set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
-  v_changes json := p_changes::json;
-  v_payments json := p_payments::json;
+  v_changes json := p_changes::json; v_payments json := p_payments::json;
   v_found pay.admission[];
   v_moved integer[] := '{}';
   v_won integer[];
   v_environments text[];
   v_providers jsonb;
   v_details text[];
+  v_has_faults boolean := strpos(p_changes, '"fault_id"') > 0;
   v_deliveries bigint := 0;
 begin
   if p_patience_ms is not null then
@@ -386,8 +599,10 @@ begin
     v_found := pay.lock_subjects(v_changes, v_found);
   end if;
   if p_calls <> '[]' then
-    select f.p_found, f.providers into v_found, v_providers
-    from pay.find_providers(p_calls::json, v_found) f;
+    select * into v_found, v_providers from pay.find_providers(p_calls::json, v_found);
+  end if;
+  if v_has_faults then
+    v_found := pay.lock_faults(v_changes, v_found);
   end if;
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
@@ -407,21 +622,432 @@ begin
     if p_refunds <> '[]' then
       perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
+    if p_disputes <> '[]' then
+      perform pay.write_disputes(p_disputes::json, v_won, v_environments);
+    end if;
     if p_calls <> '[]' then
       v_details := pay.write_calls(p_calls::json, v_providers, v_changes, v_found);
     end if;
     if p_ledger <> '[]' then
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
     end if;
-    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+    if v_has_faults then
+      perform pay.count_faults(v_changes, v_won, v_environments);
+    end if;
+    v_deliveries := pay.write_events(p_events::json, v_found);
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.remaining, f.status, f.body, v_details[f.n], v_deliveries
-    from unnest(v_found) f;
+      f.environment_id, f.remaining, f.status, f.body, coalesce(v_details[f.n], f.detail),
+      v_deliveries from unnest(v_found) f;
 end
 $$;
-grant execute on function pay.commit(text, text, text, text, text, text, text, integer) to pay_api;
+grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
+  to pay_api;
+
+create or replace function pay.kept_exchanges()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 5 $$;
+
+create or replace function pay.exchange_retention()
+returns interval
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select interval '7 days' $$;
+
+create or replace function pay.keep_exchanges(p_results text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.delivery_exchanges as x (environment_id, delivery_id, slot, attempt, url, headers,
+    answer, answer_truncated, kept_at)
+  select distinct on (d.environment_id, d.id)
+    d.environment_id, d.id, r.attempt % pay.kept_exchanges(), r.attempt, k.url, k.headers,
+    k.answer, coalesce(k.answer_truncated, false), pay.server_time()
+  from json_to_recordset(p_results::json) as r (
+    environment_id text, id text, attempt integer, exchange json
+  )
+  cross join lateral json_to_record(r.exchange) as k (
+    url text, headers text, answer text, answer_truncated boolean
+  )
+  join pay.webhook_deliveries d
+    on d.environment_id = r.environment_id and d.id = r.id and d.attempt_count = r.attempt
+  join pay.environments e
+    on e.id = d.environment_id and not e.livemode and e.retired_at is null
+  where r.exchange is not null
+  order by d.environment_id, d.id
+  on conflict on constraint delivery_exchanges_pkey do update
+  set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,
+    answer = excluded.answer, answer_truncated = excluded.answer_truncated,
+    kept_at = excluded.kept_at
+  where x.attempt < excluded.attempt;
+end
+$$;
+
+create or replace function pay.whole_delivery_body(p_delivery pay.webhook_deliveries)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_body constant text := pay.webhook_delivery_body(p_delivery);
+  v_exchanges text;
+begin
+  select string_agg(row_to_json(t)::text, ',' order by t.attempt) into v_exchanges
+  from (
+    select x.attempt,
+      (select row_to_json(q) from (
+        select x.url, x.headers::json as headers, v.body
+      ) q) as request,
+      (select row_to_json(a) from (
+        select x.answer as text, x.answer_truncated as truncated
+      ) a where x.answer is not null) as response
+    from pay.delivery_exchanges x
+    join pay.events v on v.environment_id = x.environment_id and v.id = p_delivery.event_id
+    where x.environment_id = p_delivery.environment_id and x.delivery_id = p_delivery.id
+  ) t;
+  return case when v_exchanges is null then v_body
+    else left(v_body, -1) || ',"exchanges":[' || v_exchanges || ']}' end;
+end
+$$;
+
+create or replace function pay.purge_exchanges(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  -- In order, because with a limit alone a scan of the table looks cheap while its statistics are
+  -- old.
+  with old as materialized (
+    select o.environment_id, o.delivery_id, o.slot
+    from pay.delivery_exchanges o
+    where o.kept_at < p_at - pay.exchange_retention()
+    order by o.kept_at
+    limit p_batch for update skip locked
+  )
+  delete from pay.delivery_exchanges t using old
+  where t.environment_id = old.environment_id and t.delivery_id = old.delivery_id
+    and t.slot = old.slot;
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
+create or replace function pay.write_disputes(
+  p_disputes json, p_won integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.disputes as t
+    (environment_id, id, payment_id, status, amount_minor, currency, provider_reference,
+      created_at, body)
+  select w.environment_id, d.id, d.payment_id, d.status, d.amount_minor, d.currency,
+    d.provider_reference, d.created_at, d.body
+  from json_to_recordset(p_disputes) as d (
+    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
+    provider_reference text, created_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = d.n
+  on conflict on constraint disputes_pkey
+  do update set status = excluded.status, body = excluded.body;
+end
+$$;
+
+create or replace function pay.dispute_body(
+  p_environment_id text, p_payment_id text, p_object_id text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select d.body from pay.disputes d
+  where d.payment_id = p_payment_id and d.environment_id = p_environment_id
+    and p_object_id in (d.id, d.provider_reference)
+$$;
+
+create or replace function pay.hold_environment(p_public_id text, p_is_alone boolean default false)
+returns text
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_held text := '';
+  v_environment record;
+begin
+  perform set_config('pay.worker', 'on', true);
+  loop
+    select e.id, e.livemode into v_environment from pay.environments e
+    where e.public_id = p_public_id and e.retired_at is null;
+    exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
+    v_held := v_environment.id;
+    if p_is_alone then
+      perform pg_advisory_xact_lock(hashtextextended('environment ' || v_held, 0));
+    else
+      perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+    end if;
+  end loop;
+  return v_environment.id;
+end
+$$;
+
+create or replace function pay.find_environment(p_account text, p_livemode boolean)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return (
+    select e.public_id from pay.environments e
+    where e.account = p_account and e.livemode = p_livemode and e.retired_at is null
+      and e.ends_at is null
+    order by e.public_id limit 1
+  );
+end
+$$;
+grant execute on function pay.find_environment(text, boolean) to pay_operator;
+
+create or replace function pay.fault_body(p_fault pay.faults)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_fault.id,
+      'fault' as object,
+      p_fault.kind as "on",
+      p_fault.fault,
+      p_fault.times,
+      p_fault.times_left as "left",
+      p_fault.filter as "where",
+      p_fault.delay_ms,
+      pay.wire_time(p_fault.created_at) as created_at
+  ) t
+$$;
+
+create or replace function pay.fault_matches(p_filter jsonb, p_thing jsonb)
+returns boolean
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return not exists (
+    select from jsonb_each(p_filter) w
+    -- A list contains each of its texts, and a text contains itself.
+    where not coalesce(p_thing -> w.key @> w.value, false)
+  );
+end
+$$;
+
+create or replace function pay.next_fault(
+  p_environment_id text, p_kind text, p_thing jsonb, p_takes boolean, p_without text default null
+)
+returns pay.faults
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault pay.faults;
+begin
+  if not p_takes then
+    select f.* into v_fault from pay.faults f
+    where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
+      and pay.fault_matches(f.filter::jsonb, p_thing)
+    order by f.id limit 1;
+    return v_fault;
+  end if;
+  -- If another transaction uses the fault up while this one waits, the next one is locked.
+  select f.* into v_fault from pay.faults f
+  where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
+    and f.fault is distinct from p_without and pay.fault_matches(f.filter::jsonb, p_thing)
+  order by f.id limit 1 for update;
+  update pay.faults f set times_left = f.times_left - 1
+  where f.environment_id = p_environment_id and f.id = v_fault.id;
+  return v_fault;
+end
+$$;
+
+create or replace function pay.note_fault_kinds(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kinds text[] := array(
+    select distinct f.kind from pay.faults f
+    where f.environment_id = p_environment_id and f.times_left > 0 and f.kind <> 'delivery'
+    order by 1);
+begin
+  update pay.sandbox_settings w
+  set fault_kinds = v_kinds, version = pay.new_settings_version()
+  where w.environment_id = p_environment_id and w.fault_kinds <> v_kinds;
+  if not found and v_kinds <> '{}' then
+    insert into pay.sandbox_settings (environment_id, version, fault_kinds)
+    values (p_environment_id, pay.new_settings_version(), v_kinds)
+    on conflict on constraint sandbox_settings_pkey do nothing;
+  end if;
+end
+$$;
+
+create or replace function pay.match_fault(
+  p_request text, p_kind text, p_thing text, p_takes boolean
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_fault pay.faults;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  v_fault := pay.next_fault(v_access.environment_id, p_kind, p_thing::jsonb, p_takes);
+  if v_fault.id is not null then
+    v_access.body := json_build_object(
+      'id', v_fault.id, 'fault', v_fault.fault, 'delay_ms', v_fault.delay_ms);
+  elsif not exists (
+    select from pay.faults f
+    where f.environment_id = v_access.environment_id and f.times_left > 0
+      and f.kind in ('request', 'provider')
+  ) and pg_try_advisory_xact_lock(
+    hashtextextended('environment ' || v_access.environment_id, 0)
+  ) then
+    perform pay.note_fault_kinds(v_access.environment_id);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
+
+create or replace function pay.create_fault(p_request text, p_fault text, p_limit integer)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_alone(p_request));
+  v_fault pay.faults := json_populate_record(null::pay.faults, p_fault::json);
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if (
+    select count(*) from pay.faults f
+    where f.environment_id = v_access.environment_id and f.times_left > 0
+  ) >= p_limit then
+    v_access.outcome := 'full';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  v_fault.environment_id := v_access.environment_id;
+  v_fault.times_left := v_fault.times;
+  v_fault.created_at := v_access.at;
+  insert into pay.faults select v_fault.*;
+  perform pay.note_fault_kinds(v_access.environment_id);
+  v_access.outcome := 'committed';
+  v_access.body := pay.fault_body(v_fault);
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.create_fault(text, text, integer) to pay_api;
+
+create or replace function pay.delete_fault(p_request text, p_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_alone(p_request));
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  delete from pay.faults f where f.environment_id = v_access.environment_id and f.id = p_id;
+  if not found then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  perform pay.note_fault_kinds(v_access.environment_id);
+  v_access.outcome := 'committed';
+  v_access.body := json_build_object('id', p_id, 'object', 'fault', 'deleted', true);
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.delete_fault(text, text) to pay_api;
+
+create or replace function pay.lock_faults(p_changes json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    with
+    asked as materialized (
+      select c.n, f.environment_id, c.fault_id,
+        row_number() over (partition by f.environment_id, c.fault_id order by c.n) as place
+      from unnest(p_found) f
+      join json_to_recordset(p_changes) as c (n integer, fault_id text) on c.n = f.n
+      where f.outcome = 'ok' and c.fault_id is not null
+    ),
+    locked as materialized (
+      select o.environment_id, o.id, o.times_left
+      from pay.faults o
+      where (o.environment_id, o.id) in (select a.environment_id, a.fault_id from asked a)
+      order by o.environment_id, o.id
+      for update of o
+    )
+    select a.n from asked a
+    left join locked l on l.environment_id = a.environment_id and l.id = a.fault_id
+    where l.id is null or a.place > l.times_left
+  loop
+    p_found[v_n].outcome := 'stale';
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay.count_faults(
+  p_changes json, p_won integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.faults o
+  set times_left = o.times_left - u.times
+  from (
+    select w.environment_id, c.fault_id, count(*) as times
+    from json_to_recordset(p_changes) as c (n integer, fault_id text)
+    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = c.n
+    where c.fault_id is not null
+    group by w.environment_id, c.fault_id
+  ) u
+  where o.environment_id = u.environment_id and o.id = u.fault_id;
+end
+$$;
 
 create or replace function pay.read_providers()
 returns table (
@@ -481,18 +1107,19 @@ begin
   for v_kept in
     with asked as materialized (
       select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
-        decode(r.fingerprint, 'hex') as fingerprint
+        decode(r.fingerprint, 'hex') as fingerprint,
+        v_now + coalesce(f.ahead, '0') - pay.idempotency_retention() as kept_since
       from unnest(p_found) f
       join json_to_recordset(p_requests)
         as r (n integer, kind text, idempotency_key text, fingerprint text)
         on r.n = f.n
       where r.idempotency_key is not null
-        and f.outcome not in ('unauthorized', 'resetting', 'forbidden')
+        and f.outcome not in ('unauthorized', 'resetting', 'outdated', 'forbidden')
         and (p_is_read or f.outcome <> 'ok')
     )
-    select a.n, a.environment_id, a.api_key_id, a.key, i.status, i.body,
+    select a.n, a.environment_id, a.api_key_id, a.key, a.kept_since, i.status, i.body,
       case
-        when i.created_at <= v_now - pay.idempotency_retention() then 'expired'
+        when i.created_at <= a.kept_since then 'expired'
         when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
         when i.fingerprint = a.fingerprint then 'replay'
         when a.outcome = 'rate_limited' then 'rate_limited'
@@ -507,7 +1134,7 @@ begin
     ) i
     where not (p_is_read
       and (i.status = 102 and a.kind = 'webhook_endpoints'
-        or i.created_at <= v_now - pay.idempotency_retention()))
+        or i.created_at <= a.kept_since))
     -- Expired answers are deleted in one order, so that two lists do not deadlock.
     order by a.api_key_id, a.key
   loop
@@ -521,7 +1148,7 @@ begin
         and o.api_key_id = v_kept.api_key_id
         and o.key = v_kept.key
         -- A twin may have claimed the key meanwhile. Its row is newer and stays.
-        and o.created_at <= v_now - pay.idempotency_retention();
+        and o.created_at <= v_kept.kept_since;
     end if;
   end loop;
   return p_found;
@@ -544,20 +1171,22 @@ declare
 begin
   with
   asked as materialized (
-    select f.environment_id, f.api_key_id, r.n, r.request_id, r.idempotency_key, r.fingerprint,
-      r.status, coalesce(r.body, p.body) as body
+    select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
+      r.fingerprint, r.request_line, r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
     join json_to_recordset(p_requests) as r (
-      n integer, request_id text, idempotency_key text, fingerprint text, status smallint, body text
+      n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
+      status smallint, body text
     ) on r.n = f.n
     left join json_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
     insert into pay.idempotency_keys
-      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+      (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
+        created_at)
     select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
-      a.request_id, a.status, a.body, v_now
+      a.request_id, a.request_line, a.status, a.body, v_now + coalesce(a.ahead, '0')
     from asked a
     order by a.api_key_id, a.idempotency_key, a.n
     on conflict on constraint idempotency_keys_pkey do nothing
@@ -585,6 +1214,469 @@ begin
     p_found := pay.count_requests(p_found);
   end if;
   return p_found;
+end
+$$;
+
+create or replace function pay.inbox_fill()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+create or replace function pay.fill_inbox(
+  p_environment_id text, p_endpoint_id text, p_most integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at constant timestamptz := pay.server_time();
+  v_position bigint;
+  v_checked text[];
+  v_added bigint;
+begin
+  select t.inbox_position into v_position from pay.webhook_endpoints t
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id and t.delivery = 'inbox'
+  for update;
+  if v_position is null then
+    return 0;
+  end if;
+  -- One probe of an index that is mostly empty.
+  if exists (
+    select from pay.faults f
+    where f.kind = 'delivery' and f.environment_id = p_environment_id and f.times_left > 0
+  ) then
+    v_checked := pay.give_inbox_faults(p_environment_id, p_endpoint_id, p_most, v_at);
+  end if;
+  v_added := pay.add_to_inbox(
+    p_environment_id, p_endpoint_id, v_position, p_most, v_at, v_checked);
+  -- If less than p_most were added, few are left, so this reads few rows.
+  if v_added < p_most and exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+      and d.environment_id is not distinct from p_environment_id and d.fault is not null
+  ) then
+    if pay.release_reordered(p_environment_id, p_endpoint_id, v_at) then
+      v_added := v_added + pay.add_to_inbox(
+        p_environment_id, p_endpoint_id, v_position + v_added, p_most, v_at, v_checked);
+    end if;
+    perform pay.put_off_behind_held(p_environment_id, p_endpoint_id, v_at);
+  end if;
+  if v_added > 0 then
+    update pay.webhook_endpoints t
+    set inbox_position = v_position + v_added
+    where t.environment_id = p_environment_id and t.id = p_endpoint_id;
+  end if;
+  return v_added;
+end
+$$;
+
+create or replace function pay.add_to_inbox(
+  p_environment_id text, p_endpoint_id text, p_position bigint, p_most integer, p_at timestamptz,
+  p_checked text[]
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_added bigint;
+begin
+  with
+  found as materialized (
+    select d.id, d.subject_id, d.sequence, d.next_attempt_at
+    from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+      and d.environment_id is not distinct from p_environment_id
+      and (d.leased_until is null or d.leased_until <= p_at)
+      and (d.next_attempt_at <= p_at or not pay.is_held_back(d, p_at))
+      and (p_checked is null or d.id = any (p_checked) or d.fault_attempt = d.attempt_count + 1
+        or d.sequence is null and d.attempt_count = 0)
+    order by d.subject_id, d.sequence
+    limit p_most
+    for update skip locked
+  ),
+  chosen as (
+    select f.*,
+      max(f.next_attempt_at) over (partition by f.subject_id order by f.sequence, f.id) as due_at
+    from found f
+    where f.sequence is null or not exists (
+      select from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from p_environment_id
+        and w.endpoint_id = p_endpoint_id
+        and w.subject_id = f.subject_id
+        and w.sequence < f.sequence
+        and w.id not in (select o.id from found o)
+    )
+  ),
+  placed as materialized (
+    select c.id, p_position + row_number() over (
+        order by c.due_at, c.subject_id, c.sequence, c.id) as position
+    from chosen c
+  ),
+  made_available as (
+    update pay.webhook_deliveries d
+    set status = 'available', next_attempt_at = null, leased_until = null, lost_claims = 0,
+      attempt_count = d.attempt_count + 1
+    from placed p
+    where d.environment_id = p_environment_id and d.id = p.id
+  ),
+  entered as (
+    insert into pay.inbox_entries as e (environment_id, delivery_id, endpoint_id, position)
+    select p_environment_id, p.id, p_endpoint_id, p.position from placed p
+    on conflict (environment_id, delivery_id) do update set position = excluded.position
+    returning e.position
+  )
+  select count(*) into v_added from entered;
+  return v_added;
+end
+$$;
+
+create or replace function pay.fill_inboxes(p_environments text[], p_endpoints text[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_endpoint record;
+begin
+  for v_endpoint in
+    select t.environment_id, t.id
+    from unnest(p_environments, p_endpoints) as o (environment_id, id)
+    join pay.webhook_endpoints t on t.environment_id = o.environment_id and t.id = o.id
+    -- Turns that count faults of several sandboxes lock them in one order.
+    order by t.environment_id, t.id
+    for update of t skip locked
+  loop
+    perform pay.fill_inbox(v_endpoint.environment_id, v_endpoint.id, pay.inbox_fill());
+  end loop;
+end
+$$;
+
+create or replace function pay.acknowledge_inbox(
+  p_environment_id text, p_endpoint_id text, p_from bigint, p_to bigint
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most constant integer := 1000;
+  v_to bigint;
+begin
+  if p_to - p_from > v_most then
+    select e.position into v_to from pay.inbox_entries e
+    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
+      and e.position > p_from and e.position <= p_to
+    order by e.position offset v_most - 1 limit 1;
+  end if;
+  v_to := coalesce(v_to, p_to);
+  update pay.webhook_deliveries d
+  set status = 'delivered'
+  from (
+    select e.delivery_id from pay.inbox_entries e
+    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
+      and e.position > p_from and e.position <= v_to
+    order by e.delivery_id
+  ) read
+  where d.environment_id = p_environment_id and d.id = read.delivery_id
+    and d.status || '' = 'available';
+  update pay.webhook_endpoints t
+  set inbox_acknowledged = v_to
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id;
+end
+$$;
+
+create or replace function pay.inbox_page(
+  p_endpoint pay.webhook_endpoints, p_after bigint, p_most integer
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    with
+    entry as materialized (
+      select e.delivery_id, e.position from pay.inbox_entries e
+      where e.environment_id = p_endpoint.environment_id and e.endpoint_id = p_endpoint.id
+        and e.position > p_after
+      order by e.position limit p_most
+    ),
+    shown as (
+      select e.position, d.id, d.event_id, d.attempt_count as attempt, v.body,
+        case d.fault_attempt when d.attempt_count then d.fault end as fault,
+        row_number() over (order by e.position) as n,
+        sum(octet_length(v.body)) over (order by e.position) as bytes
+      from entry e
+      join pay.webhook_deliveries d
+        on d.environment_id = p_endpoint.environment_id and d.id = e.delivery_id
+        -- A delivery that is pending again gets a new position.
+        and d.status || '' in ('available', 'delivered')
+      join pay.events v on v.environment_id = p_endpoint.environment_id and v.id = d.event_id
+    )
+    select json_build_object(
+      'public_id', (
+        select e.public_id from pay.environments e where e.id = p_endpoint.environment_id),
+      'account', (select e.account from pay.environments e where e.id = p_endpoint.environment_id),
+      'position', case
+        when bool_or(s.n > 1 and s.bytes > pay.page_bytes())
+          or (select count(*) from entry) = p_most
+          then coalesce(
+            min(s.position) filter (where s.n > 1 and s.bytes > pay.page_bytes()) - 1,
+            (select max(e.position) from entry e))
+        else greatest(p_endpoint.inbox_position, p_after)
+      end,
+      'newest', p_endpoint.inbox_position,
+      'secrets', p_endpoint.secrets,
+      'data', coalesce(
+        json_agg(
+          json_build_object('id', s.id, 'event_id', s.event_id, 'attempt', s.attempt,
+            'fault', s.fault, 'body', s.body)
+          order by s.position
+        ) filter (where s.n = 1 or s.bytes <= pay.page_bytes()), '[]')
+    )::text
+    from shown s
+  );
+end
+$$;
+
+create or replace function pay.read_inbox(
+  p_request text, p_id text, p_after bigint, p_most integer
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_endpoint pay.webhook_endpoints;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id = p_id
+      and d.environment_id is not distinct from v_access.environment_id
+  ) then
+    perform pay.fill_inbox(v_access.environment_id, p_id, pay.inbox_fill());
+  end if;
+  select * into v_endpoint from pay.webhook_endpoints t
+  where t.environment_id = v_access.environment_id and t.id = p_id;
+  v_access.outcome := case
+    when v_endpoint.id is null then 'not_found'
+    when v_endpoint.delivery <> 'inbox' then 'no_inbox'
+    when p_after > v_endpoint.inbox_position then 'unknown_position'
+    else 'ok'
+  end;
+  if v_access.outcome = 'ok' then
+    if p_after > v_endpoint.inbox_acknowledged then
+      select * into v_endpoint from pay.webhook_endpoints t
+      where t.environment_id = v_access.environment_id and t.id = p_id
+      for update;
+      if p_after > v_endpoint.inbox_acknowledged then
+        perform pay.acknowledge_inbox(
+          v_access.environment_id, p_id, v_endpoint.inbox_acknowledged, p_after);
+      end if;
+    end if;
+    v_access.body := pay.inbox_page(
+      v_endpoint, coalesce(p_after, v_endpoint.inbox_acknowledged), p_most);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
+
+create or replace function pay.changed_inboxes(p_waiting text)
+returns table (endpoint_id text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select w.endpoint_id
+    from json_to_recordset(p_waiting::json) as w (
+      environment_id text, endpoint_id text, after bigint
+    )
+    left join pay.webhook_endpoints t
+      on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
+    where t.id is null or t.inbox_position > w.after or exists (
+      select from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = w.endpoint_id
+        and (d.leased_until is null or d.leased_until <= pay.server_time())
+        and (d.next_attempt_at <= pay.server_time()
+          or not pay.is_held_back(d, pay.server_time()))
+    );
+end
+$$;
+grant execute on function pay.changed_inboxes(text) to pay_api;
+
+create or replace function pay.empty_inbox(p_environment_id text, p_endpoint_id text)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_unread text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+begin
+  if cardinality(v_unread) > pay.called_off_at_once() then
+    return false;
+  end if;
+  update pay.webhook_deliveries d
+  set status = 'pending', next_attempt_at = least(d.created_at, pay.server_time()), due_at = null
+  where d.environment_id = p_environment_id and d.id = any (v_unread);
+  update pay.webhook_endpoints t set inbox_acknowledged = t.inbox_position
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id;
+  return true;
+end
+$$;
+
+create or replace function pay.call_off_inbox(p_environment_id text, p_endpoint_id text)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_unread text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+begin
+  update pay.webhook_deliveries d
+  set status = 'cancelled'
+  where d.environment_id = p_environment_id
+    and d.id = any (v_unread[:pay.called_off_at_once()]);
+  return cardinality(v_unread) <= pay.called_off_at_once();
+end
+$$;
+
+create or replace function pay.unread_deliveries(p_environment_id text, p_endpoint_id text)
+returns text[]
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(array_agg(u.id order by u.position), '{}') from (
+    select d.id, e.position
+    from pay.webhook_endpoints t
+    join pay.inbox_entries e on e.environment_id = t.environment_id and e.endpoint_id = t.id
+      and e.position > t.inbox_acknowledged
+    join pay.webhook_deliveries d
+      on d.environment_id = t.environment_id and d.id = e.delivery_id
+      and d.status || '' = 'available'
+    where t.environment_id = p_environment_id and t.id = p_endpoint_id
+    order by e.position
+    limit pay.called_off_at_once() + 1
+  ) u
+$$;
+
+create or replace function pay.give_inbox_faults(
+  p_environment_id text, p_endpoint_id text, p_most integer, p_at timestamptz
+)
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_due pay.due_delivery[];
+begin
+  select array_agg(row(p_environment_id, c.id, p_endpoint_id, c.subject_id, c.sequence, c.event_id,
+    0, false)::pay.due_delivery)
+  into v_due
+  from (
+    select d.id, d.subject_id, d.sequence, d.event_id
+    from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+      and d.environment_id is not distinct from p_environment_id
+      and (d.leased_until is null or d.leased_until <= p_at)
+      and (d.next_attempt_at <= p_at or not pay.is_held_back(d, p_at))
+      and (d.sequence is not null or d.attempt_count > 0)
+    order by d.subject_id, d.sequence
+    limit p_most
+    for update skip locked
+  ) c;
+  if v_due is not null then
+    perform pay.give_faults(v_due, p_at);
+  end if;
+  return array(select c.id from unnest(v_due) c);
+end
+$$;
+
+create or replace function pay.is_held_back(p_delivery pay.webhook_deliveries, p_at timestamptz)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_delivery.next_attempt_at > p_at and pay.waits_for_fault(p_delivery) then
+    return true;
+  end if;
+  return exists (
+    select from pay.webhook_deliveries w
+    where w.status = 'pending'
+      and w.environment_id is not distinct from p_delivery.environment_id
+      and w.endpoint_id = p_delivery.endpoint_id
+      and w.subject_id = p_delivery.subject_id
+      and w.sequence < p_delivery.sequence
+      and w.fault is not null and w.next_attempt_at > p_at and pay.waits_for_fault(w)
+  );
+end
+$$;
+
+create or replace function pay.release_reordered(
+  p_environment_id text, p_endpoint_id text, p_at timestamptz
+)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ids text[];
+begin
+  select array_agg(d.id) into v_ids from pay.webhook_deliveries d
+  where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+    and d.environment_id is not distinct from p_environment_id
+    and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1 and d.next_attempt_at > p_at;
+  if v_ids is null then
+    return false;
+  end if;
+  perform pay.release_next_deliveries(
+    array_fill(p_environment_id, array[cardinality(v_ids)]), v_ids, p_at);
+  return true;
+end
+$$;
+
+create or replace function pay.put_off_behind_held(
+  p_environment_id text, p_endpoint_id text, p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with behind as materialized (
+    select d.id, h.next_attempt_at
+    from pay.webhook_deliveries h
+    join pay.webhook_deliveries d
+      on d.status = 'pending'
+      and d.environment_id is not distinct from p_environment_id
+      and d.endpoint_id = p_endpoint_id
+      and d.subject_id = h.subject_id
+      and d.sequence > h.sequence
+      and d.next_attempt_at <= p_at
+    where h.status = 'pending' and h.endpoint_id = p_endpoint_id
+      and h.environment_id is not distinct from p_environment_id
+      and h.fault is not null and h.next_attempt_at > p_at and pay.waits_for_fault(h)
+    order by d.id
+    for update of d skip locked
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = b.next_attempt_at
+  from (select o.id, max(o.next_attempt_at) as next_attempt_at from behind o group by o.id) b
+  where d.environment_id = p_environment_id and d.id = b.id;
 end
 $$;
 
@@ -623,6 +1715,336 @@ begin
   return true;
 end
 $$;
+
+create or replace function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at timestamptz := least(p_at, pay.environment_time(p_environment_id));
+  v_rows bigint;
+  v_total bigint;
+begin
+  v_total := pay.drop_ended_secrets(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and exists (
+      select from pay.api_key_secrets s
+      where s.api_key_id = k.id and s.expires_at <= v_at and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    )
+    limit p_batch for update skip locked
+  ), v_at);
+
+  v_total := v_total + pay.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and not k.livemode
+      and least(k.revoked_at, k.expires_at) <= v_at - interval '30 days'
+    limit p_batch for update skip locked
+  ));
+
+  update pay.webhook_endpoints t
+  set secrets = (
+    select json_agg(s.source order by s.n)
+    from json_array_elements(t.secrets) with ordinality as s (source, n)
+    where s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at
+  )
+  where t.id in (
+    select o.id from pay.webhook_endpoints o
+    where o.environment_id = p_environment_id and exists (
+      select from json_array_elements(o.secrets) as s (source)
+      where (s.source ->> 'expires_at')::timestamptz <= v_at
+    )
+    for update skip locked
+  ) and t.environment_id = p_environment_id;
+  get diagnostics v_rows = row_count;
+  v_total := v_total + v_rows;
+
+  delete from pay.rate_counters c
+  where c.ctid = any (array(
+    select o.ctid from pay.rate_counters o
+    where o.environment_id = p_environment_id
+      and o.window_number < floor(extract(epoch from pay.server_time()) / 2) - 1800
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
+end
+$$;
+
+create or replace function pay.list_column(p_kind text, p_filters jsonb)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(
+    case p_kind
+      when 'payments' then case
+        when p_filters ? 'reference' then 'reference'
+        when p_filters ->> 'status' <> 'completed' then 'status'
+      end
+      when 'refunds' then case when p_filters ? 'payment_id' then 'payment_id' end
+      when 'disputes' then case
+        when p_filters ? 'payment_id' then 'payment_id'
+        when p_filters ? 'status' then 'status'
+      end
+      when 'transfers' then case when p_filters ? 'status' then 'status' end
+      when 'webhook_deliveries' then case
+        when p_filters ? 'subject_id' then 'subject_id'
+        when p_filters ? 'endpoint_id' then 'endpoint_id'
+      end
+    end,
+    'environment_id'
+  )
+$$;
+
+create or replace function pay.list_value(p_kind text, p_name text)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_kind = 'payments' and p_name = 'customer'
+      then 'case when strpos(t.body, $2 ->> ''customer'') > 0
+        then t.body::json #>> ''{customer,email}'' end'
+    else format('t.%I::text', p_name)
+  end
+$$;
+
+create or replace function pay.list_page(
+  p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
+  p_filters jsonb,
+  out data text, out has_more boolean, out next_cursor text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_filters jsonb := p_filters;
+  v_subject text;
+  v_few text;
+  v_column text;
+  v_match text;
+  v_is_left boolean;
+  v_last_shown text;
+  v_last_read text;
+begin
+  -- The subject of an event's deliveries has an index.
+  if p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
+    select coalesce(min(x.subject_id), '') into v_subject from pay.events x
+    where x.environment_id = p_environment_id and x.id = p_filters ->> 'event_id';
+  end if;
+  if v_subject <> coalesce(p_filters ->> 'subject_id', v_subject) then
+    data := '';
+    has_more := false;
+    return;
+  end if;
+  if v_subject is not null then
+    v_filters := p_filters || jsonb_build_object('subject_id', v_subject);
+  end if;
+
+  v_few := pay.list_subject(p_environment_id, p_kind, v_filters);
+  v_column := case when v_few is null then pay.list_column(p_kind, v_filters) end;
+  select coalesce(
+    string_agg(format('%s = $2 ->> %L', pay.list_value(p_kind, c), c), ' and '), 'true'
+  )
+  into v_match
+  from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
+  execute pay.list_query(
+    coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
+    pay.list_range(p_kind, v_column),
+    array_remove(array[v_column, 'id'], null),
+    v_match,
+    case p_kind
+      when 'api_keys' then 'pay.api_key_body(t, $6)'
+      when 'faults' then 'pay.fault_body(t)'
+      when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
+      when 'webhook_endpoints' then 'pay.webhook_endpoint_body(t)'
+      -- A row without a body is not shown.
+      when 'sandboxes' then
+        'case when t.expires_at > pay.server_time() then pay.sandbox_body(t) end'
+      when 'requests' then 'pay.request_body(t)'
+      else 't.body'
+    end
+  )
+  into data, v_is_left, v_last_shown, v_last_read
+  using p_environment_id, v_filters,
+    -- Every id sorts before '~'.
+    least(coalesce(p_starting_after, '~') collate "C", coalesce(v_filters ->> 'id_before', '~')),
+    coalesce(v_filters ->> 'id_from', ''),
+    p_limit, p_at;
+  data := coalesce(data, '');
+  has_more := coalesce(v_is_left, false) or v_last_read is not null;
+  next_cursor := case when v_is_left then v_last_shown else v_last_read end;
+end
+$$;
+
+create or replace function pay.list(p_requests text)
+returns table (
+  n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
+  has_more boolean, next_cursor text, detail text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_requests json := p_requests::json;
+  v_found pay.admission[] := pay.admit(v_requests, 'shared', true);
+begin
+  return query
+    with asked as materialized (
+      select f.*, r."limit", r.starting_after, r.is_plain,
+        -- Every id sorts before 'pay_~'. Computed here: in the comparison, below row-level
+        -- security, a coalesce is a filter and not an index condition, and a deep page would read
+        -- all rows before it.
+        coalesce(r.starting_after, 'pay_~') as before
+      from unnest(v_found) f
+      join (
+        select *, kind = 'payments' and filters is null and parent_id is null as is_plain
+        from json_to_recordset(v_requests) as r (
+          n integer, kind text, "limit" integer, starting_after text, filters json, parent_id text
+        )
+      ) r on r.n = f.n
+    )
+    select a.n, case when c.is_known then coalesce(p.outcome, a.outcome) else 'unknown_cursor' end,
+      a.api_key_id, a.environment_id, a.remaining, p.data, p.has_more, p.next_cursor, a.detail
+    from asked a
+    cross join lateral (
+      select a.outcome <> 'ok' or not a.is_plain or a.starting_after is null or exists (
+        select from pay.payments t
+        where t.environment_id = a.environment_id and t.id = a.starting_after
+      ) as is_known
+    ) c
+    left join lateral (
+      select
+        'ok' as outcome,
+        coalesce(string_agg(page.body, ',' order by page.id desc) filter (where page.is_shown), '')
+          as data,
+        coalesce(bool_or(not page.is_shown), false) as has_more,
+        case when bool_or(not page.is_shown)
+          then min(page.id) filter (where page.is_shown)
+        end as next_cursor
+      from (
+        select t.id, t.body, row_number() over newest = 1 or (
+          row_number() over newest <= a."limit"
+          and sum(octet_length(t.body)) over newest <= pay.page_bytes()
+        ) as is_shown
+        from pay.payments t
+        where t.environment_id = a.environment_id and t.id < a.before
+        window newest as (order by t.id desc rows unbounded preceding)
+        order by t.id desc
+        limit a."limit" + 1
+      ) page
+      having a.outcome = 'ok' and a.is_plain and c.is_known
+      union all
+      select x.outcome, x.data, x.has_more, x.next_cursor
+      from pay.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
+      where a.outcome = 'ok' and not a.is_plain
+    ) p on true;
+end
+$$;
+grant execute on function pay.list(text) to pay_api;
+
+create or replace function pay.read_resource(
+  p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz,
+  out body text, out detail text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  case p_kind
+    when 'refunds' then
+      select t.body into body from pay.refunds t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'disputes' then
+      select t.body, t.provider_reference into body, detail from pay.disputes t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'current_disputes' then
+      -- p_id is the id of the payment.
+      select t.body into body from pay.disputes t
+      where t.environment_id = p_environment_id and t.payment_id = p_id and t.status <> 'won';
+    when 'transfers' then
+      select t.body into body from pay.transfers t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'api_keys' then
+      select pay.api_key_body(t, p_at) into body from pay.api_keys t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'sandboxes' then
+      select pay.sandbox_body(t) into body from pay.sandboxes t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'events' then
+      select t.body into body from pay.events t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'shown_webhook_endpoints' then
+      select pay.webhook_endpoint_body(t) into body from pay.webhook_endpoints t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'webhook_endpoints' then
+      select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets,
+        'public_id', e.public_id, 'account', e.account)
+      into body, detail
+      from pay.webhook_endpoints t
+      join pay.environments e on e.id = t.environment_id
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'faults' then
+      select pay.fault_body(t) into body from pay.faults t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'webhook_deliveries' then
+      select pay.whole_delivery_body(t) into body from pay.webhook_deliveries t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'idempotency_keys' then
+      body := pay.idempotency_key_body(p_environment_id, p_api_key_id, p_id);
+  end case;
+end
+$$;
+
+create or replace function pay.load(p_requests text)
+returns table (
+  n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
+  body text, detail text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_found pay.admission[] := pay.admit(p_requests::json, 'shared', true);
+begin
+  return query
+    select f.n,
+      case
+        when f.outcome = 'ok' and r.kind is not null and coalesce(p.body, o.body) is null
+          then 'not_found'
+        else f.outcome
+      end,
+      f.api_key_id, f.environment_id, f.remaining, f.status, coalesce(p.body, o.body, f.body),
+      coalesce(o.detail, f.detail)
+    from unnest(v_found) f
+    join json_to_recordset(p_requests::json) as r (n integer, kind text, id text, at timestamptz)
+      on r.n = f.n
+    left join lateral (
+      select t.body from pay.payments t
+      where f.outcome = 'ok' and r.kind = 'payments'
+        and t.environment_id = f.environment_id and t.id = r.id
+      limit 1
+    ) p on true
+    left join lateral (
+      select x.body, x.detail
+      from pay.read_resource(f.environment_id, f.api_key_id, r.kind, r.id, r.at) x
+      where f.outcome = 'ok' and r.kind <> 'payments'
+      -- Without this the function is called before the condition is checked.
+      limit 1
+    ) o on true;
+end
+$$;
+grant execute on function pay.load(text) to pay_api;
 
 create or replace function pay.reconcile()
 returns table (oracle text, environment_id text, subject_id text, detail text)
@@ -794,7 +2216,12 @@ as $$
         or coalesce(p_call.first_sent_at, p_call.created_at)
           > pay.server_time() - interval '23 hours') as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
-      p_call.decline_is_error
+      p_call.decline_is_error,
+      case when p_call.request ? 'dispute' then pay.dispute_body(p_call.environment_id,
+        p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body,
+      pay.wire_time(p_call.due_at) as due_at,
+      (select row_to_json(w) from pay.sandbox_settings w
+       where w.environment_id = p_call.environment_id) as settings
   ) t
 $$;
 
@@ -805,6 +2232,8 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_one_at_a_time constant text[] :=
+    '{authorize,capture,cancel,dispute_evidence,dispute_accept}';
   v_call record;
 begin
   providers := '{}';
@@ -816,7 +2245,7 @@ begin
         when c.op in ('authorize', 'transfer') then m.account_id
         else o.account_id
       end as account_id,
-      c.op in ('authorize', 'capture', 'cancel') and exists (
+      c.op = any (v_one_at_a_time) and exists (
         select from (
           -- All calls of the subject. With the condition inside, the planner would read every
           -- pending call of the service.
@@ -824,7 +2253,8 @@ begin
           where p.subject_id = c.subject_id and p.environment_id = f.environment_id
           offset 0
         ) p
-        where p.state = 'pending' and p.op in ('authorize', 'capture', 'cancel')
+        where p.state = 'pending' and p.op = any (v_one_at_a_time)
+          and (p.op like 'dispute%') = (c.op like 'dispute%')
       ) as is_waiting
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
@@ -871,7 +2301,10 @@ begin
   with
   call as materialized (
     select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
-      v.provider_reference as known_reference, c.provider_reference is not null as is_settled, c.*
+      v.provider_reference as known_reference, c.provider_reference is not null as is_settled,
+      v_now + coalesce(f.ahead, '0') as made_at, f.ahead is not null as has_clock,
+      v_now + coalesce(f.ahead, '0') + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' as due_at,
+      c.*
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
@@ -888,27 +2321,29 @@ begin
     insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
       next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
-      api_key_id, idempotency_key, request_id, decline_is_error)
+      api_key_id, idempotency_key, request_id, decline_is_error, due_at)
     select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
       c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
       case when c.is_settled then 'settled' else 'pending' end,
-      case when c.delay_ms is null then 1 else 0 end, v_now,
+      case when c.delay_ms is null then 1 else 0 end, c.made_at,
       case when c.delay_ms is null then v_now end,
-      case when not c.is_settled
-        then v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' end,
+      case when c.is_settled then null
+        when c.has_clock then pay.real_due(c.environment_id, c.due_at)
+        else c.due_at end,
       case when not c.is_settled and c.delay_ms is null
         then v_now + c.lease_ms * interval '1 ms' end,
       case when c.is_settled then v_now end,
       case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
         then v_now + v_look_after end,
       true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
-      c.request_id, c.decline_is_error
+      c.request_id, c.decline_is_error,
+      case when c.has_clock and not c.is_settled then c.due_at end
     from call c
   )
   select array_agg(
     case when c.n is not null then json_build_object(
       'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
-      'created_at', pay.wire_time(v_now))::text end
+      'created_at', pay.wire_time(c.made_at))::text end
     order by f.n)
   into v_details
   from unnest(p_found) f
@@ -1087,15 +2522,21 @@ declare
 begin
   insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
     amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
-    provider_reference, api_key_id, request_id, decline_is_error)
+    provider_reference, api_key_id, request_id, decline_is_error, due_at)
   select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
-    c.currency, c.request, 'pending', 0, v_now, v_now + c.delay_ms * interval '1 ms', true,
-    o.provider_reference, o.api_key_id, o.request_id, false
+    c.currency, c.request, 'pending', 0, t.made_at,
+    case when f.ahead is null then t.due_at else pay.real_due(o.environment_id, t.due_at) end, true,
+    o.provider_reference, o.api_key_id, o.request_id, false,
+    case when f.ahead is not null then t.due_at end
   from unnest(p_found) f
   join json_to_recordset(p_calls) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
     request jsonb, delay_ms integer
   ) on c.n = f.n
+  cross join lateral (
+    select v_now + coalesce(f.ahead, '0') as made_at,
+      v_now + coalesce(f.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
+  ) t
   cross join lateral (
     select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
       a.request_id
@@ -1199,7 +2640,9 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select 'fact', f.environment_id, e.livemode,
-      pay.provider_account_json(f.environment_id, f.account_id), k.call, pay.provider_fact_json(f),
+      pay.provider_account_json(f.environment_id, f.account_id), k.call,
+      (pay.provider_fact_json(f)::jsonb || jsonb_build_object('dispute_body',
+        pay.dispute_body(f.environment_id, s.id, split_part(f.reference, ':', 1))))::json,
       s.body, s.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_facts f on f.environment_id = e.id and f.reference = p_reference
@@ -1377,9 +2820,10 @@ begin
   ) e;
   return array(
     select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
-      null, null, null, null)::pay.admission
+      null, null, null, null, pay.time_ahead(w), null)::pay.admission
     from json_to_recordset(p_records) as r (n integer, environment_id text)
     left join pay.environments e on e.id = r.environment_id and e.retired_at is null
+    left join pay.sandbox_settings w on w.environment_id = e.id
     order by r.n);
 end
 $$;
@@ -1571,7 +3015,8 @@ create or replace function pay.record(
   p_refunds text,
   p_ledger text,
   p_events text,
-  p_calls text
+  p_calls text,
+  p_disputes text default '[]'
 )
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer
@@ -1612,6 +3057,9 @@ begin
     if p_refunds <> '[]' then
       perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
+    if p_disputes <> '[]' then
+      perform pay.write_disputes(p_disputes::json, v_won, v_environments);
+    end if;
     perform pay.settle_calls(v_records, v_found);
     if p_calls <> '[]' then
       perform pay.write_later_calls(p_calls::json, v_found);
@@ -1620,7 +3068,10 @@ begin
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
     end if;
     if p_events <> '[]' then
-      v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+      v_deliveries := pay.write_events(p_events::json, v_found);
+    end if;
+    if strpos(p_records, '"did"') > 0 then
+      perform pay.count_results(v_records, v_found);
     end if;
   end if;
   return query
@@ -1634,13 +3085,13 @@ begin
     ) c on true;
 end
 $$;
-grant execute on function pay.record(text, text, text, text, text, text, text)
+grant execute on function pay.record(text, text, text, text, text, text, text, text)
   to pay_api, pay_operator;
 
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
 )
-returns table (subject_body text, refund_body text, booked_minor bigint)
+returns table (subject_body text, refund_body text, dispute_body text, booked_minor bigint)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -1648,7 +3099,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select coalesce(p.body, t.body), r.body, coalesce(f.booked_minor, 0)
+    select coalesce(p.body, t.body), r.body,
+      pay.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)), coalesce(f.booked_minor, 0)
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
     left join pay.transfers t on t.environment_id = e.id and t.id = p_subject_id
@@ -1781,6 +3233,8 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
+    'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence') then pay.dispute_body(
+      p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
     'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
     'received_at', pay.wire_time(p_fact.received_at), 'is_elsewhere',
     exists (
@@ -1910,11 +3364,13 @@ declare
   v_left integer;
 begin
   for v_request in
-    select f.n, f.environment_id, f.api_key_id, f.outcome, max(f.at) over () as at,
+    select f.n, f.environment_id, f.api_key_id, f.outcome,
+      -- Limits are in real time.
+      max(f.at - coalesce(f.ahead, '0')) over () as at,
       nullif(p_key_rates[f.n], 0) as key_rate,
       nullif(p_environment_rates[f.n], 0) as environment_rate
     from unnest(p_found) f
-    where f.outcome not in ('unauthorized', 'resetting')
+    where f.outcome not in ('unauthorized', 'resetting', 'outdated')
       and (p_key_rates[f.n] > 0 or p_environment_rates[f.n] > 0)
     order by f.environment_id, f.n
   loop
@@ -1946,14 +3402,66 @@ begin
 end
 $$;
 
+create or replace function pay.limit_list(
+  p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[],
+  p_is_read boolean
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_limited pay.admission[] := pay.limit_requests(
+    p_found, p_key_rates, p_environment_rates, p_is_read);
+begin
+  if not p_is_read and cardinality(p_found) > 1 and exists (
+    select from unnest(v_limited) f where f.outcome = 'rate_limited'
+  ) then
+    v_limited := pay.limit_requests(
+      pay.find_answers(p_requests, p_found, true), p_key_rates, p_environment_rates, false);
+  end if;
+  return v_limited;
+end
+$$;
+
+create or replace function pay.count_requests(p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_told record;
+begin
+  perform pay.add_requests(c.environment_id, c.api_key_id, c.at, c.requests)
+  from (
+    select f.environment_id, f.api_key_id, max(f.at - coalesce(f.ahead, '0')) as at,
+      count(*)::integer as requests
+    from unnest(p_found) f
+    where f.remaining >= 0
+      and f.outcome not in ('replay', 'resetting', 'outdated', 'stale', 'expired')
+    group by f.environment_id, f.api_key_id
+  ) c;
+  for v_told in
+    select f.n, f.outcome, f.remaining from unnest(p_found) f
+    where f.remaining < 0 or (f.remaining is not null
+      and f.outcome in ('replay', 'resetting', 'outdated', 'stale', 'expired'))
+  loop
+    if v_told.outcome = 'forbidden' then
+      p_found[v_told.n].outcome := 'rate_limited';
+    end if;
+    p_found[v_told.n].remaining := case
+      when v_told.outcome in ('resetting', 'outdated', 'stale', 'expired') then null
+      when v_told.outcome = 'replay' then greatest(0, v_told.remaining + 1)
+      else 0
+    end;
+  end loop;
+  return p_found;
+end
+$$;
+
 create or replace function pay.relay_turn(
-  p_results text,
-  p_rooms text,
-  p_limit integer,
-  p_per_endpoint integer,
-  p_per_environment integer,
-  p_per_account integer,
-  p_suspects_ahead text,
+  p_results text, p_rooms text, p_limit integer,
+  p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspects_ahead text,
   p_at timestamptz,
   p_leased_until timestamptz
 )
@@ -1985,6 +3493,9 @@ begin
 
   select * into v_waiting
   from pay.find_room(v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account);
+  if v_waiting.inbox_endpoints is not null then
+    perform pay.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
+  end if;
   if v_waiting.off_endpoint is not null then
     -- Fewer if results wait for the end of this turn.
     perform pay.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
@@ -1997,6 +3508,10 @@ begin
     v_due := pay.lock_due(
       v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
     exit when v_due is null;
+    -- One probe of an index that is mostly empty.
+    if exists (select from pay.faults f where f.kind = 'delivery' and f.times_left > 0) then
+      v_due := pay.give_faults(v_due, v_at);
+    end if;
     return query select * from pay.claim_due(
       v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
     get diagnostics v_claimed = row_count;
@@ -2020,69 +3535,106 @@ grant execute on function
   pay.relay_turn(text, text, integer, integer, integer, integer, text, timestamptz, timestamptz)
   to pay_api;
 
-create or replace function pay.find_room(
+create or replace function pay.take_places(
+  p_due pay.due_delivery[],
   p_rooms jsonb,
   p_limit integer,
-  p_per_endpoint integer,
   p_per_environment integer,
-  p_per_account integer,
-  out endpoints text[],
-  out rooms integer[],
-  out shares integer[],
-  out reads integer[],
-  out off_environment text,
-  out off_endpoint text
+  p_per_account integer
 )
-language plpgsql stable
+returns table (
+  environment_id text, id text, endpoint_id text, subject_id text, sequence integer, event_id text,
+  rank_of_endpoint bigint, url text, secrets text, failing_since timestamptz, livemode boolean,
+  public_id text, account text
+)
+language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  -- As many rows as one request makes due at a moment, except the first.
-  v_rest constant integer := 4;
+#variable_conflict use_column
 begin
-  with recursive waiting as (
-    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.status = 'pending' order by d.endpoint_id limit 1)
-    union all
-    select n.environment_id, n.endpoint_id
-    from waiting w
-    cross join lateral (
-      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
-      order by d.endpoint_id limit 1
-    ) n
+  return query
+  with
+  shared as (
+    select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
+      rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment)
+      and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
+    from unnest(p_due) c
+    join pay.webhook_endpoints t
+      on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
+        and t.delivery = 'url'
+    join pay.environments e on e.id = c.environment_id
+    where not c.is_lost
   )
-  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
-    array_agg(r.room) filter (where k.is_on and r.room > 0),
-    -- An endpoint that has claims comes after those that have none, however quick it is.
-    array_agg(
-      case when k.left_of_endpoint is null then p_per_endpoint
-        else least(k.left_of_endpoint, p_per_endpoint - 1)
-      end
-    ) filter (where k.is_on and r.room > 0),
-    -- The turn would give back most deliveries that it claims of a failing endpoint.
-    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
-      filter (where k.is_on and r.room > 0),
-    (array_agg(w.environment_id) filter (where not k.is_on))[1],
-    (array_agg(w.endpoint_id) filter (where not k.is_on))[1]
-  into endpoints, rooms, shares, reads, off_environment, off_endpoint
-  from waiting w
-  join pay.environments e on e.id = w.environment_id
-  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
-  cross join lateral (
-    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
-      t.failing_since is not null as is_failing,
-      t.status is not distinct from 'enabled' as is_on
-  ) k
-  cross join lateral (
-    select least(
-      coalesce(k.left_of_endpoint, p_per_endpoint),
-      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
-      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
-      p_limit,
-      case when k.is_failing then 2 end
-    ) as room
-  ) r;
+  select s.environment_id, s.id, s.endpoint_id, s.subject_id, s.sequence, s.event_id,
+    s.rank_of_endpoint, s.url, s.secrets::text, s.failing_since, s.livemode, s.public_id, s.account
+  from shared s
+  where s.has_place
+  order by s.rank_of_endpoint, s.endpoint_id
+  fetch first (p_limit) rows with ties;
+end
+$$;
+
+create or replace function pay.claim_due(
+  p_due pay.due_delivery[],
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  counted as (
+    select k.*, count(*) over (
+        partition by k.endpoint_id, k.subject_id order by k.sequence
+        range between unbounded preceding and 1 preceding
+      ) as taken_before
+    from pay.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
+  ),
+  judged as materialized (
+    select k.*,
+      -- All earlier events are taken as well.
+      k.sequence is null or (k.taken_before < 100 and earlier.known = k.taken_before) as is_next,
+      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
+    from counted k
+    cross join lateral (
+      select count(*) as known from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending'
+          and d.environment_id is not distinct from k.environment_id
+          and d.endpoint_id = k.endpoint_id
+          and d.subject_id = k.subject_id
+          and d.sequence < k.sequence
+        -- One more than those that are taken is enough.
+        limit least(k.taken_before, 99) + 1
+      ) l
+    ) earlier
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
+    from judged j
+    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
+    returning j.*, d.attempt_count,
+      case d.fault_attempt when d.attempt_count then d.fault end as fault
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets, c.livemode,
+    -- In the caller's time, because the caller computes how long the endpoint has been failing.
+    c.failing_since + p_ahead, false, false, v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id), c.fault
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
+  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
 end
 $$;
 
@@ -2100,7 +3652,7 @@ begin
     where d.leased_until is null or d.leased_until <= p_at
   ),
   judged as materialized (
-    select l.*, t.status = 'enabled' as enabled, blocker.id as blocker_id,
+    select l.*, t.status = 'enabled' or t.delivery = 'inbox' as enabled, blocker.id as blocker_id,
       blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
       l.sequence - blocker.sequence as distance
     from left_over l
@@ -2143,18 +3695,762 @@ begin
 end
 $$;
 
-create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
-returns pay.admission
+create or replace function pay.disable_webhook_endpoint(
+  p_environment_id text,
+  p_id text,
+  p_expects_revision integer,
+  p_at timestamptz,
+  p_endpoint_body text,
+  p_event_id text,
+  p_event_body text,
+  p_delivery_id text
+)
+returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.webhook_endpoints t
+  set status = 'disabled', revision = t.revision + 1, body = p_endpoint_body
+  where t.environment_id = p_environment_id and t.id = p_id
+    and t.revision = p_expects_revision and t.status = 'enabled';
+  if not found then
+    return 'stale';
+  end if;
+  perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
+  insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+  values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
+    p_at, p_event_body);
+  insert into pay.webhook_deliveries
+    (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+      next_attempt_at, created_at, due_at)
+  select p_environment_id, pay.delivery_id(p_delivery_id, t.slot), p_event_id,
+    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
+    least(p_at, pay.server_time()), p_at,
+    (select p_at from pay.sandbox_settings w where w.environment_id = p_environment_id)
+  from pay.webhook_endpoints t
+  where t.environment_id = p_environment_id
+    and t.status = 'enabled'
+    and t.events && pay.patterns_of('webhook_endpoint.disabled');
+  return 'committed';
+end
+$$;
+grant execute on function pay.disable_webhook_endpoint(
+  text, text, integer, timestamptz, text, text, text, text) to pay_api;
+
+create or replace function pay.give_faults(p_due pay.due_delivery[], p_at timestamptz)
+returns pay.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_delivery record;
+  v_fault pay.faults;
+  v_kept text[] := '{}';
+begin
+  for v_delivery in
+    select d.environment_id, d.id, d.endpoint_id, d.event_type, d.subject_id,
+      d.attempt_count + 1 as attempt, d.sequence is null as has_no_order
+    from unnest(p_due) c
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    where not c.is_lost and d.fault_attempt is distinct from d.attempt_count + 1
+      and exists (
+        select from pay.faults f
+        where f.kind = 'delivery' and f.environment_id = c.environment_id and f.times_left > 0
+      )
+    order by d.endpoint_id, d.subject_id, d.sequence, d.id
+  loop
+    v_fault := pay.next_fault(v_delivery.environment_id, 'delivery',
+      jsonb_build_object(
+        'endpoint_id', v_delivery.endpoint_id, 'event_type', v_delivery.event_type),
+      true,
+      case when v_delivery.has_no_order or pay.is_reordered(v_delivery.environment_id,
+        v_delivery.endpoint_id, v_delivery.subject_id) then 'reorder' end);
+    continue when v_fault.id is null;
+    update pay.webhook_deliveries d
+    set fault = v_fault.fault, fault_attempt = v_delivery.attempt,
+      status = case v_fault.fault when 'drop_until_recovered' then 'failed' else d.status end,
+      next_attempt_at =
+        case when v_fault.fault <> 'drop_until_recovered' then d.next_attempt_at end,
+      due_at = case when v_fault.fault <> 'drop_until_recovered' then d.due_at end
+    where d.environment_id = v_delivery.environment_id and d.id = v_delivery.id;
+    case v_fault.fault
+      when 'delay' then
+        perform pay.delay_delivery(v_delivery.environment_id, v_delivery.id,
+          p_at, v_fault.delay_ms * interval '1 ms');
+        v_kept := v_kept || v_delivery.id;
+      when 'drop_until_recovered' then
+        v_kept := v_kept || v_delivery.id;
+        perform pay.release_overtaken(
+          v_delivery.environment_id, v_delivery.endpoint_id, v_delivery.subject_id, p_at);
+      when 'reorder' then
+        v_kept := array_remove(v_kept || v_delivery.id
+          || pay.put_after_next(v_delivery.environment_id, v_delivery.id, p_at), null);
+      else
+        null;
+    end case;
+  end loop;
+  return array(select c from unnest(p_due) c where c.id <> all (v_kept));
+end
+$$;
+
+create or replace function pay.delay_delivery(
+  p_environment_id text, p_id text, p_at timestamptz, p_wait interval
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_due_at constant timestamptz := pay.environment_time(p_environment_id) + p_wait;
+begin
+  update pay.webhook_deliveries d
+  set due_at = case when d.due_at is not null then v_due_at end,
+    next_attempt_at = case when d.due_at is null then p_at + p_wait
+      else pay.real_due(p_environment_id, v_due_at) end
+  where d.environment_id = p_environment_id and d.id = p_id;
+end
+$$;
+
+create or replace function pay.is_reordered(
+  p_environment_id text, p_endpoint_id text, p_subject_id text
+)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending'
+      and d.environment_id is not distinct from p_environment_id
+      and d.endpoint_id = p_endpoint_id
+      and d.subject_id = p_subject_id
+      and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1
+  );
+end
+$$;
+
+create or replace function pay.put_after_next(
+  p_environment_id text, p_id text, p_at timestamptz
+)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_longest_wait constant interval := '1 minute';
+  v_behind_all constant integer := 1000000000;
+  v_delivery pay.webhook_deliveries;
+  v_next record;
+begin
+  select * into v_delivery from pay.webhook_deliveries d
+  where d.environment_id = p_environment_id and d.id = p_id;
+  select w.id, w.sequence into v_next
+  from pay.webhook_deliveries w
+  where w.status = 'pending'
+    and w.environment_id is not distinct from v_delivery.environment_id
+    and w.endpoint_id = v_delivery.endpoint_id
+    and w.subject_id = v_delivery.subject_id
+    and w.sequence > v_delivery.sequence
+  order by w.sequence
+  limit 1
+  for update skip locked;
+  if v_next.id is null then
+    update pay.webhook_deliveries d set sequence = v_behind_all
+    where d.environment_id = p_environment_id and d.id = p_id;
+    perform pay.delay_delivery(p_environment_id, p_id, p_at, v_longest_wait);
+  else
+    update pay.webhook_deliveries d
+    set sequence = case d.id when p_id then v_next.sequence else v_delivery.sequence end
+    where d.environment_id = p_environment_id and d.id in (p_id, v_next.id);
+  end if;
+  return v_next.id;
+end
+$$;
+
+create or replace function pay.release_overtaken(
+  p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.release_next_deliveries(array[d.environment_id], array[d.id], p_at)
+  from pay.webhook_deliveries d
+  where d.status = 'pending'
+    and d.environment_id is not distinct from p_environment_id
+    and d.endpoint_id = p_endpoint_id
+    and d.subject_id = p_subject_id
+    and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1;
+end
+$$;
+
+create or replace function pay.waits_for_fault(p_delivery pay.webhook_deliveries)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_delivery.fault_attempt <> p_delivery.attempt_count + 1 then
+    return false;
+  end if;
+  return p_delivery.fault = 'delay' or (p_delivery.fault = 'reorder' and not exists (
+    select from pay.events v
+    join pay.webhook_deliveries w
+      on w.environment_id = v.environment_id and w.subject_id = v.subject_id
+      and w.endpoint_id = p_delivery.endpoint_id and w.status <> 'pending'
+    join pay.events o
+      on o.environment_id = w.environment_id and o.id = w.event_id and o.sequence > v.sequence
+    where v.environment_id = p_delivery.environment_id and v.id = p_delivery.event_id
+  ));
+end
+$$;
+
+create or replace function pay.record_attempts(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_recorded record;
+begin
+  if p_results like '%"released"%' then
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count - 1, leased_until = null
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text
+    )
+    where r.outcome = 'released'
+      and d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null;
+  end if;
+
+  select * into v_recorded from pay.record_results(p_results, p_at, p_ahead);
+  if v_recorded.next_ids is not null then
+    perform pay.release_next_deliveries(v_recorded.next_environments, v_recorded.next_ids, p_at);
+  end if;
+  -- Only the results of sandboxes with a clock of their own have a due_at.
+  if p_results like '%"due_at"%' then
+    perform pay.count_attempts(p_results);
+  end if;
+  -- Only the results of sandboxes have an exchange.
+  if p_results like '%"exchange"%' then
+    perform pay.keep_exchanges(p_results);
+  end if;
+  if v_recorded.turned_ids is not null then
+    perform pay.note_failing_endpoints(v_recorded.turned_environments, v_recorded.turned_ids,
+      v_recorded.turned_to_success, p_at);
+  end if;
+end
+$$;
+
+create or replace function pay.record_results(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval,
+  out next_environments text[],
+  out next_ids text[],
+  out turned_environments text[],
+  out turned_ids text[],
+  out turned_to_success boolean[]
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with
+  result as materialized (
+    select * from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+      record text, due_at timestamptz
+    )
+    where r.outcome <> 'released'
+    order by r.environment_id, r.id
+  ),
+  recorded as (
+    update pay.webhook_deliveries d
+    set status = case
+        when r.outcome = 'delivered' then 'delivered'
+        when r.next_attempt_at is null then 'failed'
+        else 'pending'
+      end,
+      next_attempt_at = case
+        when r.next_attempt_at is null or r.due_at is null then r.next_attempt_at - p_ahead
+        else pay.real_due(r.environment_id, r.due_at) end,
+      due_at = case when r.next_attempt_at is not null then r.due_at end,
+      leased_until = null,
+      -- The process survived the attempt. A crashed delivery stays a suspect.
+      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
+      -- Limited, because a delivery can be redelivered any number of times and each record rewrites
+      -- the text. 8 000 bytes are more than 50 attempts.
+      attempts = case
+        when d.attempts = '' then r.record
+        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
+        else pay.without_second_attempt(d.attempts) || ',' || r.record
+      end
+    from result r
+    where d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null
+    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
+  ),
+  next as (
+    select array_agg(r.environment_id) as environments, array_agg(n.id) as ids
+    from recorded r
+    cross join lateral (
+      select w.id, w.leased_until
+      from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from r.environment_id
+        and w.endpoint_id = r.endpoint_id
+        and w.subject_id = r.subject_id
+        and w.sequence > r.sequence
+      order by w.sequence
+      limit 1
+    ) n
+    where r.status <> 'pending' and (n.leased_until is null or n.leased_until <= p_at)
+  ),
+  turned as (
+    select array_agg(t.environment_id) as environments, array_agg(t.id) as ids,
+      array_agg(e.any_delivered) as to_success
+    from (
+      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
+      from recorded r group by r.environment_id, r.endpoint_id
+    ) e
+    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
+    where (t.failing_since is null) <> e.any_delivered
+  )
+  select n.environments, n.ids, t.environments, t.ids, t.to_success
+  into next_environments, next_ids, turned_environments, turned_ids, turned_to_success
+  from next n cross join turned t;
+end
+$$;
+
+create or replace function pay.release_next_deliveries(
+  p_environments text[],
+  p_ids text[],
+  p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with waiting as materialized (
+    select d.environment_id, d.id
+    from unnest(p_environments, p_ids) as n (environment_id, id)
+    join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
+    where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
+      and (d.fault is null or not pay.waits_for_fault(d))
+    order by d.environment_id, d.id
+    for update of d
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = least(d.created_at, p_at)
+  from waiting w
+  where d.environment_id = w.environment_id and d.id = w.id;
+end
+$$;
+
+create or replace function pay.find_room(
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_endpoint integer,
+  p_per_environment integer,
+  p_per_account integer,
+  out endpoints text[],
+  out rooms integer[],
+  out shares integer[],
+  out reads integer[],
+  out off_environment text,
+  out off_endpoint text,
+  out inbox_environments text[],
+  out inbox_endpoints text[]
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- As many rows as one request makes due at a moment, except the first.
+  v_rest constant integer := 4;
+begin
+  with recursive waiting as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+     where d.status = 'pending' order by d.endpoint_id limit 1)
+    union all
+    select n.environment_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
+      order by d.endpoint_id limit 1
+    ) n
+  )
+  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
+    array_agg(r.room) filter (where k.is_on and r.room > 0),
+    -- An endpoint that has claims comes after those that have none, however quick it is.
+    array_agg(
+      case when k.left_of_endpoint is null then p_per_endpoint
+        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      end
+    ) filter (where k.is_on and r.room > 0),
+    -- The turn would give back most deliveries that it claims of a failing endpoint.
+    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
+      filter (where k.is_on and r.room > 0),
+    (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],
+    (array_agg(w.endpoint_id) filter (where not k.is_on and not k.is_inbox))[1],
+    (array_agg(w.environment_id) filter (where k.has_entries))[:16],
+    (array_agg(w.endpoint_id) filter (where k.has_entries))[:16]
+  into endpoints, rooms, shares, reads, off_environment, off_endpoint, inbox_environments,
+    inbox_endpoints
+  from waiting w
+  join pay.environments e on e.id = w.environment_id
+  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
+  cross join lateral (
+    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
+      t.failing_since is not null as is_failing,
+      coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
+      coalesce(t.delivery = 'inbox', false) as is_inbox,
+      t.delivery = 'inbox' and exists (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending' and d.endpoint_id = w.endpoint_id
+          and (d.next_attempt_at <= pay.server_time()
+            or not pay.is_held_back(d, pay.server_time()))
+      ) as has_entries
+  ) k
+  cross join lateral (
+    select least(
+      coalesce(k.left_of_endpoint, p_per_endpoint),
+      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
+      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
+      p_limit,
+      case when k.is_failing then 2 end
+    ) as room
+  ) r;
+end
+$$;
+
+create or replace function pay.lock_suspects(p_ahead jsonb, p_at timestamptz)
+returns pay.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    with recursive suspected as (
+      (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+       where d.next_attempt_at is not null and d.lost_claims > 0 order by d.endpoint_id limit 1)
+      union all
+      select n.environment_id, n.endpoint_id
+      from suspected s
+      cross join lateral (
+        select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+        where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
+        order by d.endpoint_id limit 1
+      ) n
+    )
+    select array_agg(
+      row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
+        l.leased_until is not null)::pay.due_delivery
+      order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+        l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence
+    )
+    from suspected s
+    join pay.environments e on e.id = s.environment_id
+    -- A delivery that moves to an inbox is a suspect until it is there.
+    left join pay.webhook_endpoints t
+      on t.environment_id = s.environment_id and t.id = s.endpoint_id
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.leased_until, d.lost_claims, d.next_attempt_at
+      from pay.webhook_deliveries d
+      where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims > 0
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.lost_claims, d.next_attempt_at, d.subject_id, d.sequence
+      limit 2
+      for update skip locked
+    ) l
+    where t.delivery is distinct from 'inbox'
+  );
+end
+$$;
+
+create or replace function pay.claim_first_suspect(
+  p_due pay.due_delivery[],
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most_lost constant integer := 3;
+begin
+  return query
+  with
+  chosen as materialized (
+    select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
+      e.account, c.is_lost, c.is_lost and d.lost_claims + 1 >= v_most_lost as crashed
+    from unnest(p_due) with ordinality as c
+      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_lost, n)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    join pay.webhook_endpoints t
+      on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
+        and t.delivery = 'url'
+    join pay.environments e on e.id = d.environment_id
+    where not exists (
+      select from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from d.environment_id
+        and w.endpoint_id = d.endpoint_id
+        and w.subject_id = d.subject_id
+        and w.sequence < d.sequence
+    )
+    order by c.n
+    limit 1
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
+      lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
+      leased_until = p_leased_until
+    from chosen c
+    where d.environment_id = c.environment_id and d.id = c.id
+    returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
+    v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id), null
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
+end
+$$;
+
+create or replace function pay.kept_requests()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+create or replace function pay.request_body(p_request pay.requests)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_request.id,
+      'request' as object,
+      p_request.method,
+      p_request.path,
+      p_request.query,
+      p_request.status,
+      p_request.error_code,
+      p_request.idempotency_key,
+      p_request.is_replay as idempotent_replay,
+      round(p_request.duration_us / 1000.0, 2) as duration_ms,
+      p_request.api_key_id,
+      p_request.source,
+      pay.wire_time(p_request.created_at) as created_at
+  ) t
+$$;
+
+create or replace function pay.idempotency_key_body(
+  p_environment_id text, p_api_key_id text, p_key text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      k.key,
+      'idempotency_key' as object,
+      k.request_id as first_request_id,
+      split_part(k.request_line, ' ', 1) as method,
+      split_part(k.request_line, ' ', 2) as path,
+      nullif(k.status, 102) as status,
+      pay.wire_time(k.created_at) as created_at,
+      pay.wire_time(k.created_at + pay.idempotency_retention()) as expires_at,
+      k.replays,
+      case when k.status <> 102 then k.body::json end as body
+    from pay.idempotency_keys k
+    where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
+      and k.created_at > pay.environment_time(p_environment_id) - pay.idempotency_retention()
+  ) t
+$$;
+
+create or replace function pay.note_requests(p_keys text, p_requests text, p_replays text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform set_config('synchronous_commit', 'off', true);
+  if p_replays <> '[]' then
+    with replayed as materialized (
+      select k.environment_id, k.api_key_id, k.key, r.count
+      from json_to_recordset(p_replays::json) as r (
+        environment_id text, api_key_id text, key text, count integer
+      )
+      join pay.idempotency_keys k
+        on k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key
+      order by k.api_key_id, k.key
+      for no key update of k
+    )
+    update pay.idempotency_keys k set replays = k.replays + r.count
+    from replayed r
+    where k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key;
+  end if;
+  if p_requests <> '[]' then
+    -- A row lock needs the right to change the row.
+    perform set_config('pay.environment_ids', (
+      select array_agg(distinct a.environment_id)::text
+      from json_to_recordset(p_keys::json) as a (environment_id text)), true);
+    -- Materialized, so that each key is looked up once.
+    with known as materialized (
+      select a.k, k.environment_id, k.id
+      from json_to_recordset(p_keys::json) as a (k integer, environment_id text, api_key_id text)
+      join pay.api_keys k
+        on k.id = a.api_key_id and k.environment_id = a.environment_id and not k.livemode
+      join pay.environments e on e.id = k.environment_id and e.retired_at is null
+      for share of e skip locked
+    )
+    insert into pay.requests (environment_id, id, api_key_id, method, path, query, status,
+      error_code, idempotency_key, is_replay, duration_us, source, created_at)
+    select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
+      r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
+      coalesce(r.source, 'program'), r.at
+    from json_to_recordset(p_requests::json) as r (
+      k integer, id text, method text, path text, query text, status smallint, error_code text,
+      idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz
+    )
+    join known k on k.k = r.k
+    on conflict on constraint requests_pkey do nothing;
+  end if;
+end
+$$;
+grant execute on function pay.note_requests(text, text, text) to pay_api;
+
+create or replace function pay.purge_requests(
+  p_environment_id text,
+  p_at timestamptz,
+  p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_oldest text := greatest(pay.id_floor('req_', p_at - interval '30 days'), (
+    select o.id from pay.requests o where o.environment_id = p_environment_id
+    order by o.id desc offset pay.kept_requests() - 1 limit 1
+  ));
+  v_rows bigint;
+begin
+  delete from pay.requests t
+  where t.environment_id = p_environment_id and t.id = any (array(
+    select o.id from pay.requests o
+    where o.environment_id = p_environment_id and o.id < v_oldest
+    order by o.id limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
+create or replace function pay.sandbox_reset_body(
+  p_environment_id text, p_with_endpoints boolean, p_has_claim boolean
+)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set max_parallel_workers_per_gather = 0
+as $$
+declare
+  v_table text;
+  v_began timestamptz;
+  v_rest interval := '0';
+  v_rests_left interval := '750 ms';
+  v_count bigint;
+  v_counts text[];
+begin
+  foreach v_table in array array['payments', 'refunds', 'transfers', 'ledger_entries', 'events',
+    'webhook_deliveries', 'idempotency_keys', 'webhook_endpoints']
+  loop
+    if v_rest > '5 ms' and clock_timestamp() < statement_timestamp() + interval '2 s' then
+      perform pg_sleep_for(v_rest);
+      v_rests_left := v_rests_left - v_rest;
+    end if;
+    v_began := clock_timestamp();
+    execute format('select count(*) from pay.%I t where t.environment_id = $1 and $2', v_table)
+    into v_count using p_environment_id, v_table <> 'webhook_endpoints' or p_with_endpoints;
+    if v_table = 'idempotency_keys' and p_has_claim then
+      v_count := v_count - 1;
+    end if;
+    v_counts := v_counts || format('"%s":%s', v_table, v_count);
+    v_rest := least(clock_timestamp() - v_began, v_rests_left);
+  end loop;
+  return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
+end
+$$;
+
+create or replace function pay.move_environment(
+  p_old text, p_new text, p_at timestamptz, p_with_endpoints boolean
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment pay.environments;
+begin
+  perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
+  update pay.environments e set retired_at = p_at where e.id = p_old
+  returning * into v_environment;
+  insert into pay.environments (id, public_id, account, livemode, name, ends_at)
+  values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
+    v_environment.ends_at);
+  update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
+  -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
+  update pay.api_key_secrets t
+  set environment_id = p_new, last_used_at = least(t.last_used_at, pay.server_time())
+  where t.environment_id = p_old;
+  update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
+  update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
+  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
+  where t.environment_id = p_old and d.endpoint_id = t.id
+    and d.environment_id = p_old and d.status = 'pending';
+  if p_with_endpoints then
+    delete from pay.webhook_endpoints t where t.environment_id = p_old;
+  else
+    update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
+  end if;
+  perform pay.restart_seeded(p_old, p_new);
+end
+$$;
+
+create or replace function pay.admit_alone(p_request text)
+returns pay.admission
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_request json := p_request::json -> 0;
-  v_old text;
   v_access pay.admission;
 begin
-  -- Takes no lock, so that a caller who may not reset does not wait and delays nobody. A replay is
+  -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
   -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
   v_access := pay.admit_one(p_request, 'none');
   if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
@@ -2170,12 +4466,30 @@ begin
       v_access.outcome := 'resetting';
     end if;
   end if;
-  v_old := v_access.environment_id;
   if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_old and e.livemode
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
   ) then
     v_access.outcome := 'live';
   end if;
+  return v_access;
+end
+$$;
+
+create or replace function pay.reset_sandbox(
+  p_request text, p_environment_id text, p_with_endpoints boolean default false
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_old text;
+  v_access pay.admission;
+begin
+  v_access := pay.admit_alone(p_request);
+  v_old := v_access.environment_id;
   v_access := pay.claim_one(p_request, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -2183,21 +4497,22 @@ begin
 
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   v_access.outcome := 'committed';
-  v_access.body := pay.sandbox_reset_body(v_old, v_request ->> 'idempotency_key' is not null);
+  v_access.body := pay.sandbox_reset_body(
+    v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
   -- After the count, which takes time: a turn of the relay may wait for these rows.
   perform from pay.webhook_deliveries d
   join pay.webhook_endpoints t on t.environment_id = v_old and t.id = d.endpoint_id
   where d.environment_id = v_old and d.status = 'pending'
   order by d.id for update of d;
   perform pay.keep_answer(p_request, v_access);
-  perform pay.move_environment(v_old, p_environment_id, v_access.at);
+  perform pay.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
   update pay.idempotency_keys k set environment_id = p_environment_id
   where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
 end
 $$;
-grant execute on function pay.reset_sandbox(text, text) to pay_api;
+grant execute on function pay.reset_sandbox(text, text, boolean) to pay_api;
 
 create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
@@ -2215,8 +4530,10 @@ begin
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
-    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
+    'ledger_totals', 'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes',
+    'payments', 'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
+    'sandbox_settings', 'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -2231,11 +4548,117 @@ begin
     v_is_empty := v_is_empty and v_rows < p_batch;
   end loop;
   if v_is_empty then
+    v_rows := pay.delete_keys(array(
+      select k.id from pay.api_keys k where k.environment_id = p_environment_id limit p_batch
+    ));
+    v_total := v_total + v_rows;
+    v_is_empty := v_rows < p_batch;
+  end if;
+  if v_is_empty then
     perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
     delete from pay.environments e where e.id = p_environment_id;
     v_total := v_total + 1;
   end if;
   return v_total;
+end
+$$;
+
+create or replace function pay.purge(
+  p_at timestamptz default now(),
+  p_batch integer default 1000
+)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at constant timestamptz := least(p_at, pay.server_time());
+  v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
+  v_environment record;
+  v_rows bigint := 0;
+  v_total bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch)
+    + pay.purge_exchanges(v_at, p_batch);
+  for v_environment in
+    select e.id, e.livemode, e.ends_at is not null as is_disposable,
+      w.environment_id is not null as has_clock
+    from pay.environments e
+    left join pay.sandbox_settings w on w.environment_id = e.id
+    where e.retired_at is null order by random()
+  loop
+    exit when clock_timestamp() > v_until;
+    v_total := v_total + case
+      when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
+      when v_environment.is_disposable then 0
+      else pay.purge_keys(v_environment.id, v_at, p_batch)
+        + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
+    end + case
+      when v_environment.livemode then 0
+      else pay.purge_requests(v_environment.id, v_at, p_batch)
+    end;
+  end loop;
+  for v_environment in
+    select e.id from pay.environments e
+    where e.retired_at is not null order by e.retired_at limit 50
+  loop
+    v_rows := v_rows + pay.purge_retired(v_environment.id, p_batch);
+    exit when v_rows >= p_batch;
+  end loop;
+  return v_total + v_rows;
+end
+$$;
+grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
+
+create or replace function pay.purge_sandbox(p_environment_id text, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_rows bigint;
+begin
+  with old as materialized (
+    select o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.environment_id = p_environment_id
+      and o.created_at <= v_now - pay.idempotency_retention()
+    limit p_batch for update skip locked
+  )
+  delete from pay.idempotency_keys t using old
+  where t.environment_id = p_environment_id
+    and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_rows = row_count;
+  return v_rows + pay.purge_keys(p_environment_id, v_now, p_batch)
+    + pay.purge_old(p_environment_id, false, v_now, p_batch);
+end
+$$;
+
+create or replace function pay.purge_idempotency_keys(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  -- Materialized, because a batch that is read again for each row has no limit. In order, because
+  -- with a limit alone a scan of the table looks cheap while its statistics are old.
+  with old as materialized (
+    select o.environment_id, o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.created_at <= p_at - pay.idempotency_retention()
+      and not exists (
+        select from pay.sandbox_settings w where w.environment_id = o.environment_id)
+    order by o.created_at
+    limit p_batch for update skip locked
+  )
+  delete from pay.idempotency_keys t using old
+  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_rows = row_count;
+  return v_rows;
 end
 $$;
 
@@ -2260,13 +4683,16 @@ begin
   for v_kind in
     select * from (values
       ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),
+      ('inbox_entries', 'delivery_id', 'whd_', true, 'for update skip locked'),
       ('events', 'id', 'evt_', true, 'for update skip locked'),
       -- Not locked: a lock would need a policy that lets someone update, and nobody may.
       ('ledger_movements', 'transaction_id', 'txn_', false, ''),
       ('provider_calls', 'id', 'pc_', false, 'for update skip locked'),
       ('transfers', 'id', 'tr_', false, 'for update skip locked'),
       ('refunds', 'id', 're_', false, 'for update skip locked'),
-      ('payments', 'id', 'pay_', false, 'for update skip locked')
+      ('disputes', 'id', 'dp_', false, 'for update skip locked'),
+      ('payments', 'id', 'pay_', false, 'for update skip locked'),
+      ('faults', 'id', 'flt_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode
   loop
@@ -2288,13 +4714,785 @@ begin
     delete from pay.provider_facts t
     where t.ctid = any (array(
       select o.ctid from pay.provider_facts o
-      where o.environment_id = p_environment_id and o.received_at < p_at - interval '30 days'
+      where o.environment_id = p_environment_id
+        -- The time of receipt is real.
+        and o.received_at < least(p_at, pay.server_time()) - interval '30 days'
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
   end if;
   return v_total;
+end
+$$;
+
+create or replace function pay.longest_advance()
+returns interval
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select interval '400 days' $$;
+
+create or replace function pay.clock_body(
+  p_settings pay.sandbox_settings, p_is_advance boolean
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ahead interval := coalesce(pay.time_ahead(p_settings), '0');
+  v_did jsonb := case when p_is_advance then pay.done_so_far(p_settings) end;
+begin
+  return format('{"object":"clock","now":%s,"mode":%s,"offset_seconds":%s,"target":%s',
+    to_json(pay.wire_time(pay.server_time() + v_ahead)),
+    case when p_settings.frozen_at is null then '"real"' else '"frozen"' end,
+    -- A clock that stands has no constant distance to the real time.
+    case when p_settings.frozen_at is null
+      then round(extract(epoch from v_ahead))::text else 'null' end,
+    coalesce(to_json(pay.wire_time(p_settings.target_at))::text, 'null'))
+    || case when p_is_advance then format(',"did":{"deliveries":%s,"expired_payments":%s,'
+        '"disputes_closed":%s,"purged":%s},"has_more":%s',
+      coalesce(v_did ->> 'deliveries', '0'),
+      coalesce(v_did ->> 'expired_payments', '0'),
+      coalesce(v_did ->> 'disputes_closed', '0'),
+      coalesce(v_did ->> 'purged', '0'),
+      (p_settings.target_at is not null)::text) else '' end
+    || '}';
+end
+$$;
+
+create or replace function pay.inbox_positions(p_environment_id text)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce((
+    select jsonb_object_agg(t.id, t.inbox_position) from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.inbox_position > 0
+  ), '{}');
+end
+$$;
+
+create or replace function pay.done_so_far(p_settings pay.sandbox_settings)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_begun constant jsonb := p_settings.did -> 'inboxes';
+begin
+  if v_begun is null then
+    return p_settings.did;
+  end if;
+  return (p_settings.did - 'inboxes') || jsonb_build_object('deliveries',
+    coalesce((p_settings.did ->> 'deliveries')::bigint, 0) + (
+      select coalesce(sum(o.value::bigint - coalesce((v_begun ->> o.key)::bigint, 0)), 0)
+      from jsonb_each_text(pay.inbox_positions(p_settings.environment_id)) o
+    ));
+end
+$$;
+
+create or replace function pay.read_clock(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_settings pay.sandbox_settings;
+begin
+  if v_access.outcome = 'ok' and exists (
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
+  ) then
+    v_access.outcome := 'live';
+  elsif v_access.outcome = 'ok' then
+    select * into v_settings from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id;
+    v_access.body := pay.clock_body(v_settings, false);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.read_clock(text) to pay_api;
+
+create or replace function pay.count_did(p_environment_id text, p_name text, p_count bigint)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.sandbox_settings w
+  set did = w.did || jsonb_build_object(p_name, coalesce((w.did ->> p_name)::bigint, 0) + p_count)
+  where w.environment_id = p_environment_id and w.target_at is not null;
+end
+$$;
+
+create or replace function pay.count_attempts(p_results text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.count_did(r.environment_id, 'deliveries', r.attempts)
+  from (
+    select r.environment_id, count(*) as attempts
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, outcome text, due_at timestamptz)
+    where r.due_at is not null and r.outcome <> 'released'
+    group by r.environment_id order by r.environment_id
+  ) r;
+end
+$$;
+
+create or replace function pay.count_results(p_records json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.count_did(r.environment_id, r.did, r.records)
+  from (
+    select f.environment_id, r.did, count(*) as records
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, did text) on r.n = f.n
+    where f.outcome = 'ok' and r.did is not null
+    group by f.environment_id, r.did order by f.environment_id, r.did
+  ) r;
+end
+$$;
+
+create or replace function pay.retime_sandbox(
+  p_environment_id text, p_before pay.sandbox_settings, p_from timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_clock pay.sandbox_settings;
+  v_server constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_before constant interval := coalesce(pay.time_ahead(p_before), '0');
+begin
+  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  if p_from is null then
+    update pay.webhook_deliveries d
+    set due_at = case when isfinite(d.next_attempt_at)
+      then d.next_attempt_at + v_before else d.created_at end
+    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is null;
+    update pay.provider_calls c set due_at = c.next_attempt_at + v_before
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is null;
+  end if;
+  -- As pay.real_due.
+  update pay.webhook_deliveries d
+  set next_attempt_at = case
+      when v_clock.frozen_at is null then d.due_at - v_clock.offset_ms * interval '1 ms'
+      when d.due_at > v_now then 'infinity'
+      else v_server - (v_now - d.due_at) end
+  where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is not null
+    and (p_from is null or d.due_at > p_from and d.due_at <= v_now);
+  update pay.provider_calls c
+  set next_attempt_at = case
+      when v_clock.frozen_at is null then c.due_at - v_clock.offset_ms * interval '1 ms'
+      when c.due_at > v_now then 'infinity'
+      else v_server - (v_now - c.due_at) end
+  where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
+    and (p_from is null or c.due_at > p_from and c.due_at <= v_now);
+end
+$$;
+
+create or replace function pay.lock_waiting(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from pay.webhook_deliveries d
+  where d.environment_id = p_environment_id and d.status = 'pending'
+  order by d.id for update of d;
+end
+$$;
+
+create or replace function pay.write_clock(p_settings pay.sandbox_settings)
+returns pay.sandbox_settings
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_did constant jsonb := case when p_settings.target_at is null then '{}'
+    else jsonb_build_object('inboxes', pay.inbox_positions(p_settings.environment_id)) end;
+  v_written pay.sandbox_settings;
+begin
+  insert into pay.sandbox_settings as w
+    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, did)
+  values (p_settings.environment_id, pay.new_settings_version(), p_settings.offset_ms,
+    p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, v_did)
+  on conflict on constraint sandbox_settings_pkey do update
+  set version = excluded.version, offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at,
+    target_at = excluded.target_at, runs_after = excluded.runs_after,
+    did = case when w.target_at is null then excluded.did else w.did end
+  returning * into v_written;
+  return v_written;
+end
+$$;
+
+create or replace function pay.set_clock(p_request text, p_command text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_access pay.admission := pay.admit_alone(p_request);
+  v_before pay.sandbox_settings;
+  v_clock pay.sandbox_settings;
+  v_now timestamptz;
+begin
+  if v_access.outcome = 'ok' then
+    select * into v_before from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id;
+    v_now := date_trunc('milliseconds', pay.environment_time(v_access.environment_id));
+    v_clock := pay.planned_clock(v_before, p_command::json, v_now);
+    v_access.outcome := case
+      when (p_command::json ->> 'to')::timestamptz < v_now then 'behind'
+      when v_clock.target_at > v_now + pay.longest_advance() then 'too_far'
+      else 'ok' end;
+    if v_access.outcome <> 'ok' then
+      v_access.detail := pay.wire_time(v_now);
+    end if;
+  end if;
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  perform pay.lock_waiting(v_access.environment_id);
+  v_clock.environment_id := v_access.environment_id;
+  v_clock := pay.write_clock(v_clock);
+  perform pay.retime_sandbox(v_access.environment_id, v_before, null);
+  v_access.outcome := 'committed';
+  v_access.status := 200;
+  v_access.body := pay.clock_body(v_clock, true);
+  v_access.detail := row_to_json(v_clock)::text;
+  perform pay.keep_answer(p_request, v_access);
+  -- Kept for 24 hours after the advance, and not after its beginning.
+  update pay.idempotency_keys k set created_at = greatest(k.created_at, v_clock.target_at)
+  where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key';
+  return v_access;
+end
+$$;
+grant execute on function pay.set_clock(text, text) to pay_api;
+
+create or replace function pay.clock_target(
+  p_command json, p_now timestamptz, p_pending timestamptz
+)
+returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_command ->> 'to' is not null
+      then greatest((p_command ->> 'to')::timestamptz, p_pending)
+    when p_command ->> 'advance_s' is not null
+      then coalesce(p_pending, p_now) + (p_command ->> 'advance_s')::bigint * interval '1 second'
+    when p_command ->> 'mode' = 'real' then coalesce(p_pending, p_now)
+    else p_pending
+  end
+$$;
+
+create or replace function pay.planned_clock(
+  p_before pay.sandbox_settings, p_command json, p_now timestamptz
+)
+returns pay.sandbox_settings
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_clock pay.sandbox_settings := p_before;
+begin
+  v_clock.offset_ms := 0;
+  v_clock.frozen_at := p_now;
+  v_clock.target_at := pay.clock_target(p_command, p_now, p_before.target_at);
+  v_clock.runs_after := v_clock.target_at is not null and case
+    when p_command ->> 'mode' is not null then p_command ->> 'mode' = 'real'
+    else p_before.frozen_at is null or p_before.runs_after
+  end;
+  -- A clock that runs is never behind the real time: one that has stood until now catches up.
+  if v_clock.runs_after then
+    v_clock.target_at := greatest(
+      v_clock.target_at, date_trunc('milliseconds', pay.server_time()));
+  end if;
+  return v_clock;
+end
+$$;
+
+create or replace function pay.step_clock(
+  p_environment_id text, p_answer text, p_sends boolean
+)
+returns table (state text, body text, detail text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_answer json := p_answer::json;
+  v_target timestamptz := (v_answer ->> 'target')::timestamptz;
+  v_clock pay.sandbox_settings;
+  v_state text;
+  v_has_arrived boolean := false;
+  v_body text;
+begin
+  perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
+  perform pg_advisory_xact_lock(hashtextextended('environment ' || p_environment_id, 0));
+  if not exists (
+    select from pay.environments e where e.id = p_environment_id and e.retired_at is null
+  ) then
+    return;
+  end if;
+  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  if v_clock.target_at is null or v_target is null then
+    v_state := 'done';
+  elsif pay.has_due_work(p_environment_id, p_sends) then
+    v_state := 'waiting';
+  elsif v_target <= v_clock.frozen_at and v_target < v_clock.target_at then
+    v_state := 'done';
+  else
+    v_state := pay.move_clock(v_clock, p_sends);
+    v_has_arrived := v_state = 'done';
+    select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  end if;
+  v_body := pay.step_answer(v_clock, v_answer, case when v_state <> 'done' then v_target end);
+  if v_has_arrived then
+    -- Advances that others have begun and not ended, because they have died or had no more time.
+    update pay.idempotency_keys k set body = v_body
+    where k.environment_id = p_environment_id
+      and starts_with(k.body, '{"object":"clock",') and right(k.body, 16) = '"has_more":true}';
+  end if;
+  return query select v_state, v_body, row_to_json(v_clock)::text;
+end
+$$;
+grant execute on function pay.step_clock(text, text, boolean) to pay_api;
+
+create or replace function pay.step_answer(
+  p_clock pay.sandbox_settings, p_answer json, p_target timestamptz
+)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_shown pay.sandbox_settings := p_clock;
+  v_body text;
+begin
+  v_shown.target_at := p_target;
+  v_body := pay.clock_body(v_shown, true);
+  update pay.idempotency_keys k
+  set body = case when right(k.body, 16) = '"has_more":true}' then v_body else k.body end
+  where k.environment_id = p_clock.environment_id and k.api_key_id = p_answer ->> 'api_key_id'
+    and k.key = p_answer ->> 'idempotency_key' and k.request_id = p_answer ->> 'request_id'
+  returning k.body into v_body;
+  return coalesce(v_body, pay.clock_body(v_shown, true));
+end
+$$;
+
+create or replace function pay.has_due_work(p_environment_id text, p_sends boolean)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
+      and c.next_attempt_at <= pay.server_time()
+  ) or p_sends and exists (
+    -- A delivery with lost claims has no place here: the relay sends one such at a time.
+    select from pay.webhook_endpoints t
+    join pay.webhook_deliveries d
+      on d.endpoint_id = t.id and d.lost_claims = 0 and d.next_attempt_at <= pay.server_time()
+      and d.environment_id = p_environment_id
+    where t.environment_id = p_environment_id and t.status = 'enabled'
+  );
+end
+$$;
+
+create or replace function pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_batch constant integer := 1000;
+  v_clock pay.sandbox_settings := p_clock;
+  v_next timestamptz := pay.next_due(p_clock.environment_id, p_clock.frozen_at, p_sends);
+  v_purged bigint;
+begin
+  if v_next <= p_clock.target_at then
+    v_clock.frozen_at := pay.last_due(
+      p_clock.environment_id, v_next, p_clock.target_at, p_sends);
+  elsif p_clock.frozen_at < p_clock.target_at then
+    v_clock.frozen_at := p_clock.target_at;
+  else
+    v_purged := pay.purge_sandbox(p_clock.environment_id, v_batch);
+    if v_purged > 0 then
+      perform pay.count_did(p_clock.environment_id, 'purged', v_purged);
+      return 'moved';
+    end if;
+    v_clock.target_at := null;
+    v_clock.runs_after := false;
+    if p_clock.runs_after then
+      v_clock.frozen_at := null;
+      -- Rounded up, so that the clock does not go back.
+      v_clock.offset_ms := greatest(0,
+        ceil(extract(epoch from p_clock.target_at - pay.server_time()) * 1000));
+    end if;
+  end if;
+  if v_clock.frozen_at is null then
+    perform pay.lock_waiting(p_clock.environment_id);
+  end if;
+  -- The numbers stay: the relay can count at the same time.
+  update pay.sandbox_settings w
+  set version = pay.new_settings_version(), frozen_at = v_clock.frozen_at,
+    target_at = v_clock.target_at, runs_after = v_clock.runs_after, offset_ms = v_clock.offset_ms,
+    did = case when v_clock.target_at is null then pay.done_so_far(w) else w.did end
+  where w.environment_id = p_clock.environment_id;
+  perform pay.retime_sandbox(p_clock.environment_id, p_clock,
+    case when v_clock.frozen_at is not null then p_clock.frozen_at end);
+  return case when v_clock.target_at is null then 'done' else 'moved' end;
+end
+$$;
+
+create or replace function pay.next_due(
+  p_environment_id text, p_after timestamptz, p_sends boolean
+)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return least((
+    select min(c.due_at) from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at > p_after
+  ), (
+    select min(d.due_at) from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at > p_after
+      and p_sends
+  ));
+end
+$$;
+
+create or replace function pay.last_due(
+  p_environment_id text, p_first timestamptz, p_last timestamptz, p_sends boolean
+)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_together constant interval := interval '1 second';
+  v_most constant integer := 64;
+  v_last timestamptz := least(p_first + v_together, p_last);
+begin
+  if not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.status = 'enabled'
+  ) then
+    select greatest(v_last, max(e.due_at)) into v_last
+    from (
+      select c.due_at, bool_or(c.op = 'authorize') over (order by c.due_at) as makes_more
+      from (
+        select o.due_at, o.op from pay.provider_calls o
+        where o.environment_id = p_environment_id and o.state = 'pending'
+          and o.due_at between p_first and p_last
+        order by o.due_at limit v_most
+      ) c
+    ) e
+    where not e.makes_more;
+  end if;
+  return greatest(p_first, (
+    select max(c.due_at) from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending'
+      and c.due_at between p_first and v_last
+  ), (
+    select max(d.due_at) from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.status = 'pending'
+      and d.due_at between p_first and v_last and p_sends
+  ));
+end
+$$;
+
+create or replace function pay.time_ahead(p_settings pay.sandbox_settings)
+returns interval
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_settings.frozen_at - pay.server_time(), p_settings.offset_ms * interval '1 ms')
+$$;
+
+create or replace function pay.environment_time(p_environment_id text)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return pay.server_time() + coalesce((
+    select pay.time_ahead(w) from pay.sandbox_settings w where w.environment_id = p_environment_id
+  ), '0');
+end
+$$;
+
+create or replace function pay.real_due(p_environment_id text, p_due_at timestamptz)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce((
+    select case
+        when w.frozen_at is null then p_due_at - w.offset_ms * interval '1 ms'
+        when p_due_at > w.frozen_at then 'infinity'
+        else pay.server_time() - (w.frozen_at - p_due_at)
+      end
+    from pay.sandbox_settings w where w.environment_id = p_environment_id
+  ), p_due_at);
+end
+$$;
+
+create or replace function pay.new_settings_version()
+returns bigint
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$ select pg_current_xact_id()::text::bigint $$;
+
+create or replace function pay.max_sandboxes()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+create or replace function pay.sandbox_body(p_sandbox pay.sandboxes)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_sandbox.id,
+      'sandbox' as object,
+      p_sandbox.name,
+      p_sandbox.seed,
+      pay.wire_time(p_sandbox.created_at) as created_at,
+      pay.wire_time(p_sandbox.expires_at) as expires_at
+  ) t
+$$;
+
+create or replace function pay.take_sandbox_place(p_account text, p_at timestamptz)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_worker text := coalesce(current_setting('pay.worker', true), '');
+  v_count bigint;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('sandboxes ' || p_account, 0));
+  -- The account's other sandboxes can have made some as well.
+  perform set_config('pay.worker', 'on', true);
+  select count(*) into v_count from pay.sandboxes s
+  where s.account = p_account and s.expires_at > p_at;
+  perform set_config('pay.worker', v_worker, true);
+  return v_count < pay.max_sandboxes();
+end
+$$;
+
+create or replace function pay.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.environment_ids',
+    array[p_sandbox.environment_id, p_sandbox.id]::text, true);
+  with made_environment as (
+    insert into pay.environments (id, public_id, account, livemode, name, created_at, ends_at)
+    values (p_sandbox.id, p_sandbox.id, p_sandbox.account, false,
+      coalesce(p_sandbox.name, 'Disposable sandbox'), p_sandbox.created_at, p_sandbox.expires_at)
+  ),
+  made_key as (
+    insert into pay.api_keys (id, environment_id, livemode, name, created_at)
+    values (p_secret ->> 'key_id', p_sandbox.id, false, 'Made with the sandbox',
+      p_sandbox.created_at)
+  ),
+  made_secret as (
+    insert into pay.api_key_secrets
+      (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, ends_at)
+    values (decode(p_secret ->> 'hash', 'hex'), p_secret ->> 'key_id', p_sandbox.id, false,
+      p_secret ->> 'prefix', p_secret ->> 'last_four', p_sandbox.created_at,
+      p_sandbox.expires_at)
+  )
+  insert into pay.sandboxes (environment_id, id, account, name, seed, created_at, expires_at)
+  values (p_sandbox.environment_id, p_sandbox.id, p_sandbox.account, p_sandbox.name,
+    p_sandbox.seed, p_sandbox.created_at, p_sandbox.expires_at);
+  if p_sandbox.seed is not null then
+    perform pay.begin_seeded(
+      p_sandbox.id, p_sandbox.seed, pay.seed_root(p_sandbox.account, p_sandbox.seed));
+  end if;
+end
+$$;
+
+create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.admit_one(p_request);
+  v_asked json := p_sandbox::json;
+  v_secret json := p_secret::json;
+  v_caller record;
+  v_sandbox pay.sandboxes;
+  v_body text;
+begin
+  select e.account, e.livemode, e.ends_at, k.expires_at - v_access.at as remaining into v_caller
+  from pay.environments e
+  join pay.api_keys k on k.id = v_access.api_key_id
+  where e.id = v_access.environment_id;
+  -- In the precision of answers, so that the sandbox ends at the time that they show.
+  v_sandbox.created_at := date_trunc('milliseconds', pay.server_time());
+  v_sandbox.environment_id := v_access.environment_id;
+  v_sandbox.id := v_asked ->> 'id';
+  v_sandbox.account := v_caller.account;
+  v_sandbox.name := v_asked ->> 'name';
+  v_sandbox.seed := v_asked ->> 'seed';
+  v_sandbox.expires_at := v_sandbox.created_at
+    + least(make_interval(secs => (v_asked ->> 'expires_in')::integer),
+      date_trunc('milliseconds', v_caller.remaining));
+  v_body := left(pay.sandbox_body(v_sandbox), -1) || ',"test_key":'
+    || to_json(v_secret ->> 'reference')::text || '}';
+  -- The claim stores the answer, which a later update would write a second time.
+  v_access := pay.claim_one(
+    jsonb_set(p_request::jsonb, '{0,body}', to_jsonb(v_body))::text, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  v_access.outcome := case
+    when v_caller.livemode then 'live'
+    when v_caller.ends_at is not null then 'disposable'
+    when not pay.take_sandbox_place(v_caller.account, v_sandbox.created_at) then 'full'
+    when v_sandbox.seed is not null and not pay.free_seed(
+      pay.seed_root(v_caller.account, v_sandbox.seed), v_sandbox.created_at) then 'seed_taken'
+    else 'committed'
+  end;
+  if v_access.outcome <> 'committed' then
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  perform pay.write_sandbox(v_sandbox, v_secret);
+  v_access.body := v_body;
+  return v_access;
+end
+$$;
+grant execute on function pay.make_sandbox(text, text, text) to pay_api;
+
+create or replace function pay.retire_sandbox(p_public_id text, p_at timestamptz)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment text := pay.hold_environment(p_public_id, true);
+begin
+  if v_environment is null then
+    return;
+  end if;
+  perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  update pay.environments e set retired_at = p_at, ends_at = least(e.ends_at, p_at)
+  where e.id = v_environment and e.ends_at is not null;
+  if not found then
+    raise exception '% is no disposable sandbox', p_public_id;
+  end if;
+  update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
+  where s.environment_id = v_environment;
+  delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
+  delete from pay.webhook_deliveries d
+  where d.environment_id = v_environment and d.id = any (array(
+    select o.id from pay.webhook_deliveries o
+    join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
+    where o.environment_id = v_environment and o.status = 'pending'
+    for update of o skip locked
+  ));
+end
+$$;
+
+create or replace function pay.end_sandbox(p_request text, p_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_sandbox pay.sandboxes;
+  v_now timestamptz := date_trunc('milliseconds', pay.server_time());
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_sandbox from pay.sandboxes s
+  where s.environment_id = v_access.environment_id and s.id = p_id for update;
+  if v_sandbox.id is null then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if v_sandbox.expires_at > v_now then
+    v_sandbox.expires_at := v_now;
+    update pay.sandboxes s set expires_at = v_now
+    where s.environment_id = v_access.environment_id and s.id = p_id;
+  end if;
+  v_access.outcome := 'committed';
+  v_access.body := pay.sandbox_body(v_sandbox);
+  perform pay.keep_answer(p_request, v_access);
+  perform pay.retire_sandbox(p_id, v_now);
+  return v_access;
+end
+$$;
+grant execute on function pay.end_sandbox(text, text) to pay_api;
+
+create or replace function pay.purge_sandboxes(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_id text;
+  v_public_id text;
+  v_rows bigint;
+  v_total bigint := 0;
+begin
+  for v_id, v_public_id in
+    select e.id, e.public_id from pay.environments e
+    where e.ends_at <= p_at and e.retired_at is null
+    order by e.ends_at limit 50
+  loop
+    if pg_try_advisory_xact_lock(hashtextextended('environment ' || v_id, 0)) then
+      perform pay.retire_sandbox(v_public_id, p_at);
+      v_total := v_total + 1;
+    end if;
+  end loop;
+  delete from pay.sandboxes s
+  where s.ctid = any (array(
+    select o.ctid from pay.sandboxes o
+    where o.expires_at <= p_at - pay.idempotency_retention()
+    order by o.expires_at limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
 end
 $$;
 
@@ -2321,6 +5519,174 @@ end
 $$;
 grant execute on function pay.due_relay() to pay_operator;
 
+create or replace function pay.max_transcript_lines()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 10000 $$;
+
+create or replace function pay.max_transcript_bytes()
+returns bigint
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 16777216 $$;
+
+create or replace function pay.seed_root(p_account text, p_seed text)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select encode(sha256(convert_to(p_account || E'\n' || p_seed, 'UTF8')), 'hex') $$;
+
+create or replace function pay.begin_seeded(p_environment_id text, p_seed text, p_root text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.sandbox_settings (environment_id, version, frozen_at, seed, seed_root)
+  values (p_environment_id, pay.new_settings_version(), '2030-01-01T00:00:00Z', p_seed, p_root);
+end
+$$;
+
+create or replace function pay.free_seed(p_root text, p_at timestamptz)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_opened constant text := current_setting('pay.environment_ids', true);
+  v_holder record;
+  v_is_free boolean;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select e.public_id, e.ends_at into v_holder
+  from pay.sandbox_settings w join pay.environments e on e.id = w.environment_id
+  where w.seed_root = p_root;
+  v_is_free := v_holder.public_id is null or v_holder.ends_at <= p_at;
+  if v_is_free and v_holder.public_id is not null then
+    perform pay.retire_sandbox(v_holder.public_id, p_at);
+  end if;
+  perform set_config('pay.worker', '', true);
+  perform set_config('pay.environment_ids', v_opened, true);
+  return v_is_free;
+end
+$$;
+
+create or replace function pay.restart_seeded(p_old text, p_new text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_settings pay.sandbox_settings;
+begin
+  delete from pay.sandbox_settings w where w.environment_id = p_old and w.seed is not null
+  returning * into v_settings;
+  if v_settings.seed is not null then
+    perform pay.begin_seeded(p_new, v_settings.seed, v_settings.seed_root);
+    delete from pay.webhook_endpoints t where t.environment_id = p_new;
+  end if;
+end
+$$;
+
+create or replace function pay.open_by_hash(p_key_hash text)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_hash constant bytea := decode(p_key_hash, 'hex');
+  v_held text := '';
+  v_environment text;
+begin
+  perform set_config('pay.key_hashes', array[v_hash]::text, true);
+  loop
+    v_environment := (
+      select s.environment_id from pay.api_key_secrets s
+      where s.hash = v_hash and s.revoked_at is null and not s.livemode
+        and (s.ends_at is null or s.ends_at > pay.server_time())
+    );
+    exit when v_environment is null or v_environment = v_held;
+    v_held := v_environment;
+    perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+  end loop;
+  if v_environment is not null then
+    perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  end if;
+  return v_environment;
+end
+$$;
+
+create or replace function pay.number_request(p_key_hash text)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_environment constant text := pay.open_by_hash(p_key_hash);
+  v_settings text;
+begin
+  if v_environment is not null then
+    update pay.sandbox_settings w set requests = w.requests + 1
+    where w.environment_id = v_environment and w.seed is not null
+    returning row_to_json(w)::text into v_settings;
+  end if;
+  return v_settings;
+end
+$$;
+grant execute on function pay.number_request(text) to pay_api;
+
+create or replace function pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_environment constant text := pay.open_by_hash(p_key_hash);
+begin
+  update pay.sandbox_settings w set transcript_bytes = w.transcript_bytes + octet_length(p_line)
+  where w.environment_id = v_environment and w.seed is not null and w.requests >= p_n
+    and w.transcript_bytes < pay.max_transcript_bytes() and p_n <= pay.max_transcript_lines();
+  if found then
+    insert into pay.transcript_lines (environment_id, n, line)
+    values (v_environment, p_n, p_line)
+    on conflict on constraint transcript_lines_pkey do nothing;
+  end if;
+end
+$$;
+grant execute on function pay.keep_transcript_line(text, bigint, text) to pay_api;
+
+create or replace function pay.transcript(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if not exists (
+    select from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id and w.seed is not null
+  ) then
+    v_access.outcome := 'not_seeded';
+    return v_access;
+  end if;
+  v_access.body := coalesce((
+    select string_agg(t.line || E'\n', '' order by t.n) from pay.transcript_lines t
+    where t.environment_id = v_access.environment_id
+  ), '');
+  return v_access;
+end
+$$;
+grant execute on function pay.transcript(text) to pay_api;
+
 create or replace function pay.server_time()
 returns timestamptz
 language plpgsql stable parallel safe
@@ -2332,6 +5698,177 @@ end
 $$;
 comment on function pay.server_time is 'Internal.';
 
+create or replace function pay.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_endpoint pay.webhook_endpoints := p_endpoint;
+begin
+  perform pg_advisory_xact_lock(hashtextextended(v_endpoint.environment_id, 0));
+  select min(free.slot) into v_endpoint.slot
+  from pay.environments e
+  cross join generate_series(0, case when e.livemode then 15 else 63 end) as free (slot)
+  where e.id = v_endpoint.environment_id and not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = e.id and t.slot = free.slot
+  );
+  if v_endpoint.slot is null then
+    return false;
+  end if;
+  insert into pay.webhook_endpoints
+    (environment_id, id, slot, delivery, url, events, status, secrets, revision, created_at, body)
+  values
+    (v_endpoint.environment_id, v_endpoint.id, v_endpoint.slot, v_endpoint.delivery, v_endpoint.url,
+      v_endpoint.events, v_endpoint.status, v_endpoint.secrets, v_endpoint.revision,
+      v_endpoint.created_at, v_endpoint.body);
+  return true;
+end
+$$;
+
+create or replace function pay.write_webhook_endpoint(
+  p_environment_id text, p_id text, p_before pay.webhook_endpoints,
+  p_endpoint pay.webhook_endpoints
+)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_is_deleted boolean := p_endpoint.id is null;
+begin
+  if p_before.status = 'disabled' and p_before.delivery = 'url' and p_endpoint.status = 'enabled'
+    and pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once())
+  then
+    return 'calling_off';
+  end if;
+  if p_before.delivery = 'inbox' and v_is_deleted
+    and not pay.call_off_inbox(p_environment_id, p_id)
+  then
+    return 'calling_off';
+  end if;
+  if p_before.delivery = 'inbox' and p_endpoint.delivery = 'url'
+    and not pay.empty_inbox(p_environment_id, p_id)
+  then
+    return 'unread';
+  end if;
+  if v_is_deleted then
+    delete from pay.webhook_endpoints t where t.environment_id = p_environment_id and t.id = p_id;
+  elsif p_before.id is null then
+    if not pay.insert_webhook_endpoint(p_endpoint) then
+      return 'full';
+    end if;
+  else
+    update pay.webhook_endpoints t
+    set delivery = p_endpoint.delivery, url = p_endpoint.url, events = p_endpoint.events,
+      status = p_endpoint.status,
+      secrets = p_endpoint.secrets, revision = p_endpoint.revision, body = p_endpoint.body,
+      failing_since = case
+        when p_endpoint.status = t.status and p_endpoint.url = t.url then t.failing_since
+      end
+    where t.environment_id = p_environment_id and t.id = p_id;
+  end if;
+  -- A disabled inbox keeps the deliveries from before.
+  if v_is_deleted or (p_endpoint.status = 'disabled' and p_endpoint.delivery = 'url') then
+    perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
+  end if;
+  return 'committed';
+end
+$$;
+
+create or replace function pay.change_webhook_endpoint(
+  p_request text, p_id text, p_expects_revision integer, p_endpoint text
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.admit_one(p_request);
+  v_before pay.webhook_endpoints;
+  v_endpoint pay.webhook_endpoints;
+begin
+  if v_access.outcome = 'ok' and p_expects_revision is not null then
+    select * into v_before from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = p_id
+    for update;
+    -- Stale also if it is gone: the caller loads it again and is told that it is not there.
+    if v_before.revision is distinct from p_expects_revision then
+      v_access.outcome := 'stale';
+    end if;
+  end if;
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if p_endpoint is not null then
+    v_endpoint := json_populate_record(null::pay.webhook_endpoints, p_endpoint::json);
+    v_endpoint.environment_id := v_access.environment_id;
+    v_endpoint.delivery := coalesce(v_endpoint.delivery, 'url');
+  end if;
+  v_access.outcome := pay.write_webhook_endpoint(
+    v_access.environment_id, p_id, v_before, v_endpoint);
+  if v_access.outcome <> 'committed' then
+    perform pay.release_key(p_request, v_access);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
+
+create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_delivery pay.webhook_deliveries;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_delivery from pay.webhook_deliveries d
+  where d.environment_id = v_access.environment_id and d.id = p_id
+  for update;
+  if v_delivery.id is null then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
+      and t.status = 'enabled'
+  ) then
+    -- An attempt that is under way goes on; the delivery is then due again only if it fails.
+    if v_delivery.status <> 'available'
+      and (v_delivery.leased_until is null
+        or v_delivery.leased_until <= v_access.at - coalesce(v_access.ahead, '0'))
+    then
+      update pay.webhook_deliveries d
+      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time()),
+        due_at = case when v_access.ahead is not null then v_access.at end
+      where d.environment_id = v_access.environment_id and d.id = p_id
+      returning * into v_delivery;
+    end if;
+    v_access.outcome := 'committed';
+    v_access.status := 200;
+    v_access.body := pay.webhook_delivery_body(v_delivery);
+  else
+    v_access.outcome := 'off';
+    v_access.status := 409;
+    v_access.body := p_refusal;
+  end if;
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.redeliver(text, text, text) to pay_api;
+
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -2341,7 +5878,8 @@ as $$
 declare
   v_access pay.admission := pay.admit_one(p_request);
   v_request json := p_request::json -> 0;
-    v_trigger record;
+  v_trigger record;
+  v_delivery pay.webhook_deliveries;
   v_leased_until timestamptz;
 begin
   select *, t.leased_until - v_access.at as lease into v_trigger
@@ -2356,7 +5894,7 @@ begin
       and k.key = v_request ->> 'idempotency_key' and k.status = 102
       -- Not a request with the same key that waits for a provider.
       and k.fingerprint = decode(v_request ->> 'fingerprint', 'hex')
-      and k.created_at <= pay.server_time() - v_trigger.lease;
+      and k.created_at <= pay.server_time() + coalesce(v_access.ahead, '0') - v_trigger.lease;
     if not exists (
       select from pay.webhook_endpoints t
       where t.environment_id = v_access.environment_id and t.id = v_trigger.endpoint_id
@@ -2371,17 +5909,172 @@ begin
       v_access.at, v_trigger.body);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-        attempt_count, next_attempt_at, leased_until, created_at)
+        attempt_count, next_attempt_at, leased_until, created_at, due_at)
     values
       (v_access.environment_id, v_trigger.delivery_id, v_trigger.event_id, v_trigger.type,
-        v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending', 1, v_leased_until,
-        v_leased_until, v_access.at);
+        v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending',
+        case when v_leased_until is null then 0 else 1 end,
+        coalesce(v_leased_until, pay.server_time()), v_leased_until, v_access.at,
+        case when v_access.ahead is not null then v_access.at end);
     v_access.outcome := 'committed';
+  end if;
+  if v_access.outcome = 'committed' and v_leased_until is null then
+    perform pay.fill_inbox(v_access.environment_id, v_trigger.endpoint_id, pay.inbox_fill());
+    select * into v_delivery from pay.webhook_deliveries d
+    where d.environment_id = v_access.environment_id and d.id = v_trigger.delivery_id;
+    v_access.status := 200;
+    v_access.body := pay.webhook_delivery_body(v_delivery);
+    perform pay.keep_answer(p_request, v_access);
   end if;
   return v_access;
 end
 $$;
 grant execute on function pay.begin_trigger(text, text) to pay_api;
+
+create or replace function pay.end_trigger(
+  p_request text, p_delivery_id text, p_delivered boolean, p_attempt text,
+  p_exchange text default null
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_access pay.admission := pay.admit_one(p_request);
+  v_delivery pay.webhook_deliveries;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  update pay.webhook_deliveries d
+  set status = case when p_delivered then 'delivered' else 'failed' end,
+    attempts = p_attempt, next_attempt_at = null, leased_until = null
+  where d.environment_id = v_access.environment_id and d.id = p_delivery_id
+  returning * into v_delivery;
+  if v_delivery.id is null then
+    v_access.outcome := 'not_found';
+    return v_access;
+  end if;
+  if p_exchange is not null then
+    perform pay.keep_exchanges(json_build_array(json_build_object(
+      'environment_id', v_delivery.environment_id, 'id', v_delivery.id,
+      'attempt', v_delivery.attempt_count, 'exchange', p_exchange::json))::text);
+  end if;
+  v_access.outcome := 'committed';
+  v_access.status := 200;
+  v_access.body := pay.webhook_delivery_body(v_delivery);
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.end_trigger(text, text, boolean, text, text) to pay_api;
+
+create or replace function pay.recover_deliveries(
+  p_request text, p_id text, p_from text, p_before text, p_after text, p_statuses text[],
+  p_refusal text
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_most_read constant integer := 20000;
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_status text;
+  v_ids text[];
+  v_cursor text;
+  v_count bigint;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select t.status into v_status from pay.webhook_endpoints t
+  where t.environment_id = v_access.environment_id and t.id = p_id;
+  if v_status is null then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if v_status = 'disabled' then
+    v_access.outcome := 'off';
+    v_access.status := 409;
+    v_access.body := p_refusal;
+    perform pay.keep_answer(p_request, v_access);
+    return v_access;
+  end if;
+
+  select m.ids, m.cursor into v_ids, v_cursor
+  from pay.missed_deliveries(
+    v_access.environment_id, p_id, p_from, p_before, p_after, p_statuses, v_most_read) m;
+  with locked as materialized (
+    select d.id from pay.webhook_deliveries d
+    where d.environment_id = v_access.environment_id and d.id = any (v_ids)
+      and d.status || '' = any (p_statuses)
+    order by d.id
+    for update of d
+  ),
+  recovered as (
+    update pay.webhook_deliveries d
+    set status = 'pending', next_attempt_at = pay.server_time(),
+      due_at = case when v_access.ahead is not null then v_access.at end
+    from locked l
+    where d.environment_id = v_access.environment_id and d.id = l.id
+    returning 1
+  )
+  select count(*) into v_count from recovered;
+  v_access.outcome := 'committed';
+  v_access.status := 202;
+  v_access.body := json_build_object('object', 'recovery', 'endpoint_id', p_id, 'count', v_count,
+    'has_more', v_cursor is not null, 'next_cursor', v_cursor);
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.recover_deliveries(text, text, text, text, text, text[], text)
+  to pay_api;
+
+create or replace function pay.missed_deliveries(
+  p_environment_id text, p_endpoint_id text, p_from text, p_before text, p_after text,
+  p_statuses text[], p_most_read integer, out ids text[], out cursor text
+)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  with
+  read as materialized (
+    select d.id, d.status from pay.webhook_deliveries d
+    where d.endpoint_id = p_endpoint_id and d.environment_id = p_environment_id
+      and d.id >= p_from and d.id < p_before and d.id > coalesce(p_after, '')
+    order by d.id
+    limit p_most_read
+  ),
+  missed as materialized (
+    select r.id from read r
+    where r.status = any (p_statuses)
+    order by r.id
+    limit pay.called_off_at_once()
+  )
+  select array_agg(m.id order by m.id),
+    case
+      when count(*) = pay.called_off_at_once() then max(m.id)
+      when (select count(*) from read) = p_most_read then (select max(r.id) from read r)
+    end
+  from missed m
+$$;
+
+create or replace function pay.delivery_id(p_stem text, p_slot smallint)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when p_slot < 32 then p_stem
+    else left(p_stem, -1) || translate(right(p_stem, 1),
+      '0123456789abcdefghjkmnpqrstvwxyz', 'ghjkmnpqrstvwxyz0123456789abcdef')
+  end || substr('0123456789abcdefghjkmnpqrstvwxyz', p_slot % 32 + 1, 1)
+$$;
 
 create or replace function pay.wire_time(p_at timestamptz)
 returns text
@@ -2391,6 +6084,65 @@ as $$
 begin
   return to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 end
+$$;
+
+create or replace function pay.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when p_endpoint.failing_since is not null and p_endpoint.status = 'enabled'
+    then left(p_endpoint.body, -1) || ',"failing":true}'
+    else p_endpoint.body end
+$$;
+
+create or replace function pay.blocking_delivery(p_delivery pay.webhook_deliveries)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select d.id
+    from pay.webhook_deliveries d
+    where d.status = 'pending'
+      and d.environment_id is not distinct from p_delivery.environment_id
+      and d.endpoint_id = p_delivery.endpoint_id
+      and d.subject_id = p_delivery.subject_id
+      and d.sequence < p_delivery.sequence
+    order by d.sequence
+    limit 1
+  );
+end
+$$;
+
+create or replace function pay.webhook_delivery_body(p_delivery pay.webhook_deliveries)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when b.blocked_by is null then b.body
+    else left(b.body, -1) || ',"blocked_by":"' || b.blocked_by || '"}' end
+  from (
+    select row_to_json(t)::text as body,
+      case when t.status = 'pending' and p_delivery.sequence is not null
+        then pay.blocking_delivery(p_delivery) end as blocked_by
+    from (
+      select
+        p_delivery.id,
+        'webhook_delivery' as object,
+        p_delivery.event_id,
+        p_delivery.event_type,
+        p_delivery.endpoint_id,
+        case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
+        p_delivery.status,
+        ('[' || p_delivery.attempts || ']')::json as attempts,
+        -- The relay's column can be infinite if the sandbox has a clock of its own.
+        case when p_delivery.status = 'pending' then pay.wire_time(
+          coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
+        pay.wire_time(p_delivery.created_at) as created_at
+    ) t
+  ) b
 $$;
 
 create or replace view pay.health with (security_invoker = true) as
@@ -2436,6 +6188,13 @@ comment on column pay.health.unmatched_facts is
   'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
 grant select on pay.health to pay_operator;
 
+create or replace view pay.sandbox_times with (security_invoker = true) as
+select t.environment_id, t.now, pay.id_floor('', t.now - interval '29 days') as recent_suffix
+from (
+  select w.environment_id, now() + pay.time_ahead(w) as now from pay.sandbox_settings w
+) t;
+comment on view pay.sandbox_times is 'Internal: the time of each sandbox with a clock of its own.';
+
 create or replace view pay.subject_accounts with (security_invoker = true) as
 select m.environment_id, m.subject_id, m.currency,
   coalesce(sum(s.amount) filter (where s.account = 'available'), 0) as available,
@@ -2465,6 +6224,26 @@ having count(*) <> max(m.leg) + 1 or min(m.subject_id) <> max(m.subject_id);
 comment on view pay.oracle_ledger_legs is
   'R4: the legs of a ledger transaction are numbered without a gap and belong to one subject';
 
+create or replace view pay.oracle_ledger_totals with (security_invoker = true) as
+select x.environment_id,
+  x.currency || ' ' || x.debit_account || ' to ' || x.credit_account as subject_id,
+  'total off by ' || sum(x.amount_minor) as detail
+from (
+  select t.environment_id, t.currency, t.debit_account, t.credit_account, t.amount_minor
+  from pay.ledger_totals t
+  union all
+  select m.environment_id, m.currency, m.debit_account, m.credit_account, -m.amount_minor
+  from pay.ledger_movements m
+) x
+group by x.environment_id, x.currency, x.debit_account, x.credit_account
+having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id in (
+  select v.id from pay.environments v
+  left join pay.sandbox_times c on c.environment_id = v.id
+  where v.livemode or v.created_at > coalesce(c.now, now()) - interval '29 days'
+);
+comment on view pay.oracle_ledger_totals is
+  'R4: the total of two accounts is the sum of the movements between them';
+
 create or replace view pay.oracle_payment_money with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   p.status || ': available ' || a.available || ', charged back ' || a.chargebacks || ', processor '
@@ -2485,7 +6264,8 @@ cross join lateral (
       else 0 end as available,
     p.amount_disputed as chargebacks
 ) must
-where (right(p.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
@@ -2503,7 +6283,8 @@ cross join lateral (
   select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
     coalesce(s.external, 0) as external
 ) a
-where (right(t.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = t.environment_id
+where (right(t.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or t.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     a.taken <> case when t.status in ('pending', 'completed') then t.amount_minor else 0 end
@@ -2525,7 +6306,8 @@ left join (
     sum(amount_minor) filter (where status = 'pending') as pending
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
-where (right(p.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (coalesce(r.completed, 0) <> p.amount_refunded
     or coalesce(r.pending, 0) <> p.amount_refunding
@@ -2543,8 +6325,9 @@ join pay.webhook_endpoints t
   -- requests that were under way when it was created.
   and t.revision = 1
   and e.created_at > t.created_at + interval '10 seconds'
+left join pay.sandbox_times c on c.environment_id = e.environment_id
 where e.sequence is not null
-  and right(e.id, 26) >= (select pay.recent_suffix())
+  and right(e.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
   and not exists (
     select from pay.webhook_deliveries d
     where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
@@ -2556,13 +6339,27 @@ comment on view pay.oracle_outbox is
 
 create or replace view pay.oracle_endless_deliveries with (security_invoker = true) as
 select d.environment_id, d.id as subject_id,
-  'next attempt at ' || greatest(d.next_attempt_at, d.leased_until) as detail
+  'next attempt at ' || greatest(coalesce(d.due_at, d.next_attempt_at), d.leased_until) as detail
 from pay.webhook_deliveries d
+left join pay.sandbox_times c on c.environment_id = d.environment_id
 where d.status = 'pending'
   -- The longest delay of the schedule is 24 hours and a fifth, and twice that if the receiver asks
-  -- for it. A lease lasts seconds.
-  and (d.next_attempt_at > now() + interval '58 hours'
+  -- for it. A lease lasts seconds. Infinity is the time of a clock that stands.
+  and (coalesce(case when c.now is not null then d.due_at end, d.next_attempt_at)
+      > coalesce(c.now, now()) + interval '58 hours'
     or d.leased_until > now() + interval '1 hour')
+union all
+select d.environment_id, d.id, 'due by the clock of its sandbox since ' || d.due_at
+from pay.webhook_deliveries d
+join pay.sandbox_times c on c.environment_id = d.environment_id
+where d.status = 'pending' and d.next_attempt_at = 'infinity' and d.due_at <= c.now
+  -- It does not wait for an earlier delivery.
+  and not exists (
+    select from pay.webhook_deliveries o
+    where o.status = 'pending' and o.environment_id = d.environment_id
+      and o.endpoint_id = d.endpoint_id and o.subject_id = d.subject_id
+      and o.sequence < d.sequence
+  )
 union all
 select d.environment_id, d.id, 'due since ' || d.next_attempt_at
 from pay.webhook_deliveries d
@@ -2573,12 +6370,15 @@ where d.status = 'pending'
   and (d.environment_id, d.endpoint_id) not in (
     select o.environment_id, o.endpoint_id
     from pay.webhook_deliveries o
-    cross join (
-      select
-        '%"at":"' || to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%' as this_hour,
-        '%"at":"' || to_char((now() - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
+    join (
+      select v.id, '%"at":"' || to_char(t.now at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%'
+          as this_hour,
+        '%"at":"' || to_char((t.now - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
           || '%' as last_hour
-    ) h
+      from pay.environments v
+      left join pay.sandbox_times c on c.environment_id = v.id
+      cross join lateral (select coalesce(c.now, now()) as now) t
+    ) h on h.id = o.environment_id
     where o.leased_until > now() - interval '1 hour'
       or o.attempts like h.this_hour or o.attempts like h.last_hour
   );
@@ -2601,6 +6401,8 @@ from (
     select (('[' || w.attempts || ']')::json -> 0 ->> 'at')::timestamptz as first_at
   ) a
   where w.sequence is not null
+    -- A declared fault can change the order.
+    and w.fault is null
   window earlier as (partition by w.environment_id, w.endpoint_id, w.subject_id order by w.sequence)
 ) d
 -- Each time is from the clock of the isolate that made the attempt. These clocks differ a little.
@@ -2608,6 +6410,70 @@ where d.first_at_before > d.first_at + interval '1 second'
   or (d.status_before = 'pending' and d.attempt_count_before = 0 and d.attempt_count > 0);
 comment on view pay.oracle_delivery_order is
   'R7: for each endpoint and payment, first attempts are made in the order of sequence';
+
+create or replace view pay.oracle_inboxes with (security_invoker = true) as
+select d.environment_id, d.id as subject_id,
+  'is available, but no read of its inbox would show it' as detail
+from pay.webhook_deliveries d
+join pay.environments v on v.id = d.environment_id and v.retired_at is null
+where d.status = 'available'
+  and not exists (
+    select from pay.inbox_entries e
+    join pay.webhook_endpoints t
+      on t.environment_id = e.environment_id and t.id = e.endpoint_id and t.delivery = 'inbox'
+    where e.environment_id = d.environment_id and e.delivery_id = d.id
+      and e.endpoint_id = d.endpoint_id
+      and e.position > t.inbox_acknowledged and e.position <= t.inbox_position
+  );
+comment on view pay.oracle_inboxes is
+  'R6: every delivery that waits in an inbox is behind the acknowledged position';
+
+create or replace view pay.oracle_disputes with (security_invoker = true) as
+select p.environment_id, p.id as subject_id,
+  p.status || ', amount_disputed ' || p.amount_disputed || ': ' || coalesce(d.disputes, 0)
+    || ' open or lost disputes of ' || coalesce(d.amount_minor, 0) as detail
+from pay.payments p
+left join (
+  select environment_id, payment_id, count(*) as disputes, sum(amount_minor) as amount_minor
+  from pay.disputes where status <> 'won' group by environment_id, payment_id
+) d on d.environment_id = p.environment_id and d.payment_id = p.id
+left join pay.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+    or p.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (p.status = 'chargeback' or d.payment_id is not null)
+  and (p.status <> 'chargeback' or d.payment_id is not null
+    or position('"amount_disputed":' in p.body) > 0)
+  and (p.status <> 'chargeback' or coalesce(d.disputes, 0) <> 1
+    or coalesce(d.amount_minor, 0) <> p.amount_disputed);
+comment on view pay.oracle_disputes is
+  'R5: a payment that is charged back has one open or lost dispute of its disputed amount';
+
+create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
+select d.environment_id, d.id as subject_id, 'row, body and event differ' as detail
+from pay.disputes d
+left join pay.sandbox_times c on c.environment_id = d.environment_id
+where (right(d.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+    or d.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (
+    not starts_with(d.body, '{"id":"' || d.id || '",')
+    or position('"payment_id":"' || d.payment_id || '",' in d.body) = 0
+    or position('"amount_minor":' || d.amount_minor || ',' in d.body) = 0
+    or position('"currency":"' || d.currency || '",' in d.body) = 0
+    or position('"status":"' || d.status || '",' in d.body) = 0
+    or (d.status in ('won', 'lost')) <> (position('"closed_at":null' in d.body) = 0)
+    -- In a live environment retention may have deleted the event of the dispute.
+    or right(d.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())) and not exists (
+      select from pay.events e
+      where e.environment_id = d.environment_id and e.subject_id = d.payment_id
+        and e.type = any (case d.status
+          when 'needs_response' then '{dispute.created,dispute.updated}'::text[]
+          when 'under_review' then '{dispute.updated}'
+          else array['dispute.' || d.status] end)
+        and position('"data":{"object":' || d.body || '}' in e.body) > 0
+    )
+  );
+comment on view pay.oracle_dispute_bodies is
+  'R5: the body of a dispute agrees with its row and its event';
 
 create or replace view pay.oracle_provider_calls with (security_invoker = true) as
 select c.environment_id, c.id as subject_id,
@@ -2691,37 +6557,86 @@ where a.status = 'enabled'
 comment on view pay.oracle_provider_facts is
   'R14: every fact of a provider is read and applied once, and the ledger moved by its amount';
 
+create or replace view pay.oracle_sequences with (security_invoker = true) as
+select x.environment_id, x.id as subject_id,
+  'at ' || x.sequence || ', events ' || coalesce(e.first || ' to ' || e.last, 'none') || ', '
+    || coalesce(e.events, 0) || ' of them' as detail
+from (
+  select environment_id, id, sequence, updated_at from pay.payments
+  union all
+  select environment_id, id, sequence, updated_at from pay.transfers
+) x
+left join (
+  select environment_id, subject_id, min(sequence) as first, max(sequence) as last,
+    count(*) as events
+  from pay.events where sequence is not null group by environment_id, subject_id
+) e on e.environment_id = x.environment_id and e.subject_id = x.id
+left join pay.sandbox_times c on c.environment_id = x.environment_id
+where case
+  when right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+    then e.first is distinct from 1 or e.last is distinct from x.sequence
+      or e.events is distinct from x.sequence::bigint
+  -- Retention may have deleted the first events of the resource, and all events if the resource has
+  -- not changed for that long.
+  when x.environment_id in (select v.id from pay.environments v where v.livemode)
+    then coalesce(e.last <> x.sequence or e.events <> e.last - e.first + 1,
+      x.updated_at >= now() - interval '29 days')
+  else false
+end;
+comment on view pay.oracle_sequences is
+  'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, to its sequence';
+
 create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
-  -- Events of refunds stand between those of their payment, in any order.
+  -- Events of refunds stand between those of their payment, in any order, and so do those of
+  -- disputes.
   select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
     lag(e.type) over (
-      partition by e.environment_id, e.subject_id, e.type like 'refund.%' order by e.sequence
+      partition by e.environment_id, e.subject_id, split_part(e.type, '.', 1) order by e.sequence
     ) as before
   from (
     select v.environment_id, v.subject_id, v.sequence, v.type,
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
+    left join pay.sandbox_times c on c.environment_id = v.environment_id
     where v.sequence is not null
-      and (right(v.subject_id, 26) >= (select pay.recent_suffix())
+      and (right(v.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
       or v.environment_id in (select n.id from pay.environments n where n.livemode))
       and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
   ) e
 ) m
+left join pay.sandbox_times c on c.environment_id = m.environment_id
 -- Retention may have deleted earlier events of an old resource.
 where (m.directly_before is not null or m.sequence = 1
-    or right(m.subject_id, 26) >= (select pay.recent_suffix()))
+    or right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())))
   and case
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')
+    -- Chargebacks of release 1.0.0 have no dispute. The end of a dispute stands before that of the
+    -- chargeback.
+    when m.type = 'dispute.created' then m.directly_before is null
+      or m.before is not null and m.before <> 'dispute.won'
+    when m.type like 'dispute.%' then case
+      when m.before is null
+        then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+      else m.before not in ('dispute.created', 'dispute.updated')
+        -- A bank can give up a dispute that was lost before.
+        and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
+      end
+    when m.directly_before in ('dispute.created', 'dispute.won')
+      and m.type <> case m.directly_before when 'dispute.created' then 'payment.chargeback'
+        else 'payment.completed' end
+      and m.type <> 'payment.partially_refunded' then true
+    when m.before = 'payment.chargeback'
+      and m.directly_before not in ('dispute.won', 'payment.chargeback') then true
     when m.directly_before = 'refund.completed'
       then m.type not in ('payment.partially_refunded', 'payment.refunded')
     when m.before is null and m.sequence > 1
-      then right(m.subject_id, 26) >= (select pay.recent_suffix())
+      then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     when m.type in ('payment.partially_refunded', 'payment.refunded')
       and m.before <> 'payment.chargeback' then true
     else not exists (
@@ -2760,17 +6675,18 @@ from (
 ) x
 left join pay.events e
   on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
-where (right(x.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = x.environment_id
+where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
-      -- An event of a refund shows the refund, and not the payment.
-      when e.type like 'refund.%' then x.kind <> 'payment.'
+      -- An event of a refund or dispute shows that, and not the payment.
+      when e.type like 'refund.%' or e.type like 'dispute.%' then x.kind <> 'payment.'
       when e.id is not null then
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
-      else right(x.id, 26) >= (select pay.recent_suffix())
+      else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
         or x.updated_at >= now() - interval '29 days'
     end
     -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
@@ -2797,7 +6713,8 @@ comment on view pay.oracle_bodies is
 create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
-where (right(r.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = r.environment_id
+where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or r.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(r.body, '{"id":"' || r.id || '",')
@@ -2806,7 +6723,7 @@ where (right(r.id, 26) >= (select pay.recent_suffix())
     or position('"currency":"' || r.currency || '",' in r.body) = 0
     or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
-    or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
+    or right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())) and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
         and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
@@ -2822,21 +6739,24 @@ select x.environment_id, x.id as subject_id,
 from (
   select environment_id, id, payment_id as owner_id from pay.refunds
   union all
+  select environment_id, id, payment_id from pay.disputes
+  union all
   select environment_id, transaction_id, subject_id from pay.ledger_movements
   union all
   select environment_id, id, subject_id from pay.events
   union all
   select environment_id, id, subject_id from pay.webhook_deliveries
 ) x
+left join pay.sandbox_times c on c.environment_id = x.environment_id
 where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
-  and (right(x.owner_id, 26) >= (select pay.recent_suffix())
+  and (right(x.owner_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and not exists (
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
   and not exists (
     select from pay.transfers t where t.environment_id = x.environment_id and t.id = x.owner_id);
 comment on view pay.oracle_orphans is
-  'R1, R9: every refund, movement, event and delivery belongs to a payment or transfer that exists';
+  'R1, R9: every refund, dispute, movement, event and delivery belongs to an existing subject';
 
 create or replace view pay.oracle_effects with (security_invoker = true) as
 select e.environment_id, e.id as subject_id,
@@ -2849,10 +6769,15 @@ from (
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
-    and id >= (select pay.id_floor('evt_', now() - interval '23 hours'))
+    and id >= (select pay.id_floor('evt_', least(now(), min(c.now)) - interval '23 hours')
+      from pay.sandbox_times c)
   offset 0
 ) e
-where right(e.request, 24) <> '"idempotency_key":null}}'
+left join pay.sandbox_times c on c.environment_id = e.environment_id
+where e.id >= coalesce(
+    (select pay.id_floor('evt_', c.now - interval '23 hours') where c.now is not null),
+    (select pay.id_floor('evt_', now() - interval '23 hours')))
+  and right(e.request, 24) <> '"idempotency_key":null}}'
   and not exists (
     select from (
       select environment_id,
@@ -2878,14 +6803,16 @@ select k.environment_id, k.request_id as subject_id,
 from (
   select o.*, v.livemode,
     case when starts_with(o.object, '{"id":"pay_') or starts_with(o.object, '{"id":"tr_')
-      or starts_with(o.object, '{"id":"re_') then split_part(o.object, '"', 4) end as id
+      or starts_with(o.object, '{"id":"re_') or starts_with(o.object, '{"id":"dp_')
+      then split_part(o.object, '"', 4) end as id
   from (
     select a.environment_id, a.request_id, a.status, a.body,
       case when a.status <> 402 then a.body
         -- A 402 ends with the payment that was stored.
         else left(substr(a.body, position('"payment":{' in a.body) + 10), -2) end as object
     from pay.idempotency_keys a
-    where a.created_at > now() - interval '23 hours'
+    left join pay.sandbox_times c on c.environment_id = a.environment_id
+    where a.created_at > coalesce(c.now, now()) - interval '23 hours'
   ) o
   join pay.environments v on v.id = o.environment_id
   offset 0
@@ -2895,26 +6822,32 @@ left join (
   union all
   select environment_id, id, id, body from pay.transfers
   union all
-  -- The events of a refund belong to its payment.
+  -- The events of a refund or dispute belong to its payment.
   select environment_id, id, payment_id, body from pay.refunds
+  union all
+  select environment_id, id, payment_id, body from pay.disputes
 ) x on x.environment_id = k.environment_id and x.id = k.id
+left join pay.sandbox_times c on c.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
   when k.id is null then case
     when k.status in (200, 201)
-      then k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"sandbox_reset",)'
+      then k.body !~
+        '^\{("id" ?: ?"(whe|whd|key|env|flt)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock)"),?'
+    when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
     else true
   end
-  when right(k.id, 26) < (select pay.recent_suffix()) and not k.livemode then false
+  when right(k.id, 26) < coalesce(c.recent_suffix, (select pay.recent_suffix()))
+    and not k.livemode then false
   when k.status not in (200, 201, 402) then true
   when x.id is null then true
   else x.body <> k.object and not exists (
     select from pay.events e
     where e.environment_id = k.environment_id and e.subject_id = x.subject_id
       and (position('"data":{"object":' || k.object || '}' in e.body) > 0
-        -- An event of a refund shows the refund, and not the payment.
-        or e.type like 'refund.%' and x.id = x.subject_id
+        -- An event of a refund or dispute shows that, and not the payment.
+        or (e.type like 'refund.%' or e.type like 'dispute.%') and x.id = x.subject_id
           and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;

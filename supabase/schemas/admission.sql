@@ -4,45 +4,91 @@
 --   n                    its place in the list: 1, 2, 3 …
 --   key_hash             lower-case hex SHA-256 of the presented key
 --   scope                the scope that the operation needs; null if any key will do
---   at                   the time of the request
+--   version              the version of the sandbox's settings that the function knows; absent: it
+--                        knows none (sandbox_settings.sql)
+--   at                   the time of the request, by the clock of its environment
 --   rate                 {requests a second of the key, of the environment}; 0 is no limit. Absent:
 --                        not limited, or counted by an earlier call
 --   request_id, idempotency_key, fingerprint
 --                        null without an Idempotency-Key
+--   request_line         method and path, stored with the idempotency key
 --   status, body         the answer to store under the idempotency key
 -- and the fields of its operation. A function that writes one request takes a list of one.
 --
 -- Order of precedence of the outcomes, for every entry function:
---   unauthorized         the key is unknown, revoked or expired
+--   unauthorized         the key is unknown, revoked or expired, or its sandbox has ended
 --   resetting            the sandbox is being reset: send the request again
+--   outdated             the sandbox has other settings than the function knows: learn them from
+--                        detail (null: none), decide again and send the request again
 --   rate_limited         except for a replay
 --   forbidden            the key lacks the scope
 --   expired, replay, rate_limited, conflict, in_progress
 --                        the stored answer of the idempotency key
 --   and then the outcomes of the operation.
--- Replays are never counted. Requests that are sent again (resetting, stale, expired) are not
--- counted either.
+-- Replays are never counted. Requests that are sent again (resetting, outdated, stale, expired) are
+-- not counted either.
 -- Concurrency: a request in a sandbox shares the sandbox's advisory lock ('environment ' and the
 -- id) until the transaction ends. A reset holds that lock alone. Live environments have no such
 -- lock, because they are never reset.
 
--- Records that secrets are in use. pay.admit calls it for secrets whose last_used_at is null or an
--- hour old. It skips rows that another transaction has locked, so no request waits here. Internal.
-create or replace function pay.note_use(p_hashes bytea[], p_at timestamptz)
+-- Records that the secrets of admitted requests are in use: at the server's time, or at the time of
+-- a sandbox with a clock of its own. Writes only if the last use is null or an hour old. Skips rows
+-- that another transaction has locked, so no request waits here. Internal.
+create or replace function pay.note_use(p_hashes bytea[], p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   update pay.api_key_secrets s
-  set last_used_at = p_at
+  set last_used_at = idle.at
   from (
-    select o.hash from pay.api_key_secrets o
-    where o.hash = any (p_hashes)
-      and (o.last_used_at is null or o.last_used_at < p_at - interval '1 hour')
-    for update skip locked
+    select o.hash, u.at from pay.api_key_secrets o
+    join (
+      select p_hashes[f.n] as hash, max(now() + coalesce(f.ahead, '0')) as at
+      from unnest(p_found) f
+      where f.outcome not in ('unauthorized', 'outdated')
+      group by 1
+    ) u on u.hash = o.hash
+    where o.last_used_at is null or o.last_used_at < u.at - interval '1 hour'
+    for update of o skip locked
   ) idle
   where s.hash = idle.hash;
+end
+$$;
+
+-- Judges the requests of a list whose key had ended at the time of the request. If the function
+-- does not know the settings of the key's sandbox, that time is wrong, so the outcome is outdated.
+-- It reads the settings without a lock, and opens no environment for its caller. Internal.
+-- p_hashes, p_versions: of each request, as in pay.admit
+create or replace function pay.judge_ended_keys(
+  p_found pay.admission[], p_hashes bytea[], p_versions bigint[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_opened constant text := current_setting('pay.environment_ids', true);
+  v_ended record;
+begin
+  perform set_config('pay.environment_ids', array(
+    select s.environment_id from unnest(p_found) f
+    join pay.api_key_secrets s on s.hash = p_hashes[f.n]
+    where f.outcome = 'unauthorized' and s.revoked_at is null and not s.livemode)::text, true);
+  for v_ended in
+    select f.n, s.environment_id, row_to_json(w)::text as detail
+    from unnest(p_found) f
+    join pay.api_key_secrets s on s.hash = p_hashes[f.n]
+    left join pay.sandbox_settings w on w.environment_id = s.environment_id
+    where f.outcome = 'unauthorized' and s.revoked_at is null and not s.livemode
+      and p_versions[f.n] is distinct from w.version
+  loop
+    p_found[v_ended.n].outcome := 'outdated';
+    p_found[v_ended.n].detail := v_ended.detail;
+  end loop;
+  perform set_config('pay.environment_ids', v_opened, true);
+  return p_found;
 end
 $$;
 
@@ -64,6 +110,7 @@ declare
   v_found pay.admission[];
   v_hashes bytea[];
   v_ats timestamptz[];
+  v_versions bigint[];
   v_scopes text[];
   v_has_keys boolean;
   v_key_rates integer[];
@@ -71,21 +118,21 @@ declare
   v_api_keys text[];
   v_environments text[];
   v_opened text[];
-  v_idle bytea[];
+  v_is_idle boolean;
   v_set text;
 begin
   select array_agg(decode(r.key_hash, 'hex') order by r.n), array_agg(r.at order by r.n),
-    array_agg(r.scope order by r.n), bool_or(r.idempotency_key is not null),
+    array_agg(r.version order by r.n), array_agg(r.scope order by r.n),
+    bool_or(r.idempotency_key is not null),
     array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
-  into v_hashes, v_ats, v_scopes, v_has_keys, v_key_rates, v_environment_rates
-  from json_to_recordset(p_requests) as r (
-    n integer, key_hash text, at timestamptz, scope text, idempotency_key text, rate integer[]);
+  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_environment_rates
+  from json_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
+    version bigint, scope text, idempotency_key text, rate integer[]);
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
     array_agg(distinct s.environment_id) filter (where s.is_held),
-    array_agg(s.hash) filter (
-      where s.last_used_at is null or s.last_used_at < now() - interval '1 hour')
-  into v_api_keys, v_environments, v_opened, v_idle
+    bool_or(s.hash is not null and coalesce(s.last_used_at, '-infinity') < a.at - interval '1 hour')
+  into v_api_keys, v_environments, v_opened, v_is_idle
   from unnest(v_hashes, v_ats) with ordinality as a (hash, at, n)
   left join lateral (
     select s.*, s.livemode or case p_hold
@@ -93,42 +140,42 @@ begin
           hashtextextended('environment ' || s.environment_id, 0))
         when 'alone' then pg_advisory_xact_lock(
           hashtextextended('environment ' || s.environment_id, 0)) is not null
-        else true
-      end as is_held
+        else true end as is_held
     from pay.api_key_secrets s
-    where s.hash = a.hash
-      and s.revoked_at is null
-      and (s.expires_at is null or s.expires_at > a.at)
-    limit 1
+    where s.hash = a.hash and s.revoked_at is null and (s.expires_at is null or s.expires_at > a.at)
+      and (s.ends_at is null or s.ends_at > pay.server_time()) limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
-  -- A new snapshot under the locks. This statement does not find a key whose environment is not
-  -- open, or which a reset has moved in the meantime.
+  -- A new snapshot under the locks, for the settings too. It does not find a key whose environment
+  -- is not open, or which a reset has moved in the meantime.
   v_found := array(
     select row(a.n, case
         when a.api_key_id is null then 'unauthorized'
         when k.id is null then 'resetting'
+        when a.version is distinct from k.version then 'outdated'
         when a.scope is null or k.scopes is null or a.scope = any (k.scopes) then 'ok'
         else 'forbidden'
-      end, a.api_key_id, a.environment_id, a.at, null, null, null)::pay.admission
-    from unnest(v_scopes, v_ats, v_api_keys, v_environments) with ordinality
-      as a (scope, at, api_key_id, environment_id, n)
+      end, a.api_key_id, a.environment_id, a.at, null, null, null,
+      case when k.version > 0 then pay.time_ahead(k.settings) end, case
+        when a.version is distinct from k.version then row_to_json(k.settings) end)::pay.admission
+    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments) with ordinality
+      as a (scope, at, version, api_key_id, environment_id, n)
     left join lateral (
-      select k.id, k.scopes from pay.api_keys k
+      select k.id, k.scopes, w.version, w as settings from pay.api_keys k
+      left join pay.sandbox_settings w on w.environment_id = k.environment_id
       where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
-    ) k on true
-    order by a.n);
-  if v_idle is not null then
-    perform pay.note_use(v_idle, now());
+    ) k on true order by a.n);
+  if array_position(v_api_keys, null) is not null then
+    v_found := pay.judge_ended_keys(v_found, v_hashes, v_versions);
+  end if;
+  if v_is_idle then
+    perform pay.note_use(v_hashes, v_found);
   end if;
   if p_is_read and v_has_keys then
     v_found := pay.find_answers(p_requests, v_found, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_environment_rates) then
-    v_found := case
-      when p_is_read then pay.limit_requests(v_found, v_key_rates, v_environment_rates, true)
-      else pay.limit_writes(p_requests, v_found, v_key_rates, v_environment_rates)
-    end;
+    v_found := pay.limit_list(p_requests, v_found, v_key_rates, v_environment_rates, p_is_read);
   end if;
   return v_found;
 end

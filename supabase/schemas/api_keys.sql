@@ -5,6 +5,8 @@
 -- characters.
 
 -- A key as JSON text, with the secrets that are valid at p_at. The texts of secrets are not in it.
+-- The end of a disposable sandbox is a real time. It is shown by the clock of the sandbox, as the
+-- other times of the key are.
 create or replace function pay.api_key_body(p_key pay.api_keys, p_at timestamptz)
 returns text
 language sql stable
@@ -22,19 +24,25 @@ as $$
           'prefix', s.prefix,
           'last4', s.last_four,
           'created_at', pay.wire_time(s.created_at),
-          'expires_at', pay.wire_time(s.expires_at)
+          'expires_at', pay.wire_time(least(s.expires_at, s.ends_at + c.ahead))
         ) order by s.created_at desc, s.hash desc), '[]'::json)
         from pay.api_key_secrets s
         where s.api_key_id = p_key.id and s.revoked_at is null
           and (s.expires_at is null or s.expires_at > p_at)
+          and (s.ends_at is null or s.ends_at > pay.server_time())
       ) as secrets,
       (
         select pay.wire_time(greatest(p_key.last_used_at, max(s.last_used_at)))
         from pay.api_key_secrets s where s.api_key_id = p_key.id
       ) as last_used_at,
       pay.wire_time(p_key.created_at) as created_at,
-      pay.wire_time(p_key.expires_at) as expires_at,
+      pay.wire_time(least(p_key.expires_at, (
+        select e.ends_at + c.ahead from pay.environments e where e.id = p_key.environment_id
+      ))) as expires_at,
       pay.wire_time(p_key.revoked_at) as revoked_at
+    from (
+      select pay.environment_time(p_key.environment_id) - pay.server_time() as ahead
+    ) c
   ) t
 $$;
 
@@ -70,9 +78,11 @@ begin
     and (live.rank >= pay.max_live_secrets()
       or s.expires_at is null or s.expires_at > p_older_expire_at);
   insert into pay.api_key_secrets
-    (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at)
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at, ends_at)
   select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
-    p_at, k.expires_at
+    p_at, k.expires_at,
+    -- The end of a disposable sandbox, which is the end of all its keys.
+    (select e.ends_at from pay.environments e where e.id = k.environment_id)
   from pay.api_keys k where k.id = p_id;
   perform pay.drop_ended_secrets(array[p_id], least(p_at, pay.server_time()));
 end
@@ -110,9 +120,11 @@ as $$
 declare
   v_environment text := pay.hold_environment(p_environment_id);
   v_livemode boolean;
+  v_ends_at timestamptz;
 begin
   perform set_config('pay.environment_ids', array[v_environment]::text, true);
-  select livemode into v_livemode from pay.environments where id = v_environment;
+  select e.livemode, e.ends_at into v_livemode, v_ends_at
+  from pay.environments e where e.id = v_environment;
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
@@ -124,10 +136,10 @@ begin
   insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
   values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
   insert into pay.api_key_secrets
-    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at)
+    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at, ends_at)
   values
     (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four,
-      p_expires_at);
+      p_expires_at, v_ends_at);
 end
 $$;
 
@@ -145,15 +157,16 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
-      n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at, k.expires_at,
-      k.revoked_at
+      n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at,
+      least(k.expires_at, e.ends_at), k.revoked_at
     from pay.api_keys k
     join pay.environments e on e.id = k.environment_id
     left join lateral (
       select (array_agg(s.prefix order by s.created_at desc))[1] as prefix,
         (array_agg(s.last_four order by s.created_at desc))[1] as last_four,
         (count(*) filter (where s.revoked_at is null
-          and (s.expires_at is null or s.expires_at > now())))::integer as secrets,
+          and (s.expires_at is null or s.expires_at > now())
+          and (s.ends_at is null or s.ends_at > now())))::integer as secrets,
         max(s.last_used_at) as last_used_at
       from pay.api_key_secrets s where s.api_key_id = k.id
     ) n on true

@@ -2,10 +2,11 @@
 -- its URL opens one payment: it is the reference of the payment's authorization at the simulated
 -- provider.
 
--- The payment with the challenge of a token, and the name of its account; no row if there is none.
+-- The payment with the challenge of a token, the name of its account, and the settings of the
+-- sandbox as JSON text (null: none); no row if there is no payment.
 -- Release 1.0.0 made no challenges, so its payments have none.
 create or replace function pay.read_challenge(p_token text)
-returns table (environment_id text, account text, body text)
+returns table (environment_id text, account text, body text, settings text)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -14,7 +15,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select c.environment_id, e.account, p.body
+    select c.environment_id, e.account, p.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)
     from pay.provider_calls c
     join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
     join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id

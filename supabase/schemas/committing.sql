@@ -1,4 +1,4 @@
--- Purpose: the entry function that writes payments, refunds and transfers.
+-- Purpose: the entry function that writes payments, refunds, disputes and transfers.
 --
 -- pay.commit takes a list of changes and commits them in one statement: it admits the requests,
 -- locks the rows that they change, claims their idempotency keys, and writes payments, refunds,
@@ -7,7 +7,8 @@
 --
 -- Outcomes: those of admission.sql, and
 --           committed
---           stale (the payment or transfer is not at the expected sequence: load and decide again)
+--           stale (the payment or transfer is not at the expected sequence, or the fault of the
+--           change cannot happen any more: load and decide again)
 --           insufficient (a new transfer is more than the available balance)
 --           unconfigured (no provider is configured for the call of the change)
 --           in_progress also while another call of the payment has no result (provider_calls.sql)
@@ -16,10 +17,10 @@
 -- expired, resetting).
 --
 -- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay.admit), payments by id,
--- transfers by id, the balances that new transfers draw on, then idempotency keys by key, then the
--- stripes of totals (pay.record_movements). pay.record locks calls and facts of providers after
--- transfers; a commit waits for neither, because it only adds calls of payments and transfers that
--- it has locked or made. No transaction waits for one kind while it holds a
+-- transfers by id, declared faults by id, the balances that new transfers draw on, then idempotency
+-- keys by key, then the stripes of totals (pay.record_movements). pay.record locks calls and facts
+-- of providers after transfers; a commit waits for neither, because it only adds calls of payments
+-- and transfers that it has locked or made. No transaction waits for one kind while it holds a
 -- later one, so commits do not deadlock. A request that is refused at admission takes no row lock.
 -- Transfers out of one balance queue: each sees the balance after the one before it. A twin of a
 -- keyed request waits as idempotency.sql describes. A change of a payment waits for the row lock;
@@ -126,175 +127,9 @@ begin
 end
 $$;
 
--- Writes the payments of the committed changes: a change that expects a sequence updates its
--- payment, the others insert one. p_won, p_environments: the n of the committed changes, and the
--- environment of each. p_moved: the n of the changes that update. The functions of release 1.0.0
--- send no amounts of later columns; their chargebacks take the amount that is not refunded.
--- pay.lock_subjects has locked the rows that change, so none moves. Each is looked up by its whole
--- key: a join that was planned while the table was small would read all payments of the
--- environment. Internal.
-create or replace function pay.write_payments(
-  p_payments json, p_won integer[], p_environments text[], p_moved integer[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into pay.payments
-    (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
-      amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
-  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
-    coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
-    coalesce(p.amount_disputed,
-      case p.status when 'chargeback' then p.amount_minor - p.amount_refunded else 0 end),
-    p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
-  from json_to_recordset(p_payments) as p (
-    n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
-    amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
-    method_kind text, reference text, sequence integer, created_at timestamptz,
-    updated_at timestamptz, body text
-  )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
-  where p.n <> all (p_moved);
-  if p_moved <> '{}' then
-    with moved as materialized (
-      select p.*, k.place
-      from json_to_recordset(p_payments) as p (
-        n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
-        amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
-        body text
-      )
-      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
-      cross join lateral (
-        select k.ctid as place from pay.payments k
-        where k.environment_id = w.environment_id and k.id = p.id limit 1
-      ) k
-      where p.n = any (p_moved)
-    )
-    update pay.payments t
-    set status = p.status, amount_refunded = p.amount_refunded,
-      amount_refunding = coalesce(p.amount_refunding, t.amount_refunding),
-      amount_released = coalesce(p.amount_released, t.amount_released),
-      amount_disputed = coalesce(p.amount_disputed,
-        case p.status when 'chargeback' then t.amount_minor - p.amount_refunded else 0 end),
-      sequence = p.sequence, updated_at = p.updated_at, body = p.body
-    from moved p
-    where t.ctid = p.place;
-  end if;
-end
-$$;
-
--- Writes the transfers of the committed changes, as pay.write_payments does. Internal.
-create or replace function pay.write_transfers(
-  p_transfers json, p_won integer[], p_environments text[], p_moved integer[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into pay.transfers
-    (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
-  select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
-    r.updated_at, r.body
-  from json_to_recordset(p_transfers) as r (
-    n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
-    created_at timestamptz, updated_at timestamptz, body text
-  )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
-  where r.n <> all (p_moved);
-  if p_moved <> '{}' then
-    with moved as materialized (
-      select r.*, k.place
-      from json_to_recordset(p_transfers) as r (
-        n integer, id text, status text, sequence integer, updated_at timestamptz, body text
-      )
-      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
-      cross join lateral (
-        select k.ctid as place from pay.transfers k
-        where k.environment_id = w.environment_id and k.id = r.id limit 1
-      ) k
-      where r.n = any (p_moved)
-    )
-    update pay.transfers t
-    set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
-    from moved r
-    where t.ctid = r.place;
-  end if;
-end
-$$;
-
--- Writes the refunds of the committed changes: new ones, and those whose status has changed.
--- Internal.
-create or replace function pay.write_refunds(
-  p_refunds json, p_won integer[], p_environments text[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into pay.refunds as t
-    (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
-  select w.environment_id, r.id, r.payment_id, coalesce(r.status, 'completed'), r.amount_minor,
-    r.currency, r.created_at, r.body
-  from json_to_recordset(p_refunds) as r (
-    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
-    created_at timestamptz, body text
-  )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
-  on conflict on constraint refunds_pkey
-  do update set status = excluded.status, body = excluded.body;
-end
-$$;
-
--- Writes the events of the committed changes, and a delivery for each endpoint that subscribes to
--- them. Returns the number of deliveries. Internal.
-create or replace function pay.write_events(
-  p_events json, p_won integer[], p_environments text[]
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := pay.server_time();
-  v_deliveries bigint;
-begin
-  with
-  event as materialized (
-    select w.environment_id, e.*
-    from json_to_recordset(p_events) as e (
-      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
-      delivery_id text, body text
-    )
-    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = e.n
-  ),
-  event_made as (
-    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-    select environment_id, id, type, subject_id, sequence, created_at, body from event
-  ),
-  delivery_made as (
-    insert into pay.webhook_deliveries
-      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-        next_attempt_at, created_at)
-    select e.environment_id, e.delivery_id || pay.slot_character(t.slot), e.id, e.type, t.id,
-      e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at
-    from event e
-    join pay.webhook_endpoints t
-      on t.environment_id = e.environment_id
-      and t.status = 'enabled'
-      and t.events && pay.patterns_of(e.type)
-    returning 1
-  )
-  select count(*) into v_deliveries from delivery_made;
-  return v_deliveries;
-end
-$$;
-
 -- p_changes       the requests, as pay.admit takes them, with expects_id and expects_sequence; both
---                 are null for a create. Without a body, the body of the payment is the answer
+--                 are null for a create. Without a body, the body of the payment is the answer.
+--                 fault_id: the declared fault that has decided the change; mostly absent
 -- p_payments      [{n, id, status, amount_minor, amount_refunded, amount_refunding,
 --                   amount_released, amount_disputed, currency, method_kind, reference, sequence,
 --                   created_at, updated_at, body}]; release 1.0.0 sends no
@@ -311,41 +146,34 @@ $$;
 --                 delay_ms the worker sends the call after that time. Otherwise the request holds
 --                 it for lease_ms; the idempotency key of such a change is claimed with the status
 --                 102, and pay.record stores the answer
+-- p_disputes      as pay.write_disputes takes it
 -- p_patience_ms   how long the statement waits for a lock; null for the 3 s of a twin
 -- n is the place of a row's change in the list. detail is JSON text for a change with a call:
--- {call_id, account, provider_reference, created_at}. deliveries is the number of deliveries that
--- the whole list made due.
+-- {call_id, account, provider_reference, created_at}, and for an outdated change its sandbox's
+-- settings. deliveries is the number of deliveries that the whole list made due.
 create or replace function pay.commit(
-  p_changes text,
-  p_payments text,
-  p_transfers text,
-  p_refunds text,
-  p_ledger text,
-  p_events text,
-  p_calls text default '[]',
-  p_patience_ms integer default null
+  p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text,
+  p_calls text default '[]', p_patience_ms integer default null, p_disputes text default '[]'
 )
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
   body text, detail text, deliveries bigint
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_mergejoin = off set enable_material = off
-set plan_cache_mode = force_generic_plan
--- The time for which a twin waits for the first request (contract §5).
-set lock_timeout = '3s'
+-- A twin waits for the first request for this time (contract §5).
+set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
-  v_changes json := p_changes::json;
-  v_payments json := p_payments::json;
+  v_changes json := p_changes::json; v_payments json := p_payments::json;
   v_found pay.admission[];
   v_moved integer[] := '{}';
   v_won integer[];
   v_environments text[];
   v_providers jsonb;
   v_details text[];
+  v_has_faults boolean := strpos(p_changes, '"fault_id"') > 0;
   v_deliveries bigint := 0;
 begin
   if p_patience_ms is not null then
@@ -360,8 +188,10 @@ begin
     v_found := pay.lock_subjects(v_changes, v_found);
   end if;
   if p_calls <> '[]' then
-    select f.p_found, f.providers into v_found, v_providers
-    from pay.find_providers(p_calls::json, v_found) f;
+    select * into v_found, v_providers from pay.find_providers(p_calls::json, v_found);
+  end if;
+  if v_has_faults then
+    v_found := pay.lock_faults(v_changes, v_found);
   end if;
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
@@ -381,19 +211,26 @@ begin
     if p_refunds <> '[]' then
       perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
+    if p_disputes <> '[]' then
+      perform pay.write_disputes(p_disputes::json, v_won, v_environments);
+    end if;
     if p_calls <> '[]' then
       v_details := pay.write_calls(p_calls::json, v_providers, v_changes, v_found);
     end if;
     if p_ledger <> '[]' then
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
     end if;
-    v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+    if v_has_faults then
+      perform pay.count_faults(v_changes, v_won, v_environments);
+    end if;
+    v_deliveries := pay.write_events(p_events::json, v_found);
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.remaining, f.status, f.body, v_details[f.n], v_deliveries
-    from unnest(v_found) f;
+      f.environment_id, f.remaining, f.status, f.body, coalesce(v_details[f.n], f.detail),
+      v_deliveries from unnest(v_found) f;
 end
 $$;
 
-grant execute on function pay.commit(text, text, text, text, text, text, text, integer) to pay_api;
+grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
+  to pay_api;

@@ -17,7 +17,8 @@ $$;
 
 -- The present id of the environment with a public id; null if there is none. Also locks a sandbox,
 -- so that it is not reset before the transaction ends. Internal.
-create or replace function pay.hold_environment(p_public_id text)
+-- p_is_alone: true: also waits until no request of the sandbox is under way
+create or replace function pay.hold_environment(p_public_id text, p_is_alone boolean default false)
 returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
@@ -31,14 +32,18 @@ begin
     where e.public_id = p_public_id and e.retired_at is null;
     exit when v_environment.id is null or v_environment.livemode or v_environment.id = v_held;
     v_held := v_environment.id;
-    perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+    if p_is_alone then
+      perform pg_advisory_xact_lock(hashtextextended('environment ' || v_held, 0));
+    else
+      perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+    end if;
   end loop;
   return v_environment.id;
 end
 $$;
 
 -- Operator: the public id of an account's live environment or sandbox; null if there is none. If
--- the account has several sandboxes, the first.
+-- the account has several sandboxes, the first. Disposable sandboxes do not count.
 create or replace function pay.find_environment(p_account text, p_livemode boolean)
 returns text
 language plpgsql volatile security definer
@@ -49,6 +54,7 @@ begin
   return (
     select e.public_id from pay.environments e
     where e.account = p_account and e.livemode = p_livemode and e.retired_at is null
+      and e.ends_at is null
     order by e.public_id limit 1
   );
 end

@@ -35,18 +35,19 @@ begin
   for v_kept in
     with asked as materialized (
       select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
-        decode(r.fingerprint, 'hex') as fingerprint
+        decode(r.fingerprint, 'hex') as fingerprint,
+        v_now + coalesce(f.ahead, '0') - pay.idempotency_retention() as kept_since
       from unnest(p_found) f
       join json_to_recordset(p_requests)
         as r (n integer, kind text, idempotency_key text, fingerprint text)
         on r.n = f.n
       where r.idempotency_key is not null
-        and f.outcome not in ('unauthorized', 'resetting', 'forbidden')
+        and f.outcome not in ('unauthorized', 'resetting', 'outdated', 'forbidden')
         and (p_is_read or f.outcome <> 'ok')
     )
-    select a.n, a.environment_id, a.api_key_id, a.key, i.status, i.body,
+    select a.n, a.environment_id, a.api_key_id, a.key, a.kept_since, i.status, i.body,
       case
-        when i.created_at <= v_now - pay.idempotency_retention() then 'expired'
+        when i.created_at <= a.kept_since then 'expired'
         when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
         when i.fingerprint = a.fingerprint then 'replay'
         when a.outcome = 'rate_limited' then 'rate_limited'
@@ -61,7 +62,7 @@ begin
     ) i
     where not (p_is_read
       and (i.status = 102 and a.kind = 'webhook_endpoints'
-        or i.created_at <= v_now - pay.idempotency_retention()))
+        or i.created_at <= a.kept_since))
     -- Expired answers are deleted in one order, so that two lists do not deadlock.
     order by a.api_key_id, a.key
   loop
@@ -75,7 +76,7 @@ begin
         and o.api_key_id = v_kept.api_key_id
         and o.key = v_kept.key
         -- A twin may have claimed the key meanwhile. Its row is newer and stays.
-        and o.created_at <= v_now - pay.idempotency_retention();
+        and o.created_at <= v_kept.kept_since;
     end if;
   end loop;
   return p_found;
@@ -104,20 +105,22 @@ declare
 begin
   with
   asked as materialized (
-    select f.environment_id, f.api_key_id, r.n, r.request_id, r.idempotency_key, r.fingerprint,
-      r.status, coalesce(r.body, p.body) as body
+    select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
+      r.fingerprint, r.request_line, r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
     join json_to_recordset(p_requests) as r (
-      n integer, request_id text, idempotency_key text, fingerprint text, status smallint, body text
+      n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
+      status smallint, body text
     ) on r.n = f.n
     left join json_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
     insert into pay.idempotency_keys
-      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+      (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
+        created_at)
     select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
-      a.request_id, a.status, a.body, v_now
+      a.request_id, a.request_line, a.status, a.body, v_now + coalesce(a.ahead, '0')
     from asked a
     order by a.api_key_id, a.idempotency_key, a.n
     on conflict on constraint idempotency_keys_pkey do nothing

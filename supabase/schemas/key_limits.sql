@@ -109,14 +109,14 @@ $$;
 -- Deletes one batch of each kind from an environment: secrets that have ended, keys of a sandbox
 -- that ended 30 days ago, secrets of endpoints that have ended, rate counters that were idle for an
 -- hour. Returns the number of deleted and shortened rows. Leaves locked rows for the next run. The
--- server's clock decides which rows have ended. Internal.
+-- environment's clock decides which rows have ended. Internal.
 create or replace function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_at timestamptz := least(p_at, pay.server_time());
+  v_at timestamptz := least(p_at, pay.environment_time(p_environment_id));
   v_rows bigint;
   v_total bigint;
 begin
@@ -160,7 +160,7 @@ begin
   where c.ctid = any (array(
     select o.ctid from pay.rate_counters o
     where o.environment_id = p_environment_id
-      and o.window_number < floor(extract(epoch from v_at) / 2) - 1800
+      and o.window_number < floor(extract(epoch from pay.server_time()) / 2) - 1800
     limit p_batch for update skip locked
   ));
   get diagnostics v_rows = row_count;

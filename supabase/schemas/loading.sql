@@ -3,11 +3,13 @@
 -- Outcomes: those of admission.sql; ok | not_found.
 
 -- A resource of an open environment as JSON text; null if it does not exist. detail is null except
--- for a webhook endpoint: its revision, the values that its secrets are derived from, the public id
--- of its environment, and its account. The function reads no payments, because pay.load reads all
--- payments of a list together. Internal.
+-- for two kinds. Of a webhook endpoint it is its revision, the values that its secrets are derived
+-- from, the public id of its environment, and its account. Of a dispute it is the provider's id.
+-- The function reads no payments, because pay.load reads all payments of a list together. Only
+-- idempotency keys depend on the API key. Internal.
 create or replace function pay.read_resource(
-  p_environment_id text, p_kind text, p_id text, p_at timestamptz, out body text, out detail text
+  p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz,
+  out body text, out detail text
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -18,14 +20,27 @@ begin
     when 'refunds' then
       select t.body into body from pay.refunds t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'disputes' then
+      select t.body, t.provider_reference into body, detail from pay.disputes t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'current_disputes' then
+      -- p_id is the id of the payment.
+      select t.body into body from pay.disputes t
+      where t.environment_id = p_environment_id and t.payment_id = p_id and t.status <> 'won';
     when 'transfers' then
       select t.body into body from pay.transfers t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'api_keys' then
       select pay.api_key_body(t, p_at) into body from pay.api_keys t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'sandboxes' then
+      select pay.sandbox_body(t) into body from pay.sandboxes t
+      where t.environment_id = p_environment_id and t.id = p_id;
     when 'events' then
       select t.body into body from pay.events t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'shown_webhook_endpoints' then
+      select pay.webhook_endpoint_body(t) into body from pay.webhook_endpoints t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'webhook_endpoints' then
       select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets,
@@ -34,9 +49,14 @@ begin
       from pay.webhook_endpoints t
       join pay.environments e on e.id = t.environment_id
       where t.environment_id = p_environment_id and t.id = p_id;
-    when 'webhook_deliveries' then
-      select pay.webhook_delivery_body(t) into body from pay.webhook_deliveries t
+    when 'faults' then
+      select pay.fault_body(t) into body from pay.faults t
       where t.environment_id = p_environment_id and t.id = p_id;
+    when 'webhook_deliveries' then
+      select pay.whole_delivery_body(t) into body from pay.webhook_deliveries t
+      where t.environment_id = p_environment_id and t.id = p_id;
+    when 'idempotency_keys' then
+      body := pay.idempotency_key_body(p_environment_id, p_api_key_id, p_id);
   end case;
 end
 $$;
@@ -67,7 +87,7 @@ begin
         else f.outcome
       end,
       f.api_key_id, f.environment_id, f.remaining, f.status, coalesce(p.body, o.body, f.body),
-      o.detail
+      coalesce(o.detail, f.detail)
     from unnest(v_found) f
     join json_to_recordset(p_requests::json) as r (n integer, kind text, id text, at timestamptz)
       on r.n = f.n
@@ -78,7 +98,8 @@ begin
       limit 1
     ) p on true
     left join lateral (
-      select x.body, x.detail from pay.read_resource(f.environment_id, r.kind, r.id, r.at) x
+      select x.body, x.detail
+      from pay.read_resource(f.environment_id, f.api_key_id, r.kind, r.id, r.at) x
       where f.outcome = 'ok' and r.kind <> 'payments'
       -- Without this the function is called before the condition is checked.
       limit 1

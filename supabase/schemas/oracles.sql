@@ -12,12 +12,22 @@
 -- The oracles read whole tables. They are for an hourly job or an operator, not for a request.
 
 -- The suffix (the id without its prefix) of 29 days ago. Retention deletes no row with a later
--- suffix, so the oracles can rely on these rows.
+-- suffix, so the oracles can rely on these rows. Sandboxes with a clock of their own have another
+-- one (pay.sandbox_times).
 create or replace function pay.recent_suffix()
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$ select pay.id_floor('', now() - interval '29 days') $$;
+
+-- The sandboxes with a clock of their own: their time, and the suffix of 29 days before it. Other
+-- environments have no row, and their time is now().
+create or replace view pay.sandbox_times with (security_invoker = true) as
+select t.environment_id, t.now, pay.id_floor('', t.now - interval '29 days') as recent_suffix
+from (
+  select w.environment_id, now() + pay.time_ahead(w) as now from pay.sandbox_settings w
+) t;
+comment on view pay.sandbox_times is 'Internal: the time of each sandbox with a clock of its own.';
 
 -- Credits less debits of each account, over the movements of each subject.
 create or replace view pay.subject_accounts with (security_invoker = true) as
@@ -63,7 +73,9 @@ from (
 ) x
 group by x.environment_id, x.currency, x.debit_account, x.credit_account
 having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id in (
-  select v.id from pay.environments v where v.livemode or v.created_at > now() - interval '29 days'
+  select v.id from pay.environments v
+  left join pay.sandbox_times c on c.environment_id = v.id
+  where v.livemode or v.created_at > coalesce(c.now, now()) - interval '29 days'
 );
 comment on view pay.oracle_ledger_totals is
   'R4: the total of two accounts is the sum of the movements between them';
@@ -88,7 +100,8 @@ cross join lateral (
       else 0 end as available,
     p.amount_disputed as chargebacks
 ) must
-where (right(p.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
@@ -106,7 +119,8 @@ cross join lateral (
   select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
     coalesce(s.external, 0) as external
 ) a
-where (right(t.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = t.environment_id
+where (right(t.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or t.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     a.taken <> case when t.status in ('pending', 'completed') then t.amount_minor else 0 end
@@ -128,7 +142,8 @@ left join (
     sum(amount_minor) filter (where status = 'pending') as pending
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
-where (right(p.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (coalesce(r.completed, 0) <> p.amount_refunded
     or coalesce(r.pending, 0) <> p.amount_refunding

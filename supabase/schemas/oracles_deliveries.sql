@@ -10,8 +10,9 @@ join pay.webhook_endpoints t
   -- requests that were under way when it was created.
   and t.revision = 1
   and e.created_at > t.created_at + interval '10 seconds'
+left join pay.sandbox_times c on c.environment_id = e.environment_id
 where e.sequence is not null
-  and right(e.id, 26) >= (select pay.recent_suffix())
+  and right(e.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
   and not exists (
     select from pay.webhook_deliveries d
     where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
@@ -23,13 +24,27 @@ comment on view pay.oracle_outbox is
 
 create or replace view pay.oracle_endless_deliveries with (security_invoker = true) as
 select d.environment_id, d.id as subject_id,
-  'next attempt at ' || greatest(d.next_attempt_at, d.leased_until) as detail
+  'next attempt at ' || greatest(coalesce(d.due_at, d.next_attempt_at), d.leased_until) as detail
 from pay.webhook_deliveries d
+left join pay.sandbox_times c on c.environment_id = d.environment_id
 where d.status = 'pending'
   -- The longest delay of the schedule is 24 hours and a fifth, and twice that if the receiver asks
-  -- for it. A lease lasts seconds.
-  and (d.next_attempt_at > now() + interval '58 hours'
+  -- for it. A lease lasts seconds. Infinity is the time of a clock that stands.
+  and (coalesce(case when c.now is not null then d.due_at end, d.next_attempt_at)
+      > coalesce(c.now, now()) + interval '58 hours'
     or d.leased_until > now() + interval '1 hour')
+union all
+select d.environment_id, d.id, 'due by the clock of its sandbox since ' || d.due_at
+from pay.webhook_deliveries d
+join pay.sandbox_times c on c.environment_id = d.environment_id
+where d.status = 'pending' and d.next_attempt_at = 'infinity' and d.due_at <= c.now
+  -- It does not wait for an earlier delivery.
+  and not exists (
+    select from pay.webhook_deliveries o
+    where o.status = 'pending' and o.environment_id = d.environment_id
+      and o.endpoint_id = d.endpoint_id and o.subject_id = d.subject_id
+      and o.sequence < d.sequence
+  )
 union all
 select d.environment_id, d.id, 'due since ' || d.next_attempt_at
 from pay.webhook_deliveries d
@@ -40,12 +55,15 @@ where d.status = 'pending'
   and (d.environment_id, d.endpoint_id) not in (
     select o.environment_id, o.endpoint_id
     from pay.webhook_deliveries o
-    cross join (
-      select
-        '%"at":"' || to_char(now() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%' as this_hour,
-        '%"at":"' || to_char((now() - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
+    join (
+      select v.id, '%"at":"' || to_char(t.now at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%'
+          as this_hour,
+        '%"at":"' || to_char((t.now - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
           || '%' as last_hour
-    ) h
+      from pay.environments v
+      left join pay.sandbox_times c on c.environment_id = v.id
+      cross join lateral (select coalesce(c.now, now()) as now) t
+    ) h on h.id = o.environment_id
     where o.leased_until > now() - interval '1 hour'
       or o.attempts like h.this_hour or o.attempts like h.last_hour
   );
@@ -68,6 +86,8 @@ from (
     select (('[' || w.attempts || ']')::json -> 0 ->> 'at')::timestamptz as first_at
   ) a
   where w.sequence is not null
+    -- A declared fault can change the order.
+    and w.fault is null
   window earlier as (partition by w.environment_id, w.endpoint_id, w.subject_id order by w.sequence)
 ) d
 -- Each time is from the clock of the isolate that made the attempt. These clocks differ a little.
@@ -75,3 +95,20 @@ where d.first_at_before > d.first_at + interval '1 second'
   or (d.status_before = 'pending' and d.attempt_count_before = 0 and d.attempt_count > 0);
 comment on view pay.oracle_delivery_order is
   'R7: for each endpoint and payment, first attempts are made in the order of sequence';
+
+create or replace view pay.oracle_inboxes with (security_invoker = true) as
+select d.environment_id, d.id as subject_id,
+  'is available, but no read of its inbox would show it' as detail
+from pay.webhook_deliveries d
+join pay.environments v on v.id = d.environment_id and v.retired_at is null
+where d.status = 'available'
+  and not exists (
+    select from pay.inbox_entries e
+    join pay.webhook_endpoints t
+      on t.environment_id = e.environment_id and t.id = e.endpoint_id and t.delivery = 'inbox'
+    where e.environment_id = d.environment_id and e.delivery_id = d.id
+      and e.endpoint_id = d.endpoint_id
+      and e.position > t.inbox_acknowledged and e.position <= t.inbox_position
+  );
+comment on view pay.oracle_inboxes is
+  'R6: every delivery that waits in an inbox is behind the acknowledged position';

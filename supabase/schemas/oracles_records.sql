@@ -14,8 +14,9 @@ left join (
     count(*) as events
   from pay.events where sequence is not null group by environment_id, subject_id
 ) e on e.environment_id = x.environment_id and e.subject_id = x.id
+left join pay.sandbox_times c on c.environment_id = x.environment_id
 where case
-  when right(x.id, 26) >= (select pay.recent_suffix())
+  when right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     then e.first is distinct from 1 or e.last is distinct from x.sequence
       or e.events is distinct from x.sequence::bigint
   -- Retention may have deleted the first events of the resource, and all events if the resource has
@@ -32,33 +33,53 @@ create or replace view pay.oracle_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
-  -- Events of refunds stand between those of their payment, in any order.
+  -- Events of refunds stand between those of their payment, in any order, and so do those of
+  -- disputes.
   select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
     lag(e.type) over (
-      partition by e.environment_id, e.subject_id, e.type like 'refund.%' order by e.sequence
+      partition by e.environment_id, e.subject_id, split_part(e.type, '.', 1) order by e.sequence
     ) as before
   from (
     select v.environment_id, v.subject_id, v.sequence, v.type,
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
+    left join pay.sandbox_times c on c.environment_id = v.environment_id
     where v.sequence is not null
-      and (right(v.subject_id, 26) >= (select pay.recent_suffix())
+      and (right(v.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
       or v.environment_id in (select n.id from pay.environments n where n.livemode))
       and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
   ) e
 ) m
+left join pay.sandbox_times c on c.environment_id = m.environment_id
 -- Retention may have deleted earlier events of an old resource.
 where (m.directly_before is not null or m.sequence = 1
-    or right(m.subject_id, 26) >= (select pay.recent_suffix()))
+    or right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())))
   and case
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')
+    -- Chargebacks of release 1.0.0 have no dispute. The end of a dispute stands before that of the
+    -- chargeback.
+    when m.type = 'dispute.created' then m.directly_before is null
+      or m.before is not null and m.before <> 'dispute.won'
+    when m.type like 'dispute.%' then case
+      when m.before is null
+        then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+      else m.before not in ('dispute.created', 'dispute.updated')
+        -- A bank can give up a dispute that was lost before.
+        and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
+      end
+    when m.directly_before in ('dispute.created', 'dispute.won')
+      and m.type <> case m.directly_before when 'dispute.created' then 'payment.chargeback'
+        else 'payment.completed' end
+      and m.type <> 'payment.partially_refunded' then true
+    when m.before = 'payment.chargeback'
+      and m.directly_before not in ('dispute.won', 'payment.chargeback') then true
     when m.directly_before = 'refund.completed'
       then m.type not in ('payment.partially_refunded', 'payment.refunded')
     when m.before is null and m.sequence > 1
-      then right(m.subject_id, 26) >= (select pay.recent_suffix())
+      then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     when m.type in ('payment.partially_refunded', 'payment.refunded')
       and m.before <> 'payment.chargeback' then true
     else not exists (
@@ -97,17 +118,18 @@ from (
 ) x
 left join pay.events e
   on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
-where (right(x.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = x.environment_id
+where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
-      -- An event of a refund shows the refund, and not the payment.
-      when e.type like 'refund.%' then x.kind <> 'payment.'
+      -- An event of a refund or dispute shows that, and not the payment.
+      when e.type like 'refund.%' or e.type like 'dispute.%' then x.kind <> 'payment.'
       when e.id is not null then
         e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
-      else right(x.id, 26) >= (select pay.recent_suffix())
+      else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
         or x.updated_at >= now() - interval '29 days'
     end
     -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
@@ -134,7 +156,8 @@ comment on view pay.oracle_bodies is
 create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
-where (right(r.id, 26) >= (select pay.recent_suffix())
+left join pay.sandbox_times c on c.environment_id = r.environment_id
+where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or r.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(r.body, '{"id":"' || r.id || '",')
@@ -143,7 +166,7 @@ where (right(r.id, 26) >= (select pay.recent_suffix())
     or position('"currency":"' || r.currency || '",' in r.body) = 0
     or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
-    or right(r.id, 26) >= (select pay.recent_suffix()) and not exists (
+    or right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())) and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
         and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
@@ -159,21 +182,24 @@ select x.environment_id, x.id as subject_id,
 from (
   select environment_id, id, payment_id as owner_id from pay.refunds
   union all
+  select environment_id, id, payment_id from pay.disputes
+  union all
   select environment_id, transaction_id, subject_id from pay.ledger_movements
   union all
   select environment_id, id, subject_id from pay.events
   union all
   select environment_id, id, subject_id from pay.webhook_deliveries
 ) x
+left join pay.sandbox_times c on c.environment_id = x.environment_id
 where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
-  and (right(x.owner_id, 26) >= (select pay.recent_suffix())
+  and (right(x.owner_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and not exists (
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
   and not exists (
     select from pay.transfers t where t.environment_id = x.environment_id and t.id = x.owner_id);
 comment on view pay.oracle_orphans is
-  'R1, R9: every refund, movement, event and delivery belongs to a payment or transfer that exists';
+  'R1, R9: every refund, dispute, movement, event and delivery belongs to an existing subject';
 
 create or replace view pay.oracle_effects with (security_invoker = true) as
 select e.environment_id, e.id as subject_id,
@@ -186,10 +212,15 @@ from (
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
-    and id >= (select pay.id_floor('evt_', now() - interval '23 hours'))
+    and id >= (select pay.id_floor('evt_', least(now(), min(c.now)) - interval '23 hours')
+      from pay.sandbox_times c)
   offset 0
 ) e
-where right(e.request, 24) <> '"idempotency_key":null}}'
+left join pay.sandbox_times c on c.environment_id = e.environment_id
+where e.id >= coalesce(
+    (select pay.id_floor('evt_', c.now - interval '23 hours') where c.now is not null),
+    (select pay.id_floor('evt_', now() - interval '23 hours')))
+  and right(e.request, 24) <> '"idempotency_key":null}}'
   and not exists (
     select from (
       select environment_id,
@@ -217,14 +248,16 @@ select k.environment_id, k.request_id as subject_id,
 from (
   select o.*, v.livemode,
     case when starts_with(o.object, '{"id":"pay_') or starts_with(o.object, '{"id":"tr_')
-      or starts_with(o.object, '{"id":"re_') then split_part(o.object, '"', 4) end as id
+      or starts_with(o.object, '{"id":"re_') or starts_with(o.object, '{"id":"dp_')
+      then split_part(o.object, '"', 4) end as id
   from (
     select a.environment_id, a.request_id, a.status, a.body,
       case when a.status <> 402 then a.body
         -- A 402 ends with the payment that was stored.
         else left(substr(a.body, position('"payment":{' in a.body) + 10), -2) end as object
     from pay.idempotency_keys a
-    where a.created_at > now() - interval '23 hours'
+    left join pay.sandbox_times c on c.environment_id = a.environment_id
+    where a.created_at > coalesce(c.now, now()) - interval '23 hours'
   ) o
   join pay.environments v on v.id = o.environment_id
   offset 0
@@ -234,26 +267,32 @@ left join (
   union all
   select environment_id, id, id, body from pay.transfers
   union all
-  -- The events of a refund belong to its payment.
+  -- The events of a refund or dispute belong to its payment.
   select environment_id, id, payment_id, body from pay.refunds
+  union all
+  select environment_id, id, payment_id, body from pay.disputes
 ) x on x.environment_id = k.environment_id and x.id = k.id
+left join pay.sandbox_times c on c.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
   when k.id is null then case
     when k.status in (200, 201)
-      then k.body !~ '^\{("id":"(whe|whd|key)_[0-9a-z]{26}",|"object":"sandbox_reset",)'
+      then k.body !~
+        '^\{("id" ?: ?"(whe|whd|key|env|flt)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock)"),?'
+    when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
     else true
   end
-  when right(k.id, 26) < (select pay.recent_suffix()) and not k.livemode then false
+  when right(k.id, 26) < coalesce(c.recent_suffix, (select pay.recent_suffix()))
+    and not k.livemode then false
   when k.status not in (200, 201, 402) then true
   when x.id is null then true
   else x.body <> k.object and not exists (
     select from pay.events e
     where e.environment_id = k.environment_id and e.subject_id = x.subject_id
       and (position('"data":{"object":' || k.object || '}' in e.body) > 0
-        -- An event of a refund shows the refund, and not the payment.
-        or e.type like 'refund.%' and x.id = x.subject_id
+        -- An event of a refund or dispute shows that, and not the payment.
+        or (e.type like 'refund.%' or e.type like 'dispute.%') and x.id = x.subject_id
           and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;

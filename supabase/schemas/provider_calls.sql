@@ -22,7 +22,7 @@ begin
 end
 $$;
 
--- A call as the worker needs it. Internal.
+-- A call as the worker needs it, with the dispute that it is about. Internal.
 create or replace function pay.provider_call_json(p_call pay.provider_calls)
 returns json
 language sql stable
@@ -39,13 +39,19 @@ as $$
         or coalesce(p_call.first_sent_at, p_call.created_at)
           > pay.server_time() - interval '23 hours') as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
-      p_call.decline_is_error
+      p_call.decline_is_error,
+      case when p_call.request ? 'dispute' then pay.dispute_body(p_call.environment_id,
+        p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body,
+      pay.wire_time(p_call.due_at) as due_at,
+      (select row_to_json(w) from pay.sandbox_settings w
+       where w.environment_id = p_call.environment_id) as settings
   ) t
 $$;
 
 -- Finds the account of each call of the admitted changes. Outcomes: unconfigured (there is none),
 -- incomplete (a live payment by card has no token),
--- in_progress (an authorization, capture or cancellation of the same payment has no result yet).
+-- in_progress (an authorization, capture or cancellation of the same payment has no result yet, or
+-- for an operation on a dispute another one of them).
 -- p_calls    as pay.commit takes it
 -- providers  by n: {account, provider_reference}
 -- New payments and transfers go to the enabled account of their method. Everything else goes to the
@@ -59,6 +65,8 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_one_at_a_time constant text[] :=
+    '{authorize,capture,cancel,dispute_evidence,dispute_accept}';
   v_call record;
 begin
   providers := '{}';
@@ -70,7 +78,7 @@ begin
         when c.op in ('authorize', 'transfer') then m.account_id
         else o.account_id
       end as account_id,
-      c.op in ('authorize', 'capture', 'cancel') and exists (
+      c.op = any (v_one_at_a_time) and exists (
         select from (
           -- All calls of the subject. With the condition inside, the planner would read every
           -- pending call of the service.
@@ -78,7 +86,8 @@ begin
           where p.subject_id = c.subject_id and p.environment_id = f.environment_id
           offset 0
         ) p
-        where p.state = 'pending' and p.op in ('authorize', 'capture', 'cancel')
+        where p.state = 'pending' and p.op = any (v_one_at_a_time)
+          and (p.op like 'dispute%') = (c.op like 'dispute%')
       ) as is_waiting
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
@@ -115,7 +124,7 @@ $$;
 -- each change the detail of its answer, JSON text, or null.
 -- p_calls, p_changes  as pay.commit takes them
 -- p_providers         as pay.find_providers returns it
--- Times are the server's, as in pay.claim_provider_work. Internal.
+-- Times are those of pay.environment_time. Internal.
 create or replace function pay.write_calls(
   p_calls json, p_providers jsonb, p_changes json, p_found pay.admission[]
 )
@@ -131,7 +140,10 @@ begin
   with
   call as materialized (
     select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
-      v.provider_reference as known_reference, c.provider_reference is not null as is_settled, c.*
+      v.provider_reference as known_reference, c.provider_reference is not null as is_settled,
+      v_now + coalesce(f.ahead, '0') as made_at, f.ahead is not null as has_clock,
+      v_now + coalesce(f.ahead, '0') + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' as due_at,
+      c.*
     from unnest(p_found) f
     join json_to_recordset(p_calls) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
@@ -148,27 +160,29 @@ begin
     insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
       next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
-      api_key_id, idempotency_key, request_id, decline_is_error)
+      api_key_id, idempotency_key, request_id, decline_is_error, due_at)
     select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
       c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
       case when c.is_settled then 'settled' else 'pending' end,
-      case when c.delay_ms is null then 1 else 0 end, v_now,
+      case when c.delay_ms is null then 1 else 0 end, c.made_at,
       case when c.delay_ms is null then v_now end,
-      case when not c.is_settled
-        then v_now + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' end,
+      case when c.is_settled then null
+        when c.has_clock then pay.real_due(c.environment_id, c.due_at)
+        else c.due_at end,
       case when not c.is_settled and c.delay_ms is null
         then v_now + c.lease_ms * interval '1 ms' end,
       case when c.is_settled then v_now end,
       case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
         then v_now + v_look_after end,
       true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
-      c.request_id, c.decline_is_error
+      c.request_id, c.decline_is_error,
+      case when c.has_clock and not c.is_settled then c.due_at end
     from call c
   )
   select array_agg(
     case when c.n is not null then json_build_object(
       'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
-      'created_at', pay.wire_time(v_now))::text end
+      'created_at', pay.wire_time(c.made_at))::text end
     order by f.n)
   into v_details
   from unnest(p_found) f

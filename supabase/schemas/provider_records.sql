@@ -37,9 +37,10 @@ begin
   ) e;
   return array(
     select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
-      null, null, null, null)::pay.admission
+      null, null, null, null, pay.time_ahead(w), null)::pay.admission
     from json_to_recordset(p_records) as r (n integer, environment_id text)
     left join pay.environments e on e.id = r.environment_id and e.retired_at is null
+    left join pay.sandbox_settings w on w.environment_id = e.id
     order by r.n);
 end
 $$;
@@ -242,7 +243,8 @@ $$;
 --            of all movements for the fact) and was_booked_minor (the part that is booked already)
 --            expects_id, expects_sequence: the payment or transfer that changes; null: none
 --            status, body: the answer to store under the idempotency key of the call; null: none
--- p_payments, p_transfers, p_refunds, p_ledger, p_events, p_calls
+--            did: the number of pay.sandbox_settings.did that counts this record; absent: none
+-- p_payments, p_transfers, p_refunds, p_ledger, p_events, p_calls, p_disputes
 --            as pay.commit takes them; the worker sends each call after its delay_ms
 -- is_settled: the call of the record is settled now. deliveries is the number of deliveries that
 -- the whole list made due.
@@ -253,7 +255,8 @@ create or replace function pay.record(
   p_refunds text,
   p_ledger text,
   p_events text,
-  p_calls text
+  p_calls text,
+  p_disputes text default '[]'
 )
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer
@@ -294,6 +297,9 @@ begin
     if p_refunds <> '[]' then
       perform pay.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
+    if p_disputes <> '[]' then
+      perform pay.write_disputes(p_disputes::json, v_won, v_environments);
+    end if;
     perform pay.settle_calls(v_records, v_found);
     if p_calls <> '[]' then
       perform pay.write_later_calls(p_calls::json, v_found);
@@ -302,7 +308,10 @@ begin
       perform pay.record_movements(p_ledger::json, v_won, v_environments);
     end if;
     if p_events <> '[]' then
-      v_deliveries := pay.write_events(p_events::json, v_won, v_environments);
+      v_deliveries := pay.write_events(p_events::json, v_found);
+    end if;
+    if strpos(p_records, '"did"') > 0 then
+      perform pay.count_results(v_records, v_found);
     end if;
   end if;
   return query
@@ -316,5 +325,5 @@ begin
     ) c on true;
 end
 $$;
-grant execute on function pay.record(text, text, text, text, text, text, text)
+grant execute on function pay.record(text, text, text, text, text, text, text, text)
   to pay_api, pay_operator;

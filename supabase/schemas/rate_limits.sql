@@ -58,11 +58,13 @@ declare
   v_left integer;
 begin
   for v_request in
-    select f.n, f.environment_id, f.api_key_id, f.outcome, max(f.at) over () as at,
+    select f.n, f.environment_id, f.api_key_id, f.outcome,
+      -- Limits are in real time.
+      max(f.at - coalesce(f.ahead, '0')) over () as at,
       nullif(p_key_rates[f.n], 0) as key_rate,
       nullif(p_environment_rates[f.n], 0) as environment_rate
     from unnest(p_found) f
-    where f.outcome not in ('unauthorized', 'resetting')
+    where f.outcome not in ('unauthorized', 'resetting', 'outdated')
       and (p_key_rates[f.n] > 0 or p_environment_rates[f.n] > 0)
     order by f.environment_id, f.n
   loop
@@ -94,11 +96,12 @@ begin
 end
 $$;
 
--- Does the same as pay.limit_requests for a list of writes, where a replay must not use up the
--- limit of the other requests. It looks for stored answers only if a limit is reached, because most
--- lists have no replays. Internal.
-create or replace function pay.limit_writes(
-  p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[]
+-- Does the same as pay.limit_requests for a list of reads, which it also counts, or of writes. In a
+-- list of writes a replay must not use up the limit of the other requests. The function looks for
+-- stored answers only if a limit is reached, because most lists have no replays. Internal.
+create or replace function pay.limit_list(
+  p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[],
+  p_is_read boolean
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -106,9 +109,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limited pay.admission[] := pay.limit_requests(
-    p_found, p_key_rates, p_environment_rates, false);
+    p_found, p_key_rates, p_environment_rates, p_is_read);
 begin
-  if cardinality(p_found) > 1 and exists (
+  if not p_is_read and cardinality(p_found) > 1 and exists (
     select from unnest(v_limited) f where f.outcome = 'rate_limited'
   ) then
     v_limited := pay.limit_requests(
@@ -196,21 +199,23 @@ declare
 begin
   perform pay.add_requests(c.environment_id, c.api_key_id, c.at, c.requests)
   from (
-    select f.environment_id, f.api_key_id, max(f.at) as at, count(*)::integer as requests
+    select f.environment_id, f.api_key_id, max(f.at - coalesce(f.ahead, '0')) as at,
+      count(*)::integer as requests
     from unnest(p_found) f
-    where f.remaining >= 0 and f.outcome not in ('replay', 'resetting', 'stale', 'expired')
+    where f.remaining >= 0
+      and f.outcome not in ('replay', 'resetting', 'outdated', 'stale', 'expired')
     group by f.environment_id, f.api_key_id
   ) c;
   for v_told in
     select f.n, f.outcome, f.remaining from unnest(p_found) f
     where f.remaining < 0 or (f.remaining is not null
-      and f.outcome in ('replay', 'resetting', 'stale', 'expired'))
+      and f.outcome in ('replay', 'resetting', 'outdated', 'stale', 'expired'))
   loop
     if v_told.outcome = 'forbidden' then
       p_found[v_told.n].outcome := 'rate_limited';
     end if;
     p_found[v_told.n].remaining := case
-      when v_told.outcome in ('resetting', 'stale', 'expired') then null
+      when v_told.outcome in ('resetting', 'outdated', 'stale', 'expired') then null
       when v_told.outcome = 'replay' then greatest(0, v_told.remaining + 1)
       else 0
     end;

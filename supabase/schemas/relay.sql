@@ -1,16 +1,17 @@
 -- Purpose: a turn of the relay. It records the attempts that have ended, then claims due
 -- deliveries.
 --
--- The relay calls only pay.relay_turn. The other functions of this file, of relay_results.sql and
--- of relay_suspects.sql are its internal steps. They run under its row-level security and with its
--- planner settings. Each statement of a step has a new snapshot.
+-- The relay calls only pay.relay_turn. The other functions of this file, of relay_rooms.sql, of
+-- relay_results.sql and of relay_suspects.sql are its internal steps. They run under its row-level
+-- security and with its planner settings. Each statement of a step has a new snapshot.
 
 -- One turn of the relay.
 --
 -- p_results       [{environment_id, id, attempt, outcome, next_attempt_at, record}]
 --                 outcome: delivered | failed | released (the attempt was not made);
 --                 next_attempt_at: the time of the next attempt; null if there is none;
---                 record: the attempt as JSON text
+--                 record: the attempt as JSON text.
+--                 Results of sandboxes also have an exchange (pay.keep_exchanges)
 -- p_rooms         {endpoints: {id: limit}, environments: {public id: limit},
 --                 accounts: {name: limit}}: how many more deliveries of each the relay may claim,
 --                 for those of which it has claims already
@@ -37,13 +38,8 @@
 -- the events of a subject use "environment_id is not distinct from", which no index supports. With
 -- "=" the planner could choose an index that reads all deliveries of the endpoint for each event.
 create or replace function pay.relay_turn(
-  p_results text,
-  p_rooms text,
-  p_limit integer,
-  p_per_endpoint integer,
-  p_per_environment integer,
-  p_per_account integer,
-  p_suspects_ahead text,
+  p_results text, p_rooms text, p_limit integer,
+  p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspects_ahead text,
   p_at timestamptz,
   p_leased_until timestamptz
 )
@@ -75,6 +71,9 @@ begin
 
   select * into v_waiting
   from pay.find_room(v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account);
+  if v_waiting.inbox_endpoints is not null then
+    perform pay.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
+  end if;
   if v_waiting.off_endpoint is not null then
     -- Fewer if results wait for the end of this turn.
     perform pay.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
@@ -87,6 +86,10 @@ begin
     v_due := pay.lock_due(
       v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
     exit when v_due is null;
+    -- One probe of an index that is mostly empty.
+    if exists (select from pay.faults f where f.kind = 'delivery' and f.times_left > 0) then
+      v_due := pay.give_faults(v_due, v_at);
+    end if;
     return query select * from pay.claim_due(
       v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
     get diagnostics v_claimed = row_count;
@@ -109,77 +112,6 @@ $$;
 grant execute on function
   pay.relay_turn(text, text, integer, integer, integer, integer, text, timestamptz, timestamptz)
   to pay_api;
-
--- The endpoints with pending deliveries, and how many more of each the relay may claim. Finds each
--- endpoint by one index probe. Parameters: as in pay.relay_turn.
--- endpoints, rooms, shares, reads: the endpoints, and for each of them how many deliveries to claim
--- at most, its part of the free places, and how many due deliveries to read.
--- off_environment, off_endpoint: a deleted or disabled endpoint with pending deliveries.
-create or replace function pay.find_room(
-  p_rooms jsonb,
-  p_limit integer,
-  p_per_endpoint integer,
-  p_per_environment integer,
-  p_per_account integer,
-  out endpoints text[],
-  out rooms integer[],
-  out shares integer[],
-  out reads integer[],
-  out off_environment text,
-  out off_endpoint text
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  -- As many rows as one request makes due at a moment, except the first.
-  v_rest constant integer := 4;
-begin
-  with recursive waiting as (
-    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.status = 'pending' order by d.endpoint_id limit 1)
-    union all
-    select n.environment_id, n.endpoint_id
-    from waiting w
-    cross join lateral (
-      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
-      order by d.endpoint_id limit 1
-    ) n
-  )
-  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
-    array_agg(r.room) filter (where k.is_on and r.room > 0),
-    -- An endpoint that has claims comes after those that have none, however quick it is.
-    array_agg(
-      case when k.left_of_endpoint is null then p_per_endpoint
-        else least(k.left_of_endpoint, p_per_endpoint - 1)
-      end
-    ) filter (where k.is_on and r.room > 0),
-    -- The turn would give back most deliveries that it claims of a failing endpoint.
-    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
-      filter (where k.is_on and r.room > 0),
-    (array_agg(w.environment_id) filter (where not k.is_on))[1],
-    (array_agg(w.endpoint_id) filter (where not k.is_on))[1]
-  into endpoints, rooms, shares, reads, off_environment, off_endpoint
-  from waiting w
-  join pay.environments e on e.id = w.environment_id
-  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
-  cross join lateral (
-    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
-      t.failing_since is not null as is_failing,
-      t.status is not distinct from 'enabled' as is_on
-  ) k
-  cross join lateral (
-    select least(
-      coalesce(k.left_of_endpoint, p_per_endpoint),
-      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
-      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
-      p_limit,
-      case when k.is_failing then 2 end
-    ) as room
-  ) r;
-end
-$$;
 
 -- Locks the first due deliveries of each endpoint and returns them; null if there are none. One
 -- with an expired lease becomes a suspect, because its relay has died. No later call returns it.
@@ -261,6 +193,7 @@ begin
     from unnest(p_due) c
     join pay.webhook_endpoints t
       on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
+        and t.delivery = 'url'
     join pay.environments e on e.id = c.environment_id
     where not c.is_lost
   )
@@ -324,12 +257,15 @@ begin
     set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
     from judged j
     where j.is_next and d.environment_id = j.environment_id and d.id = j.id
-    returning j.*, d.attempt_count
+    returning j.*, d.attempt_count,
+      case d.fault_attempt when d.attempt_count then d.fault end as fault
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets, c.livemode,
     -- In the caller's time, because the caller computes how long the endpoint has been failing.
-    c.failing_since + p_ahead, false, false, v.body
+    c.failing_since + p_ahead, false, false, v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id), c.fault
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
   order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
@@ -354,7 +290,7 @@ begin
     where d.leased_until is null or d.leased_until <= p_at
   ),
   judged as materialized (
-    select l.*, t.status = 'enabled' as enabled, blocker.id as blocker_id,
+    select l.*, t.status = 'enabled' or t.delivery = 'inbox' as enabled, blocker.id as blocker_id,
       blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
       l.sequence - blocker.sequence as distance
     from left_over l

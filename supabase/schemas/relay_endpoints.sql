@@ -70,10 +70,11 @@ begin
     p_at, p_event_body);
   insert into pay.webhook_deliveries
     (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-      next_attempt_at, created_at)
-  select p_environment_id, p_delivery_id || pay.slot_character(t.slot), p_event_id,
+      next_attempt_at, created_at, due_at)
+  select p_environment_id, pay.delivery_id(p_delivery_id, t.slot), p_event_id,
     'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
-    least(p_at, pay.server_time()), p_at
+    least(p_at, pay.server_time()), p_at,
+    (select p_at from pay.sandbox_settings w where w.environment_id = p_environment_id)
   from pay.webhook_endpoints t
   where t.environment_id = p_environment_id
     and t.status = 'enabled'

@@ -32,6 +32,14 @@ begin
   if v_recorded.next_ids is not null then
     perform pay.release_next_deliveries(v_recorded.next_environments, v_recorded.next_ids, p_at);
   end if;
+  -- Only the results of sandboxes with a clock of their own have a due_at.
+  if p_results like '%"due_at"%' then
+    perform pay.count_attempts(p_results);
+  end if;
+  -- Only the results of sandboxes have an exchange.
+  if p_results like '%"exchange"%' then
+    perform pay.keep_exchanges(p_results);
+  end if;
   if v_recorded.turned_ids is not null then
     perform pay.note_failing_endpoints(v_recorded.turned_environments, v_recorded.turned_ids,
       v_recorded.turned_to_success, p_at);
@@ -65,7 +73,7 @@ begin
   result as materialized (
     select * from json_to_recordset(p_results::json) as r (
       environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
-      record text
+      record text, due_at timestamptz
     )
     where r.outcome <> 'released'
     order by r.environment_id, r.id
@@ -77,7 +85,10 @@ begin
         when r.next_attempt_at is null then 'failed'
         else 'pending'
       end,
-      next_attempt_at = r.next_attempt_at - p_ahead,
+      next_attempt_at = case
+        when r.next_attempt_at is null or r.due_at is null then r.next_attempt_at - p_ahead
+        else pay.real_due(r.environment_id, r.due_at) end,
+      due_at = case when r.next_attempt_at is not null then r.due_at end,
       leased_until = null,
       -- The process survived the attempt. A crashed delivery stays a suspect.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
@@ -125,8 +136,8 @@ begin
 end
 $$;
 
--- Makes deliveries due that waited for an earlier one. They are due since their creation, so they
--- come before younger deliveries.
+-- Makes deliveries due that waited for an earlier one, except those that a declared fault keeps
+-- back. They are due since their creation, so they come before younger deliveries.
 -- Concurrency: locks them in the order of their ids.
 create or replace function pay.release_next_deliveries(
   p_environments text[],
@@ -143,6 +154,7 @@ begin
     from unnest(p_environments, p_ids) as n (environment_id, id)
     join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
     where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
+      and (d.fault is null or not pay.waits_for_fault(d))
     order by d.environment_id, d.id
     for update of d
   )

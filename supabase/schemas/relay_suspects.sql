@@ -64,6 +64,9 @@ begin
     )
     from suspected s
     join pay.environments e on e.id = s.environment_id
+    -- A delivery that moves to an inbox is a suspect until it is there.
+    left join pay.webhook_endpoints t
+      on t.environment_id = s.environment_id and t.id = s.endpoint_id
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
         d.leased_until, d.lost_claims, d.next_attempt_at
@@ -74,6 +77,7 @@ begin
       limit 2
       for update skip locked
     ) l
+    where t.delivery is distinct from 'inbox'
   );
 end
 $$;
@@ -104,6 +108,7 @@ begin
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
     join pay.webhook_endpoints t
       on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
+        and t.delivery = 'url'
     join pay.environments e on e.id = d.environment_id
     where not exists (
       select from pay.webhook_deliveries w
@@ -127,7 +132,9 @@ begin
   )
   select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
     c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
-    v.body
+    v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id), null
   from claimed c
   join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
 end

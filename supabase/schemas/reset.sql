@@ -1,12 +1,15 @@
 -- Purpose: the reset of a sandbox.
 
 -- The answer of a reset: the number of rows of each kind that it deletes.
+-- p_with_endpoints: true if the reset deletes the webhook endpoints too.
 -- p_has_claim: true if the reset has an idempotency key itself; that key is not counted.
 -- Cost: reads each row once, without parallel workers. After each table it rests for as long as the
 -- table took, so that other requests keep most of the processors (ADR 0027). The rests last ¾ s at
 -- most, and end once the statement has taken 2 s, because the caller waits and has a deadline.
 -- Each table has its own snapshot, so retention may delete rows in between.
-create or replace function pay.sandbox_reset_body(p_environment_id text, p_has_claim boolean)
+create or replace function pay.sandbox_reset_body(
+  p_environment_id text, p_with_endpoints boolean, p_has_claim boolean
+)
 returns text
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -21,15 +24,15 @@ declare
   v_counts text[];
 begin
   foreach v_table in array array['payments', 'refunds', 'transfers', 'ledger_entries', 'events',
-    'webhook_deliveries', 'idempotency_keys']
+    'webhook_deliveries', 'idempotency_keys', 'webhook_endpoints']
   loop
     if v_rest > '5 ms' and clock_timestamp() < statement_timestamp() + interval '2 s' then
       perform pg_sleep_for(v_rest);
       v_rests_left := v_rests_left - v_rest;
     end if;
     v_began := clock_timestamp();
-    execute format('select count(*) from pay.%I t where t.environment_id = $1', v_table)
-    into v_count using p_environment_id;
+    execute format('select count(*) from pay.%I t where t.environment_id = $1 and $2', v_table)
+    into v_count using p_environment_id, v_table <> 'webhook_endpoints' or p_with_endpoints;
     if v_table = 'idempotency_keys' and p_has_claim then
       v_count := v_count - 1;
     end if;
@@ -40,10 +43,11 @@ begin
 end
 $$;
 
--- Replaces an environment by a new one: moves its keys, rate counters and endpoints, and deletes
--- its pending deliveries, so nothing more is sent. Attempts under way end by themselves. Internal.
+-- Replaces an environment by a new one: moves its keys, rate counters, endpoints (unless
+-- p_with_endpoints deletes them) and the list of its disposable sandboxes, and deletes its pending
+-- deliveries, so nothing more is sent. Attempts under way end by themselves. Internal.
 create or replace function pay.move_environment(
-  p_old text, p_new text, p_at timestamptz
+  p_old text, p_new text, p_at timestamptz, p_with_endpoints boolean
 )
 returns void
 language plpgsql volatile
@@ -55,40 +59,39 @@ begin
   perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
   update pay.environments e set retired_at = p_at where e.id = p_old
   returning * into v_environment;
-  insert into pay.environments (id, public_id, account, livemode, name)
-  values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name);
+  insert into pay.environments (id, public_id, account, livemode, name, ends_at)
+  values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
+    v_environment.ends_at);
   update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
-  update pay.api_key_secrets t set environment_id = p_new where t.environment_id = p_old;
+  -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
+  update pay.api_key_secrets t
+  set environment_id = p_new, last_used_at = least(t.last_used_at, pay.server_time())
+  where t.environment_id = p_old;
   update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
-  update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
+  update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
   delete from pay.webhook_deliveries d using pay.webhook_endpoints t
-  where t.environment_id = p_new and d.endpoint_id = t.id
+  where t.environment_id = p_old and d.endpoint_id = t.id
     and d.environment_id = p_old and d.status = 'pending';
+  if p_with_endpoints then
+    delete from pay.webhook_endpoints t where t.environment_id = p_old;
+  else
+    update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
+  end if;
+  perform pay.restart_seeded(p_old, p_new);
 end
 $$;
 
--- Resets the sandbox of a key; keys and endpoints stay. They move to a new environment, and
--- retention deletes the rows of the old one later, so a reset costs little more than the count
--- (ADR 0027). The answer is stored under the idempotency key, which moves as well.
--- p_request         the request, as pay.admit takes it, in a list of one
--- p_environment_id  the id of the new environment
--- Outcomes: those of admission.sql, with resetting also while another reset of the sandbox is under
---           way; committed (body) | live.
--- Concurrency: holds the lock of the sandbox alone, so it waits for requests that share it, and
--- other requests do not get it. The relay takes no such lock. As the relay does, the reset locks
--- endpoints before deliveries and deliveries by id, so the two do not deadlock.
-create or replace function pay.reset_sandbox(p_request text, p_environment_id text)
+-- Admits a single request that needs its sandbox alone. Internal.
+create or replace function pay.admit_alone(p_request text)
 returns pay.admission
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
   v_request json := p_request::json -> 0;
-  v_old text;
   v_access pay.admission;
 begin
-  -- Takes no lock, so that a caller who may not reset does not wait and delays nobody. A replay is
+  -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
   -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
   v_access := pay.admit_one(p_request, 'none');
   if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
@@ -104,12 +107,41 @@ begin
       v_access.outcome := 'resetting';
     end if;
   end if;
-  v_old := v_access.environment_id;
   if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_old and e.livemode
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
   ) then
     v_access.outcome := 'live';
   end if;
+  return v_access;
+end
+$$;
+
+-- Resets the sandbox of a key. Keys stay, and endpoints unless p_with_endpoints deletes them: they
+-- move to a new environment, and retention deletes the rows of the old one later, so a reset costs
+-- little more than the count (ADR 0027). The answer is stored under the idempotency key, which
+-- moves as well.
+-- p_request         the request, as pay.admit takes it, in a list of one
+-- p_environment_id  the id of the new environment
+-- Outcomes: those of admission.sql, with resetting also while another reset of the sandbox is under
+--           way; committed (body) | live.
+-- Concurrency: holds the lock of the sandbox alone, so it waits for requests that share it, and
+-- other requests do not get it. The relay takes no such lock. As the relay does, the reset locks
+-- endpoints before deliveries and deliveries by id, so the two do not deadlock.
+create or replace function pay.reset_sandbox(
+  p_request text, p_environment_id text, p_with_endpoints boolean default false
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_old text;
+  v_access pay.admission;
+begin
+  v_access := pay.admit_alone(p_request);
+  v_old := v_access.environment_id;
   v_access := pay.claim_one(p_request, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -117,14 +149,15 @@ begin
 
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   v_access.outcome := 'committed';
-  v_access.body := pay.sandbox_reset_body(v_old, v_request ->> 'idempotency_key' is not null);
+  v_access.body := pay.sandbox_reset_body(
+    v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
   -- After the count, which takes time: a turn of the relay may wait for these rows.
   perform from pay.webhook_deliveries d
   join pay.webhook_endpoints t on t.environment_id = v_old and t.id = d.endpoint_id
   where d.environment_id = v_old and d.status = 'pending'
   order by d.id for update of d;
   perform pay.keep_answer(p_request, v_access);
-  perform pay.move_environment(v_old, p_environment_id, v_access.at);
+  perform pay.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
   update pay.idempotency_keys k set environment_id = p_environment_id
   where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
@@ -132,4 +165,4 @@ begin
 end
 $$;
 
-grant execute on function pay.reset_sandbox(text, text) to pay_api;
+grant execute on function pay.reset_sandbox(text, text, boolean) to pay_api;

@@ -1,10 +1,12 @@
 -- Purpose: deletes the rows that have outlived their retention, in small batches that hold no lock
 -- for long.
 --
+-- 7 days:   exchanges of deliveries (pay.purge_exchanges).
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). In a
 --           live environment calls and facts of providers stay as long as its payments.
--- At once:  environments that resets have retired.
+-- At once:  environments that resets have retired, disposable sandboxes that have ended, and all
+--           but the last requests of each sandbox.
 -- pay.purge_keys deletes API keys, their secrets and their rate counters.
 
 -- The least id that shared/core/ids.ts can make at or after an instant. An id begins with its
@@ -26,10 +28,11 @@ begin
 end
 $$;
 
--- Deletes one batch of each kind of row of an environment that a reset has retired. When no rows
--- are left, deletes the environment. Returns the number of deleted rows. Two other transactions can
--- still write in the environment: a relay that records attempts, and another purge. If another
--- purge is at work there, this function leaves the environment for the next run. Internal.
+-- Deletes one batch of each kind of row of a retired environment. When no rows are left, deletes
+-- the environment with its keys, which only a disposable sandbox still has. Returns the number of
+-- deleted rows. Two other transactions can still write in the environment: a relay that records
+-- attempts, and another purge. If another purge is at work there, this function leaves the
+-- environment for the next run. Internal.
 create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile
@@ -46,8 +49,10 @@ begin
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'events', 'ledger_movements', 'ledger_totals', 'provider_facts',
-    'provider_calls', 'transfers', 'refunds', 'payments', 'idempotency_keys', 'rate_counters'
+    'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
+    'ledger_totals', 'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes',
+    'payments', 'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
+    'sandbox_settings', 'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -62,6 +67,13 @@ begin
     v_is_empty := v_is_empty and v_rows < p_batch;
   end loop;
   if v_is_empty then
+    v_rows := pay.delete_keys(array(
+      select k.id from pay.api_keys k where k.environment_id = p_environment_id limit p_batch
+    ));
+    v_total := v_total + v_rows;
+    v_is_empty := v_rows < p_batch;
+  end if;
+  if v_is_empty then
     perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
     delete from pay.environments e where e.id = p_environment_id;
     v_total := v_total + 1;
@@ -70,12 +82,15 @@ begin
 end
 $$;
 
--- Deletes one batch of each kind of row that has outlived its retention, in each environment, and
--- one batch in all of the environments that resets have retired. Returns the number of deleted
+-- Deletes one batch of each kind of row that has outlived its retention, in each environment,
+-- and one batch in all of the retired environments. It retires disposable sandboxes that have
+-- ended. From the others it deletes only requests over their limit, because they end before any
+-- of their rows is old, unless they have a clock of their own. Returns the number of deleted
 -- rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the next
 -- call. After 2 seconds it also leaves the remaining environments; they come in random order, so
 -- the next call takes others. Balances keep the amounts of deleted movements, because the totals
--- stay. p_at can be earlier than the server's time; a later time counts as the server's.
+-- stay. p_at can be earlier than the server's time; a later time counts as the server's. A
+-- sandbox with a clock of its own is purged by that clock.
 create or replace function pay.purge(
   p_at timestamptz default now(),
   p_batch integer default 1000
@@ -92,13 +107,25 @@ declare
   v_total bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  v_total := pay.purge_idempotency_keys(v_at, p_batch);
+  v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch)
+    + pay.purge_exchanges(v_at, p_batch);
   for v_environment in
-    select e.id, e.livemode from pay.environments e where e.retired_at is null order by random()
+    select e.id, e.livemode, e.ends_at is not null as is_disposable,
+      w.environment_id is not null as has_clock
+    from pay.environments e
+    left join pay.sandbox_settings w on w.environment_id = e.id
+    where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + pay.purge_keys(v_environment.id, v_at, p_batch)
-      + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch);
+    v_total := v_total + case
+      when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
+      when v_environment.is_disposable then 0
+      else pay.purge_keys(v_environment.id, v_at, p_batch)
+        + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
+    end + case
+      when v_environment.livemode then 0
+      else pay.purge_requests(v_environment.id, v_at, p_batch)
+    end;
   end loop;
   for v_environment in
     select e.id from pay.environments e
@@ -112,7 +139,35 @@ end
 $$;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
 
--- Deletes one batch of the idempotency keys that are older than a day. Internal.
+-- Deletes one batch of each kind of a sandbox with a clock of its own, by that clock. Returns the
+-- number of deleted rows. Internal.
+create or replace function pay.purge_sandbox(p_environment_id text, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_rows bigint;
+begin
+  with old as materialized (
+    select o.api_key_id, o.key
+    from pay.idempotency_keys o
+    where o.environment_id = p_environment_id
+      and o.created_at <= v_now - pay.idempotency_retention()
+    limit p_batch for update skip locked
+  )
+  delete from pay.idempotency_keys t using old
+  where t.environment_id = p_environment_id
+    and t.api_key_id = old.api_key_id and t.key = old.key;
+  get diagnostics v_rows = row_count;
+  return v_rows + pay.purge_keys(p_environment_id, v_now, p_batch)
+    + pay.purge_old(p_environment_id, false, v_now, p_batch);
+end
+$$;
+
+-- Deletes one batch of the idempotency keys that are older than a day. Sandboxes with a clock of
+-- their own have another day (pay.purge_sandbox). Internal.
 create or replace function pay.purge_idempotency_keys(p_at timestamptz, p_batch integer)
 returns bigint
 language plpgsql volatile
@@ -127,6 +182,8 @@ begin
     select o.environment_id, o.api_key_id, o.key
     from pay.idempotency_keys o
     where o.created_at <= p_at - pay.idempotency_retention()
+      and not exists (
+        select from pay.sandbox_settings w where w.environment_id = o.environment_id)
     order by o.created_at
     limit p_batch for update skip locked
   )
@@ -161,13 +218,16 @@ begin
   for v_kind in
     select * from (values
       ('webhook_deliveries', 'id', 'whd_', true, 'for update skip locked'),
+      ('inbox_entries', 'delivery_id', 'whd_', true, 'for update skip locked'),
       ('events', 'id', 'evt_', true, 'for update skip locked'),
       -- Not locked: a lock would need a policy that lets someone update, and nobody may.
       ('ledger_movements', 'transaction_id', 'txn_', false, ''),
       ('provider_calls', 'id', 'pc_', false, 'for update skip locked'),
       ('transfers', 'id', 'tr_', false, 'for update skip locked'),
       ('refunds', 'id', 're_', false, 'for update skip locked'),
-      ('payments', 'id', 'pay_', false, 'for update skip locked')
+      ('disputes', 'id', 'dp_', false, 'for update skip locked'),
+      ('payments', 'id', 'pay_', false, 'for update skip locked'),
+      ('faults', 'id', 'flt_', false, 'for update skip locked')
     ) as k (table_name, id_column, prefix, of_live_too, lock)
     where k.of_live_too or not p_livemode
   loop
@@ -189,7 +249,9 @@ begin
     delete from pay.provider_facts t
     where t.ctid = any (array(
       select o.ctid from pay.provider_facts o
-      where o.environment_id = p_environment_id and o.received_at < p_at - interval '30 days'
+      where o.environment_id = p_environment_id
+        -- The time of receipt is real.
+        and o.received_at < least(p_at, pay.server_time()) - interval '30 days'
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;

@@ -6,8 +6,8 @@
 -- p_request is always the request, as pay.admit takes it, in a list of one. Outcomes: those of
 -- admission.sql, committed, and those that each function lists.
 
--- Inserts a new endpoint in a free slot of its environment. Returns false if no slot is free.
--- Internal.
+-- Inserts a new endpoint in a free slot of its environment: 16 slots, or 64 in a sandbox. Returns
+-- false if no slot is free. Internal.
 -- Concurrency: creates of one environment queue on an advisory lock, so two cannot take one slot.
 create or replace function pay.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
 returns boolean
@@ -19,28 +19,30 @@ declare
 begin
   perform pg_advisory_xact_lock(hashtextextended(v_endpoint.environment_id, 0));
   select min(free.slot) into v_endpoint.slot
-  from generate_series(0, 15) as free (slot)
-  where not exists (
+  from pay.environments e
+  cross join generate_series(0, case when e.livemode then 15 else 63 end) as free (slot)
+  where e.id = v_endpoint.environment_id and not exists (
     select from pay.webhook_endpoints t
-    where t.environment_id = v_endpoint.environment_id and t.slot = free.slot
+    where t.environment_id = e.id and t.slot = free.slot
   );
   if v_endpoint.slot is null then
     return false;
   end if;
   insert into pay.webhook_endpoints
-    (environment_id, id, slot, url, events, status, secrets, revision, created_at, body)
+    (environment_id, id, slot, delivery, url, events, status, secrets, revision, created_at, body)
   values
-    (v_endpoint.environment_id, v_endpoint.id, v_endpoint.slot, v_endpoint.url, v_endpoint.events,
-      v_endpoint.status, v_endpoint.secrets, v_endpoint.revision, v_endpoint.created_at,
-      v_endpoint.body);
+    (v_endpoint.environment_id, v_endpoint.id, v_endpoint.slot, v_endpoint.delivery, v_endpoint.url,
+      v_endpoint.events, v_endpoint.status, v_endpoint.secrets, v_endpoint.revision,
+      v_endpoint.created_at, v_endpoint.body);
   return true;
 end
 $$;
 
--- Writes an admitted change of an endpoint: p_endpoint is null for a delete. Returns committed,
--- full or calling_off, as pay.change_webhook_endpoint does. Internal.
+-- Writes an admitted change of an endpoint: p_before is null for a create, p_endpoint for a delete.
+-- Returns committed, full, calling_off or unread, as pay.change_webhook_endpoint does. Internal.
 create or replace function pay.write_webhook_endpoint(
-  p_environment_id text, p_id text, p_status_before text, p_endpoint pay.webhook_endpoints
+  p_environment_id text, p_id text, p_before pay.webhook_endpoints,
+  p_endpoint pay.webhook_endpoints
 )
 returns text
 language plpgsql volatile
@@ -49,27 +51,39 @@ as $$
 declare
   v_is_deleted boolean := p_endpoint.id is null;
 begin
-  if p_status_before = 'disabled' and p_endpoint.status = 'enabled'
+  if p_before.status = 'disabled' and p_before.delivery = 'url' and p_endpoint.status = 'enabled'
     and pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once())
   then
     return 'calling_off';
   end if;
+  if p_before.delivery = 'inbox' and v_is_deleted
+    and not pay.call_off_inbox(p_environment_id, p_id)
+  then
+    return 'calling_off';
+  end if;
+  if p_before.delivery = 'inbox' and p_endpoint.delivery = 'url'
+    and not pay.empty_inbox(p_environment_id, p_id)
+  then
+    return 'unread';
+  end if;
   if v_is_deleted then
     delete from pay.webhook_endpoints t where t.environment_id = p_environment_id and t.id = p_id;
-  elsif p_status_before is null then
+  elsif p_before.id is null then
     if not pay.insert_webhook_endpoint(p_endpoint) then
       return 'full';
     end if;
   else
     update pay.webhook_endpoints t
-    set url = p_endpoint.url, events = p_endpoint.events, status = p_endpoint.status,
+    set delivery = p_endpoint.delivery, url = p_endpoint.url, events = p_endpoint.events,
+      status = p_endpoint.status,
       secrets = p_endpoint.secrets, revision = p_endpoint.revision, body = p_endpoint.body,
       failing_since = case
         when p_endpoint.status = t.status and p_endpoint.url = t.url then t.failing_since
       end
     where t.environment_id = p_environment_id and t.id = p_id;
   end if;
-  if v_is_deleted or p_endpoint.status = 'disabled' then
+  -- A disabled inbox keeps the deliveries from before.
+  if v_is_deleted or (p_endpoint.status = 'disabled' and p_endpoint.delivery = 'url') then
     perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
   end if;
   return 'committed';
@@ -78,12 +92,13 @@ $$;
 
 -- Creates, updates or deletes an endpoint.
 -- p_expects_revision  the revision that the change was decided on; null for a create
--- p_endpoint          {id, url, events, status, secrets, revision, created_at, body}; null for a
---                     delete
+-- p_endpoint          {id, delivery, url, events, status, secrets, revision, created_at, body};
+--                     null for a delete. Functions of release 1.0.0 send no delivery: it is url
 -- Outcomes: stale (the endpoint was changed or deleted since)
---           full (the environment has 16 endpoints)
+--           full (the environment has no free slot)
 --           calling_off (the endpoint was disabled, and some of its deliveries from before are not
---           cancelled yet: send the request again soon).
+--           cancelled yet, or some of a deleted inbox: send the request again soon)
+--           unread (the inbox has too many deliveries to send all of them to the new URL).
 -- Concurrency: an update waits for the row, then compares the revision.
 create or replace function pay.change_webhook_endpoint(
   p_request text, p_id text, p_expects_revision integer, p_endpoint text
@@ -95,16 +110,15 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeo
 as $$
 declare
   v_access pay.admission := pay.admit_one(p_request);
-  v_revision integer;
-  v_status_before text;
+  v_before pay.webhook_endpoints;
   v_endpoint pay.webhook_endpoints;
 begin
   if v_access.outcome = 'ok' and p_expects_revision is not null then
-    select t.revision, t.status into v_revision, v_status_before from pay.webhook_endpoints t
+    select * into v_before from pay.webhook_endpoints t
     where t.environment_id = v_access.environment_id and t.id = p_id
     for update;
     -- Stale also if it is gone: the caller loads it again and is told that it is not there.
-    if v_revision is distinct from p_expects_revision then
+    if v_before.revision is distinct from p_expects_revision then
       v_access.outcome := 'stale';
     end if;
   end if;
@@ -115,9 +129,10 @@ begin
   if p_endpoint is not null then
     v_endpoint := json_populate_record(null::pay.webhook_endpoints, p_endpoint::json);
     v_endpoint.environment_id := v_access.environment_id;
+    v_endpoint.delivery := coalesce(v_endpoint.delivery, 'url');
   end if;
   v_access.outcome := pay.write_webhook_endpoint(
-    v_access.environment_id, p_id, v_status_before, v_endpoint);
+    v_access.environment_id, p_id, v_before, v_endpoint);
   if v_access.outcome <> 'committed' then
     perform pay.release_key(p_request, v_access);
   end if;
@@ -125,7 +140,8 @@ begin
 end
 $$;
 
--- Makes a delivery due at once. Its earlier attempts stay recorded.
+-- Makes a delivery due at once. Its earlier attempts stay recorded. A delivery that is available in
+-- an inbox stays as it is.
 -- p_refusal  the 409 to answer and to store if the endpoint is deleted or disabled
 -- Outcomes: committed (body) | not_found | off.
 create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
@@ -155,9 +171,13 @@ begin
       and t.status = 'enabled'
   ) then
     -- An attempt that is under way goes on; the delivery is then due again only if it fails.
-    if v_delivery.leased_until is null or v_delivery.leased_until <= v_access.at then
+    if v_delivery.status <> 'available'
+      and (v_delivery.leased_until is null
+        or v_delivery.leased_until <= v_access.at - coalesce(v_access.ahead, '0'))
+    then
       update pay.webhook_deliveries d
-      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time())
+      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time()),
+        due_at = case when v_access.ahead is not null then v_access.at end
       where d.environment_id = v_access.environment_id and d.id = p_id
       returning * into v_delivery;
     end if;
@@ -178,8 +198,10 @@ $$;
 -- from the start, so the relay does not claim it. The function claims the idempotency key with
 -- status 102 before the attempt, so that no twin makes another attempt. If the process crashes, the
 -- claim ends with the lease.
--- p_trigger  {endpoint_id, event_id, type, subject_id, body, delivery_id, leased_until}
--- Outcomes: not_found (the endpoint does not exist).
+-- p_trigger  {endpoint_id, event_id, type, subject_id, body, delivery_id, leased_until}. Without
+--            leased_until nobody makes an attempt: the event goes into the inbox of the endpoint,
+--            and the delivery is the answer
+-- Outcomes: committed (body, for an inbox) | not_found (the endpoint does not exist).
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -189,7 +211,8 @@ as $$
 declare
   v_access pay.admission := pay.admit_one(p_request);
   v_request json := p_request::json -> 0;
-    v_trigger record;
+  v_trigger record;
+  v_delivery pay.webhook_deliveries;
   v_leased_until timestamptz;
 begin
   select *, t.leased_until - v_access.at as lease into v_trigger
@@ -204,7 +227,7 @@ begin
       and k.key = v_request ->> 'idempotency_key' and k.status = 102
       -- Not a request with the same key that waits for a provider.
       and k.fingerprint = decode(v_request ->> 'fingerprint', 'hex')
-      and k.created_at <= pay.server_time() - v_trigger.lease;
+      and k.created_at <= pay.server_time() + coalesce(v_access.ahead, '0') - v_trigger.lease;
     if not exists (
       select from pay.webhook_endpoints t
       where t.environment_id = v_access.environment_id and t.id = v_trigger.endpoint_id
@@ -219,21 +242,33 @@ begin
       v_access.at, v_trigger.body);
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-        attempt_count, next_attempt_at, leased_until, created_at)
+        attempt_count, next_attempt_at, leased_until, created_at, due_at)
     values
       (v_access.environment_id, v_trigger.delivery_id, v_trigger.event_id, v_trigger.type,
-        v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending', 1, v_leased_until,
-        v_leased_until, v_access.at);
+        v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending',
+        case when v_leased_until is null then 0 else 1 end,
+        coalesce(v_leased_until, pay.server_time()), v_leased_until, v_access.at,
+        case when v_access.ahead is not null then v_access.at end);
     v_access.outcome := 'committed';
+  end if;
+  if v_access.outcome = 'committed' and v_leased_until is null then
+    perform pay.fill_inbox(v_access.environment_id, v_trigger.endpoint_id, pay.inbox_fill());
+    select * into v_delivery from pay.webhook_deliveries d
+    where d.environment_id = v_access.environment_id and d.id = v_trigger.delivery_id;
+    v_access.status := 200;
+    v_access.body := pay.webhook_delivery_body(v_delivery);
+    perform pay.keep_answer(p_request, v_access);
   end if;
   return v_access;
 end
 $$;
 
 -- Records the only attempt of a triggered delivery and stores the answer under the claimed key.
+-- p_exchange  the exchange of the attempt, as in pay.keep_exchanges; null: none is kept
 -- Outcomes: committed (body) | not_found.
 create or replace function pay.end_trigger(
-  p_request text, p_delivery_id text, p_delivered boolean, p_attempt text
+  p_request text, p_delivery_id text, p_delivered boolean, p_attempt text,
+  p_exchange text default null
 )
 returns pay.admission
 language plpgsql volatile security definer
@@ -256,6 +291,11 @@ begin
     v_access.outcome := 'not_found';
     return v_access;
   end if;
+  if p_exchange is not null then
+    perform pay.keep_exchanges(json_build_array(json_build_object(
+      'environment_id', v_delivery.environment_id, 'id', v_delivery.id,
+      'attempt', v_delivery.attempt_count, 'exchange', p_exchange::json))::text);
+  end if;
   v_access.outcome := 'committed';
   v_access.status := 200;
   v_access.body := pay.webhook_delivery_body(v_delivery);
@@ -267,4 +307,4 @@ $$;
 grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
 grant execute on function pay.redeliver(text, text, text) to pay_api;
 grant execute on function pay.begin_trigger(text, text) to pay_api;
-grant execute on function pay.end_trigger(text, text, boolean, text) to pay_api;
+grant execute on function pay.end_trigger(text, text, boolean, text, text) to pay_api;

@@ -233,6 +233,42 @@ Deno.test("an abort ends a wait between attempts", async () => {
   });
 });
 
+Deno.test("sandboxFault fails the first attempt only", () =>
+  withServer([error(500, "internal_error"), json(201, PAYMENT)], async ({ client, asked }) => {
+    await client.payments.create(INPUT, { sandboxFault: "server_error_after" });
+    await client.payments.retrieve("pay_1", { sandboxFault: { delay_ms: 50 } });
+    assert.deepEqual(
+      asked.map(({ headers }) => headers.get("Sandbox-Fault")),
+      ["server_error_after", null, "delay; delay_ms=50"],
+    );
+  }));
+
+Deno.test("an unknown parameter is a warning, once for each name", async () => {
+  const unknown = { "Unknown-Parameters": "amout, card.nmuber" };
+  const warnings: string[] = [];
+  const runtime = { warn: (message: string) => warnings.push(message) };
+  await withServer([json(201, PAYMENT, unknown)], async ({ client, asked }) => {
+    await client.payments.create(INPUT);
+    await client.payments.create(INPUT);
+    assert.equal(asked[0]!.headers.get("Prefer"), null);
+  }, { runtime });
+  assert.deepEqual(warnings.map((text) => /"(.*?)"/.exec(text)![1]), ["amout", "card.nmuber"]);
+  await withServer([json(201, PAYMENT, unknown)], async ({ client }) => {
+    await client.payments.create(INPUT);
+  }, { runtime, apiKey: API_KEY.replace("_test_", "_live_") });
+  assert.equal(warnings.length, 2);
+});
+
+Deno.test("strict asks the API to refuse unknown parameters", () =>
+  withServer([json(201, PAYMENT)], async ({ client, asked }) => {
+    await client.payments.create(INPUT);
+    await client.payments.list();
+    assert.deepEqual(
+      asked.map(({ headers }) => headers.get("Prefer")),
+      ["handling=strict", "handling=strict"],
+    );
+  }, { strict: true }));
+
 Deno.test("onExchange gets each attempt, without the key", async () => {
   const exchanges: Exchange[] = [];
   await withServer([error(500, "internal_error"), json(201, PAYMENT)], async (server) => {

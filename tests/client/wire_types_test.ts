@@ -8,12 +8,16 @@ import type { z } from "zod";
 import * as client from "../../client/mod.ts";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import type * as keys from "../../shared/schema/api_key.ts";
+import type * as inbox from "../../shared/schema/inbox.ts";
+import type * as clock from "../../shared/schema/clock.ts";
 import type * as event from "../../shared/schema/event.ts";
 import type { EventType } from "../../shared/schema/event_type.ts";
 import type * as ledger from "../../shared/schema/ledger.ts";
 import type * as list from "../../shared/schema/list.ts";
 import type * as payment from "../../shared/schema/payment.ts";
 import type * as refund from "../../shared/schema/refund.ts";
+import type * as sandbox from "../../shared/schema/sandbox.ts";
+import type * as request from "../../shared/schema/request.ts";
 import type * as transfer from "../../shared/schema/transfer.ts";
 import type { Complete } from "../../shared/schema/values.ts";
 import type * as webhook from "../../shared/schema/webhook.ts";
@@ -42,6 +46,9 @@ Deno.test("client types of answers equal those of the schemas", () => {
   true satisfies Equal<client.PaymentMethod, payment.PaymentMethod>;
   true satisfies Equal<client.NextAction, payment.NextAction>;
   true satisfies Equal<client.PaymentStatus, payment.PaymentStatus>;
+  true satisfies Equal<client.Clock, z.infer<typeof clock.Clock>>;
+  true satisfies Equal<client.ClockAdvance, z.infer<typeof clock.ClockAdvance>>;
+  true satisfies Equal<client.SetClockInput, z.input<typeof clock.SetClockBody>>;
   true satisfies Equal<client.Refund, z.infer<typeof refund.Refund>>;
   true satisfies Equal<client.Transfer, z.infer<typeof transfer.Transfer>>;
   true satisfies Equal<client.TransferDestination, transfer.TransferDestination>;
@@ -53,6 +60,16 @@ Deno.test("client types of answers equal those of the schemas", () => {
     Public<typeof webhook.WebhookEndpoint> & { secret: string }
   >;
   true satisfies Equal<client.WebhookDelivery, z.infer<typeof webhook.WebhookDelivery>>;
+  true satisfies Equal<
+    client.DisposableSandbox,
+    Without<sandbox.DisposableSandbox, "test_key">
+  >;
+  true satisfies Equal<
+    client.SandboxWithKey,
+    Without<sandbox.DisposableSandbox, "test_key"> & { test_key: string }
+  >;
+  true satisfies Equal<client.IdempotencyKey, request.IdempotencyKey>;
+  true satisfies Equal<client.LoggedRequest, request.LoggedRequest>;
   true satisfies Equal<client.ApiKey, Public<typeof keys.ApiKey>>;
   true satisfies Equal<
     client.ApiKeyWithSecret,
@@ -118,15 +135,20 @@ Deno.test("client types of bodies equal those of the schemas", () => {
   true satisfies Equal<client.AdvanceTransferInput, z.input<typeof transfer.AdvanceTransferBody>>;
   true satisfies Equal<client.TriggerInput, z.input<typeof webhook.TriggerWebhookBody>>;
   true satisfies Equal<
-    client.CreateWebhookEndpointInput,
-    z.input<typeof webhook.CreateWebhookEndpointBody>
+    client.EndpointFields,
+    Without<z.input<typeof webhook.CreateWebhookEndpointBody>, "delivery" | "url">
   >;
+  true satisfies Equal<client.RecoverInput, z.input<typeof inbox.RecoverDeliveriesBody>>;
   true satisfies Equal<
     client.UpdateWebhookEndpointInput,
     z.input<typeof webhook.UpdateWebhookEndpointBody>
   >;
   true satisfies Equal<client.RotateSecretInput, z.input<typeof webhook.RotateWebhookSecretBody>>;
   true satisfies Equal<client.CreateApiKeyInput, z.input<typeof keys.CreateApiKeyBody>>;
+  true satisfies Equal<
+    client.CreateSandboxInput,
+    z.input<typeof sandbox.CreateSandboxBody>
+  >;
   true satisfies Equal<client.RotateApiKeyInput, z.input<typeof keys.RotateApiKeyBody>>;
   true satisfies Equal<client.Scope, keys.Scope>;
 });
@@ -154,6 +176,7 @@ Deno.test("client types of queries equal those of the schemas", () => {
   >;
   true satisfies Equal<client.ListParams, Query<typeof webhook.ListWebhookEndpointsQuery>>;
   true satisfies Equal<client.ListParams, Query<typeof keys.ListApiKeysQuery>>;
+  true satisfies Equal<client.ListRequestsParams, Query<typeof request.ListRequestsQuery>>;
 });
 
 Deno.test("ERROR_CODES equals the service's catalogue", () => {

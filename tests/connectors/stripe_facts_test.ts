@@ -246,6 +246,7 @@ const TAKEN: [number, number] = [-1099, 1500];
 const BACK: [number, number] = [1099, 0];
 const DISPUTED = "du_1:disputed dispute disputed 1099";
 const FEE = "du_1:fee fee succeeded 1500";
+const REVIEWED = "du_1:under_review dispute dispute_under_review 1099";
 const WON = "du_1:won dispute dispute_won 1099";
 
 const DISPUTES: [name: string, object: unknown, facts: string[]][] = [
@@ -257,7 +258,8 @@ const DISPUTES: [name: string, object: unknown, facts: string[]][] = [
   ["a withdrawal", dispute("needs_response", TAKEN), [DISPUTED, FEE]],
   ["a withdrawal in a state of next year", dispute("paused", TAKEN), [DISPUTED, FEE]],
   ["an open dispute without movements", dispute("needs_response"), [DISPUTED]],
-  ["a dispute under review without movements", dispute("under_review"), [DISPUTED]],
+  ["a dispute under review without movements", dispute("under_review"), [DISPUTED, REVIEWED]],
+  ["a dispute under review", dispute("under_review", TAKEN), [DISPUTED, REVIEWED, FEE]],
   ["a lost dispute", dispute("lost", TAKEN), [
     DISPUTED,
     FEE,

@@ -22,6 +22,7 @@ import { patient } from "../support/connectors/sent.ts";
 import {
   account,
   call,
+  disputeCall,
   intent,
   laterCall,
   NOW_MS,
@@ -53,6 +54,15 @@ const METHODS: [name: string, ask: Ask, paths: string[]][] = [
     "POST payment_intents/pi_1/cancel",
   ]],
   ["refund", (to, signal) => connector.send(to, laterCall("refund"), signal), ["POST refunds"]],
+  ["evidence", (to, signal) => connector.send(to, disputeCall("A receipt"), signal), [
+    "POST disputes/du_1",
+  ]],
+  ["accept a dispute", (to, signal) => connector.send(to, disputeCall(null), signal), [
+    "POST disputes/du_1/close",
+  ]],
+  ["look at a dispute", (to, signal) => connector.look(to, disputeCall(null), signal), [
+    "GET disputes/du_1",
+  ]],
   ["look by reference", (to, signal) => connector.look(to, laterCall("cancel"), signal), [
     "GET payment_intents/pi_1",
   ]],

@@ -22,11 +22,13 @@ consoleCase("captures, pending refunds and disputes are decided", async (step, p
     await page.getByRole("heading", { name: "Payments" }).waitFor();
     await page.goto(`${base}#/payments/new`);
   };
-  const titles = () => section(page, "Timeline").locator(".event-title").allInnerTexts();
+  const titles = () =>
+    section(page, "Timeline").locator(".event-title").allInnerTexts()
+      .then((texts) => texts.map((text) => text.trim()));
   /** Waits until the timeline begins with these titles, newest first. */
   const hasTitles = async (...expected: string[]) => {
     await section(page, "Timeline").locator(".event-title").first()
-      .getByText(expected[0]!, { exact: true }).waitFor();
+      .filter({ hasText: expected[0]! }).waitFor();
     assert.deepEqual((await titles()).slice(0, expected.length), expected);
   };
 
@@ -47,7 +49,7 @@ consoleCase("captures, pending refunds and disputes are decided", async (step, p
     const details = await section(page, "Details").innerText();
     assert.match(details, /Capture\s+Manual\s+Capture before\s+\d+ \w+/);
     assert.match(details, /Settlement\s+Manual\s+Return URL\s+https:\/\/shop\.example\/return/);
-    await hasTitles("Payment authorized", "Payment created");
+    await hasTitles("payment.authorized", "payment.created");
     await section(page, "Ledger").getByText("No money has moved").waitFor();
   });
 
@@ -99,7 +101,12 @@ consoleCase("captures, pending refunds and disputes are decided", async (step, p
     await button(page, "Complete the refund of 5.00 EUR").click();
     await said(page).getByText("Refund completed.").waitFor();
     await hasStatus(page, "Partially refunded");
-    await hasTitles("Partially refunded", "Refund completed", "Refund created", "Refund created");
+    await hasTitles(
+      "payment.partially_refunded",
+      "refund.completed",
+      "refund.created",
+      "refund.created",
+    );
     await button(page, "Fail the refund of 10.00 EUR").click();
     await said(page).getByText("Refund failed: its amount can be refunded again.").waitFor();
     await section(page, "Refunds").getByText("processing_failed").waitFor();
@@ -107,7 +114,7 @@ consoleCase("captures, pending refunds and disputes are decided", async (step, p
       await section(page, "Refunds").getByRole("button", { name: /refund of/ }).count(),
       0,
     );
-    await hasTitles("Refund failed");
+    await hasTitles("refund.failed");
     await button(page, "Refund…").waitFor();
     const details = await section(page, "Details").innerText();
     assert.match(details, /Refunded\s+5\.00 EUR/);
@@ -122,10 +129,50 @@ consoleCase("captures, pending refunds and disputes are decided", async (step, p
     await button(page, "Win the dispute").click();
     await said(page).getByText("Dispute won.").waitFor();
     await hasStatus(page, "Partially refunded");
-    await hasTitles("Dispute won", "Disputed by the payer");
+    await hasTitles(
+      "payment.partially_refunded Chargeback reversed",
+      "dispute.won",
+      "payment.chargeback Disputed by the payer",
+      "dispute.created",
+    );
     await page.getByRole("table", { name: /^Chargeback reversed/ }).waitFor();
     assert.equal(await page.getByText("Disputed", { exact: true }).count(), 0);
+    await section(page, "Disputes").getByText("Won", { exact: true }).waitFor();
   });
+
+  await step("evidence is refused, reviewed, and the dispute accepted", async () => {
+    await section(page, "Advance").getByRole("button", { name: /^Chargeback/ }).click();
+    const disputes = section(page, "Disputes");
+    await disputes.getByText("Needs response", { exact: true }).waitFor();
+    await disputes.getByText(/Without evidence the dispute is lost/).waitFor();
+    await button(page, "Submit evidence").click();
+    await disputes.locator(".fault").getByText("invalid_parameter").waitFor();
+    await disputes.getByLabel("Evidence").last().fill("A signed receipt");
+    await button(page, "Submit evidence").click();
+    await said(page).getByText("Evidence submitted: the dispute is under review.").waitFor();
+    await disputes.getByText("Evidence: A signed receipt").waitFor();
+    assert.equal(await button(page, "Submit evidence").count(), 0);
+    await button(page, "Accept the dispute").click();
+    await said(page).getByText("Dispute accepted: it is lost.").waitFor();
+    await disputes.getByText("Lost", { exact: true }).waitFor();
+    await hasTitles("dispute.lost", "dispute.updated", "payment.chargeback Disputed by the payer");
+    await hasStatus(page, "Chargeback");
+  });
+
+  await step(
+    "the test card is disputed at once, and winning evidence brings the money back",
+    async () => {
+      await newForm();
+      await page.getByRole("radio", { name: /···· 0259/ }).check();
+      await button(page, "Create payment").click();
+      await hasStatus(page, "Chargeback");
+      await section(page, "Disputes").getByText("Fraudulent", { exact: true }).waitFor();
+      await page.getByLabel("Evidence").last().fill("winning_evidence");
+      await button(page, "Submit evidence").click();
+      await said(page).getByText("Evidence submitted: the dispute is won.").waitFor();
+      await hasStatus(page, "Completed");
+    },
+  );
 
   await step("3-D Secure leads to an authorization, and a cancel releases it", async () => {
     await newForm();

@@ -297,6 +297,32 @@ consoleCase("from an API key to a delivered webhook", async (step, { enter, star
     await page.getByText("No endpoints yet").waitFor();
   });
 
+  await step("a disposable sandbox: made, used, left, opened again, deleted", async () => {
+    const dialog = page.getByRole("dialog", { name: "Disposable sandboxes" });
+    await button(page, "Sandboxes…").click();
+    await dialog.getByText("No disposable sandboxes yet").waitFor();
+    await dialog.getByLabel("Name").fill("PR 17");
+    await dialog.getByRole("button", { name: "Make and switch" }).click();
+    await page.getByText("This is the disposable sandbox PR 17.").waitFor();
+    await page.getByText("No payments yet").waitFor();
+    await page.locator(".account").getByText("Ends").waitFor();
+    await button(page, "Back to the first sandbox").click();
+    await page.getByText("0.20 EUR").waitFor();
+    await button(page, "Sandboxes…").click();
+    await dialog.getByRole("button", { name: "Switch to PR 17" }).click();
+    await page.getByText("No payments yet").waitFor();
+    const sandboxes = await start.call("GET", "/api-v1-sandbox/sandboxes");
+    const [{ id }] = (sandboxes.body as { data: [{ id: string }] }).data;
+    await start.call("DELETE", `/api-v1-sandbox/sandboxes/${id}`);
+    await page.getByText("The disposable sandbox has ended.").waitFor();
+    await page.getByText("0.20 EUR").waitFor();
+    await start.call("POST", "/api-v1-sandbox/sandboxes", { name: "PR 18" });
+    await button(page, "Sandboxes…").click();
+    await dialog.getByRole("button", { name: "Delete PR 18" }).click();
+    await dialog.getByText("No disposable sandboxes yet").waitFor();
+    await dialog.getByRole("button", { name: "Close" }).click();
+  });
+
   await step("a reset asks for confirmation, and can be cancelled", async () => {
     await button(page, "Reset sandbox").click();
     await button(page, "Keep everything").click();

@@ -108,7 +108,7 @@ consoleCase("the console shows markup in every field as text", async (step, { en
     await page.getByRole("button", { name: "Create payment" }).click();
     await page.getByRole("heading", { name: "19.99 EUR" }).waitFor();
     assert.equal(await page.locator(".details").getByText(MARKUP, { exact: true }).count(), 4);
-    await page.getByText("Payment completed").click();
+    await page.getByText("payment.completed", { exact: true }).first().click();
     await page.getByRole("region", { name: "Payload of payment.completed" }).waitFor();
     await assertOnlyText(page);
     await page.getByRole("button", { name: /^API calls/ }).click();

@@ -89,13 +89,28 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => pasteKey(page, start.test_key),
     () => page.getByText("No payments yet").waitFor(),
   );
-  for (const place of ["balance", "events", "webhooks"]) {
+  for (const place of ["transfers", "balance", "events", "webhooks", "faults"]) {
     await view(
       `${place}-empty`,
       () => go(place),
       () => page.locator(".empty").waitFor(),
     );
   }
+  await view(
+    "fault-new",
+    () => go("faults/new").then(() => page.getByRole("radio", { name: "Delivery" }).check()),
+    () => page.getByLabel("Event type").waitFor(),
+  );
+  await view("faults", async () => {
+    await page.getByLabel("Fault", { exact: true }).selectOption("delay");
+    await page.getByLabel("Delay in milliseconds").fill("500");
+    await button("Declare fault").click();
+  }, () => page.getByText("Delivery: Delay").waitFor());
+  await step("a fault is deleted", async () => {
+    await page.getByText("1 of 1").waitFor();
+    await button(/^Delete the fault/).click();
+    await page.getByText("No faults yet").waitFor();
+  });
   await view(
     "endpoint-new",
     () => go("webhooks/new").then(() => page.getByRole("radio", { name: "Chosen" }).check()),
@@ -162,7 +177,7 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
   );
   await view(
     "payment-payload",
-    () => page.getByText("Refund completed").click(),
+    () => page.getByText("refund.completed", { exact: true }).first().click(),
     () => page.getByRole("region", { name: "Payload of refund.completed" }).waitFor(),
   );
   await view(
@@ -232,14 +247,91 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => go("payments/pay_nothing"),
     () => page.getByText("not_found").waitFor(),
   );
+  await view(
+    "payments-filters",
+    () => go("payments?customer=grace@example.com&created_after=2026-01-01T00:00:00Z"),
+    () => page.getByText("Two chairs").waitFor(),
+  );
+  await view(
+    "create-transfer",
+    () => go("transfers/new"),
+    () => page.getByText(/EUR available/).waitFor(),
+  );
+  await view("create-transfer-refused", async () => {
+    await page.getByLabel("IBAN", { exact: true }).fill("DE00 1");
+    await page.getByRole("button", { name: "Create transfer" }).click();
+  }, () => page.locator(".fault").waitFor());
+  const transfer = async (body: Record<string, unknown>) => {
+    const answer = await start.call("POST", "/api-v1-payments/v1/transfers", {
+      amount: 2_500,
+      currency: "EUR",
+      destination: { iban: "DE89 3704 0044 0532 0130 00" },
+      ...body,
+    });
+    return (answer.body as { id: string }).id;
+  };
+  await view(
+    "transfer-completed",
+    async () => go(`transfers/${await transfer({ description: "Payout of May" })}`),
+    () => page.getByRole("table", { name: /^Transfer completed/ }).waitFor(),
+  );
+  await view(
+    "transfer-pending",
+    async () => go(`transfers/${await transfer({ settlement: "manual" })}`),
+    () => button("Cancel transfer").waitFor(),
+  );
+  await view(
+    "transfer-failed",
+    async () =>
+      go(
+        `transfers/${await transfer({ destination: { iban: "DE00 0000 0000 0000 0000 99" } })}`,
+      ),
+    () => page.getByText("bank_return").waitFor(),
+  );
+  await view("transfers", () => go("transfers"), () => page.getByText("Payout of May").waitFor());
   await view("balance", () => go("balance"), () => page.getByRole("table").first().waitFor());
   await view("events", () => go("events"), () => page.locator(".timeline li").first().waitFor());
+  await view("requests", async () => {
+    for (let i = 0; i < 2; i++) {
+      const answer = await fetch(`${start.base_url}/api-v1-payments/v1/payments`, {
+        method: "POST",
+        headers: {
+          Authorization: `Bearer ${start.test_key}`,
+          "Content-Type": "application/json",
+          "Idempotency-Key": "order-1001",
+        },
+        body: JSON.stringify({ amount: 700, currency: "EUR" }),
+      });
+      await answer.text();
+    }
+    await go("requests");
+  }, () => page.getByText("replay").first().waitFor());
   await view("webhooks", () => go("webhooks"), () => page.getByRole("table").waitFor());
   await view(
     "endpoint",
     () => go(`webhooks/${endpoint}`),
     () => page.getByText("Attempt 1").first().waitFor(),
   );
+  await view(
+    "endpoint-exchanges",
+    () => page.getByText("Requests and answers").first().click(),
+    () => page.getByRole("region", { name: "Answer to attempt 1" }).first().waitFor(),
+  );
+  await view("endpoint-failing", async () => {
+    receiver.judge = () => new Response("down for maintenance", { status: 503 });
+    await make({ outcome: "success" });
+    await page.getByText(/^Waits for/).waitFor();
+    await page.getByRole("listitem").filter({ hasText: "503" })
+      .getByText("Requests and answers").first().click();
+    await page.getByRole("region", { name: "Answer to attempt 1" }).first().waitFor();
+  }, () => page.getByText("The newest attempt to deliver an event failed.").waitFor());
+  await view("webhooks-failing", () => go("webhooks"), () => page.getByText("Failing").waitFor());
+  await view(
+    "event-deliveries",
+    () => go("events").then(() => page.locator(".timeline summary").first().click()),
+    () => page.getByText(/^Waits for/).waitFor(),
+  );
+  await go(`webhooks/${endpoint}`);
   for (
     const [name, title] of [["Edit…", "Edit the endpoint"], [
       "Rotate secret…",
@@ -259,6 +351,20 @@ consoleCase("every view is accessible and not too wide", async (step, { open, st
     () => dialog("Reset the sandbox?").waitFor(),
   );
   await page.keyboard.press("Escape");
+  await start.call("POST", "/api-v1-sandbox/sandboxes", { name: "PR 17" });
+  await view(
+    "dialog-sandboxes",
+    () => button("Sandboxes…").click(),
+    () => dialog("Disposable sandboxes").getByText("PR 17").waitFor(),
+  );
+  await page.getByLabel("Name").fill("PR 18");
+  await button("Make and switch").click();
+  await view(
+    "disposable-sandbox",
+    async () => {},
+    () => page.getByText("This is the disposable sandbox PR 18").waitFor(),
+  );
+  await button("Back").click();
   await view("nothing-here", () => go("nowhere"), () => page.getByText("No such page").waitFor());
   await step("no view has a violation or is wider than the screen", () => {
     assert.deepEqual(faults, []);

@@ -62,15 +62,38 @@ const CALLS: Record<string, EntryCall> = {
     text: "pay.reset_sandbox($1, 'env_00000000000000000000000000')",
     fields: () => WRITTEN,
   },
+  read_clock: { text: "pay.read_clock($1)", fields: () => ({}) },
+  set_clock: { text: `pay.set_clock($1, '{"advance_s":1}')`, fields: () => WRITTEN },
   change_webhook_endpoint: {
     text: "pay.change_webhook_endpoint($1, 'whe_1', 1, null)",
     fields: () => WRITTEN,
   },
+  read_inbox: { text: "pay.read_inbox($1, 'whe_1', null, 10)", fields: () => ({}) },
+  recover_deliveries: {
+    text: "pay.recover_deliveries($1, 'whe_1', 'whd_0', 'whd_1', null, '{failed}', '{}')",
+    fields: () => WRITTEN,
+  },
+  create_fault: {
+    text: `pay.create_fault($1, '{"id":"flt_1","kind":"request","fault":"rate_limited","filter":{},
+      "times":1}', 100)`,
+    fields: () => WRITTEN,
+  },
+  delete_fault: { text: "pay.delete_fault($1, 'flt_1')", fields: () => WRITTEN },
+  match_fault: { text: "pay.match_fault($1, 'request', '{}', true)", fields: () => ({}) },
+  transcript: { text: "pay.transcript($1)", fields: () => ({}) },
   redeliver: { text: "pay.redeliver($1, 'whd_1', '{}')", fields: () => WRITTEN },
   begin_trigger: { text: `pay.begin_trigger($1, '${TRIGGER}')`, fields: () => WRITTEN },
   end_trigger: { text: "pay.end_trigger($1, 'whd_1', true, '{}')", fields: () => WRITTEN },
   change_api_key: {
     text: "pay.change_api_key($1, 'create', 'key_1', '{}', '{}', null, null)",
+    fields: () => WRITTEN,
+  },
+  make_sandbox: {
+    text: "pay.make_sandbox($1, '{}', '{}')",
+    fields: () => WRITTEN,
+  },
+  end_sandbox: {
+    text: "pay.end_sandbox($1, 'env_1')",
     fields: () => WRITTEN,
   },
 };
@@ -82,6 +105,8 @@ Deno.test("an entry function with an invalid key opens no environment", async (t
   const revoked = await service.issueKey(environments.other);
   await sql`update pay.api_key_secrets set revoked_at = now() where api_key_id = ${revoked.id}`;
   const expired = await service.issueKey(environments.other, { expires_at: "2020-01-01" });
+  const ended = await service.issueKey(environments.other);
+  await sql`update pay.api_key_secrets set ends_at = now() where api_key_id = ${ended.id}`;
   const [payment] = await sql<{ id: string; sequence: number }[]>`
     select id, sequence from pay.payments where environment_id = ${environments.other}`;
   const holder = await sql.reserve();
@@ -101,7 +126,8 @@ Deno.test("an entry function with an invalid key opens no environment", async (t
         where ${column} = ${environments.other} for update`;
     }
     for (const [name, call] of Object.entries(CALLS)) {
-      for (const [state, key] of [["revoked", revoked], ["expired", expired]] as const) {
+      const keys = { revoked, expired, "of a sandbox that has ended": ended };
+      for (const [state, key] of Object.entries(keys)) {
         await t.step(
           `${name}: ${state}`,
           () => assertOpensNothing(tenants, call, key, { payment: payment! }),
@@ -120,6 +146,8 @@ async function assertOpensNothing(tenants: Tenants, call: EntryCall, key: TestKe
   const { service, environments } = tenants;
   const request = (key: TestKey, fields: Fields) => ({
     key_hash: parseApiKey(key.text)!.hash,
+    // The version of the settings that `startTenants` makes.
+    version: 1,
     at: new Date(),
     rate: [1000, 4000],
     ...fields,

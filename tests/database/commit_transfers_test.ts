@@ -83,6 +83,7 @@ function transferred(key: string, amount: number, name: string | null): Asked {
       at_ms: NOW,
       mint,
       random: systemRandom,
+      run_number: null,
       request_id: mint("req_"),
     },
   );

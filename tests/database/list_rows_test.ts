@@ -158,6 +158,7 @@ async function matching(
   const where = Object.entries(filters).map(([name, value]) => {
     if (name === "id_from") return `id >= '${value}'`;
     if (name === "id_before") return `id < '${value}'`;
+    if (name === "customer") return `body like '%"email":"${value}"%'`;
     return `${name} = '${value}'`;
   });
   const rows = await sql.unsafe<{ n: string }[]>(

@@ -40,7 +40,7 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
   [
     "a disputed amount that is not in the ledger",
     "update pay.payments set amount_disputed = amount_disputed - 1 where status = 'chargeback'",
-    ["oracle_bodies", "oracle_payment_money"],
+    ["oracle_bodies", "oracle_disputes", "oracle_payment_money"],
   ],
   [
     "a body with another disputed amount",
@@ -126,8 +126,54 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
   [
     "a refunded payment in place of a won dispute",
     `update pay.events set type = 'payment.refunded'
-     where type = 'payment.completed' and sequence = 4`,
+     where type = 'payment.completed' and sequence = 6`,
     ["oracle_bodies", "oracle_moves"],
+  ],
+  [
+    "a missing dispute",
+    "delete from pay.disputes where status <> 'won'",
+    ["oracle_disputes"],
+  ],
+  [
+    "a dispute that is still open after the payment has its money back",
+    "update pay.disputes set status = 'needs_response' where status = 'won'",
+    ["oracle_dispute_bodies", "oracle_disputes"],
+  ],
+  [
+    "a dispute of another amount",
+    "update pay.disputes set amount_minor = amount_minor + 1 where status <> 'won'",
+    ["oracle_dispute_bodies", "oracle_disputes"],
+  ],
+  [
+    "a dispute of a payment that does not exist",
+    "update pay.disputes set payment_id = 'pay_' || right(id, 26) where status = 'won'",
+    ["oracle_dispute_bodies", "oracle_orphans"],
+  ],
+  [
+    "a body with another end of the dispute",
+    `update pay.disputes set body = replace(body, '"won"', '"lost"')`,
+    ["oracle_dispute_bodies"],
+  ],
+  [
+    "a lost dispute without a time",
+    `update pay.disputes
+     set body = regexp_replace(body, '"closed_at":"[^"]*"', '"closed_at":null') where status = 'won'`,
+    ["oracle_dispute_bodies"],
+  ],
+  [
+    "a dispute that ends twice",
+    "update pay.events set type = 'dispute.won' where type = 'dispute.created'",
+    ["oracle_dispute_bodies", "oracle_moves"],
+  ],
+  [
+    "an event of a dispute before it began",
+    "update pay.events set type = 'dispute.updated' where type = 'dispute.created'",
+    ["oracle_moves"],
+  ],
+  [
+    "a chargeback whose dispute is a refund",
+    "update pay.events set type = 'refund.created' where type = 'dispute.won'",
+    ["oracle_dispute_bodies", "oracle_moves"],
   ],
 ];
 

@@ -26,6 +26,12 @@ const CAPTURE = `select transaction_id from pay.ledger_movements where kind = 'c
 /** Statements that break one promise, and the oracles that must find it. */
 const BREAKS: [what: string, statements: string, oracles: string[]][] = [
   [
+    "a delivery without a place in its inbox",
+    `update pay.webhook_deliveries set status = 'available', next_attempt_at = null
+     where id = (select max(id) from pay.webhook_deliveries where status = 'delivered')`,
+    ["oracle_inboxes"],
+  ],
+  [
     "a movement with a wrong amount",
     `update pay.ledger_movements set amount_minor = amount_minor + 1
      where transaction_id = (${CAPTURE})`,
@@ -83,6 +89,16 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     "a refund whose body has wrong metadata",
     `update pay.refunds set body = replace(body, '"metadata":{}', '"metadata":{"a":"b"}')`,
     ["oracle_refund_bodies"],
+  ],
+  [
+    "a payment that is charged back without a dispute",
+    "delete from pay.disputes",
+    ["oracle_disputes", "oracle_kept_answers"],
+  ],
+  [
+    "a dispute whose body has another reason",
+    `update pay.disputes set body = replace(body, '"reason":"', '"reason":"x')`,
+    ["oracle_dispute_bodies"],
   ],
   ["a refund without a body", "update pay.refunds set body = ''", ["oracle_refund_bodies"]],
   [
@@ -306,7 +322,7 @@ Deno.test("the oracles of the books", async (t) => {
       });
     }
     await t.step("note_findings() stores a finding once, forget_findings() drops it", async () => {
-      await afterwards(sql, BREAKS[2]![1], async (session) => {
+      await afterwards(sql, BREAKS[3]![1], async (session) => {
         const [first] = await session`select pay.note_findings() as findings`;
         const [again] = await session`select pay.note_findings() as findings`;
         assert.ok(Number(first!.findings) > 0);
@@ -428,6 +444,18 @@ async function work(service: TestService, key = service.key.text): Promise<void>
     key,
     body: { to: "partially_refunded" },
     idempotency_key: "kept-advance",
+  });
+  const { body: disputed } = await service.pay({ outcome: "chargeback" }, { key });
+  const disputes = "/api-v1-payments/v1/disputes";
+  const { body: { data: [dispute] } } = await service.call(
+    "GET",
+    `${disputes}?payment_id=${disputed.id}`,
+    { key },
+  );
+  await service.call("POST", `${disputes}/${dispute.id}/evidence`, {
+    key,
+    body: { text: "A receipt" },
+    idempotency_key: "kept-evidence",
   });
   for (const settlement of ["instant", "manual"]) {
     const made = await service.call("POST", TRANSFERS, {

@@ -48,6 +48,7 @@ Deno.test("pay.commit() with calls", async (t) => {
     payment: null,
     transfer: null,
     refunds: [],
+    disputes: [],
     ledger: [],
     events: [],
     calls: [callOf(payment, { op, refund_id: op === "refund" ? "re_1" : null, ...patch })],
@@ -127,6 +128,7 @@ Deno.test("pay.commit() with calls", async (t) => {
       const access = {
         key_hash: parseApiKey(live.text)!.hash,
         scope: null,
+        version: 0,
         at_ms: Date.now(),
         request_id: "req_1",
         rate_limits: null,

@@ -273,6 +273,7 @@ Deno.test("the results of calls to providers", async (t) => {
               payment: null,
               transfer: null,
               refunds: [],
+              disputes: [],
               events: [],
               calls: [],
               ledger: ledger.map((row) => ({

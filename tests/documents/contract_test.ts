@@ -13,6 +13,7 @@ import {
 import { DISABLED_REASONS } from "../../shared/schema/webhook.ts";
 import { SCOPES } from "../../shared/schema/api_key.ts";
 import {
+  ListDisputesQuery,
   ListLedgerEntriesQuery,
   ListPaymentsQuery,
   ListRefundsQuery,
@@ -22,6 +23,7 @@ import { LEDGER_ACCOUNTS } from "../../shared/schema/ledger.ts";
 import * as limits from "../../shared/schema/limits.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
+import { ListRequestsQuery } from "../../shared/schema/request.ts";
 import { SandboxReset } from "../../shared/schema/service.ts";
 import {
   DeliveryAttempt,
@@ -84,10 +86,12 @@ Deno.test("docs/contract.md lists the errors of an attempt", () => {
 const FILTERS: Record<string, { shape: Record<string, unknown> }> = {
   payments: ListPaymentsQuery,
   refunds: ListRefundsQuery,
+  disputes: ListDisputesQuery,
   transfers: ListTransfersQuery,
   "ledger entries": ListLedgerEntriesQuery,
   events: ListEventsQuery,
   deliveries: ListWebhookDeliveriesQuery,
+  requests: ListRequestsQuery,
 };
 
 Deno.test("docs/contract.md lists the filters of every list", () => {

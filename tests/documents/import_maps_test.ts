@@ -12,6 +12,9 @@ const EXACT_PACKAGE = /^npm:\/?((?:@[\w.-]+\/)?[\w.-]+)@\d+\.\d+\.\d+(?:-[\w.]+)
 /** The specifier of a static import, an export from, or an import of a constant text. */
 const SPECIFIER = /(?:\bfrom\s*|\bimport\s*\(?\s*)"([^"]+)"/g;
 
+/** The client, which examples import by the name of its package. */
+const CLIENT = ["@payments-api/client", "./client/mod.ts"] as const;
+
 type ImportMap = Record<string, string>;
 
 Deno.test("deno.json of both functions are equal", async () => {
@@ -43,7 +46,9 @@ Deno.test("deno.json of a function has exactly the packages that shared/ imports
 
 Deno.test("deno.json has exact versions, one per package", async () => {
   const versions = new Map<string, string>();
-  for (const [key, target] of Object.entries(await readMap("deno.json"))) {
+  const { [CLIENT[0]]: client, ...packages } = await readMap("deno.json");
+  assert.equal(client, CLIENT[1]);
+  for (const [key, target] of Object.entries(packages)) {
     const [, name, slash] = EXACT_PACKAGE.exec(target) ?? [];
     assert.ok(name, `"${key}": "${target}" is not an exact npm version`);
     assert.equal(key, name + slash, `"${key}" is named after another package: "${target}"`);

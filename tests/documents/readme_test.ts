@@ -36,23 +36,43 @@ import { freePort } from "../support/common/free_port.ts";
 
 const ROOT = new URL("../../", import.meta.url);
 /** Variables that the code reads and other programs set. */
-const SET_BY_OTHERS = ["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER", "PATH", "HOME"];
+const SET_BY_OTHERS = [
+  ...["SUPABASE_DB_URL", "SUPABASE_URL", "CI", "TEST_SERVER", "PATH", "HOME", "XDG_CACHE_HOME"],
+  "LOCALAPPDATA",
+];
 /** The port of the receiver in the section on webhooks. The test replaces it by a free port. */
 const RECEIVER_PORT = "4343";
 /** The maximum length of the README, so that people read it. */
 const README_LINES = 220;
 const PICTURE = "docs/console.png";
 const PICTURE_BYTES = 150_000;
-const [README, TUTORIAL, REFERENCE, CONTRACT, OPERATIONS, ERRORS] = await Promise.all(
-  [
-    "README.md",
-    ...["tutorial", "reference", "contract", "operations", "errors"]
-      .map((name) => `docs/${name}.md`),
-  ]
-    .map((path) => Deno.readTextFile(new URL(path, ROOT))),
-) as [string, string, string, string, string, string];
+const [README, TUTORIAL, MONTH, BROKEN, SAME_BYTES, REFERENCE, CONTRACT, OPERATIONS, ERRORS] =
+  await Promise
+    .all(
+      [
+        "README.md",
+        ...[
+          "tutorial",
+          "tutorials/a_month_in_a_second",
+          "tutorials/break_it_on_purpose",
+          "tutorials/the_same_bytes_every_run",
+          "reference",
+          "contract",
+          "operations",
+          "errors",
+        ]
+          .map((name) => `docs/${name}.md`),
+      ]
+        .map((path) => Deno.readTextFile(new URL(path, ROOT))),
+    ) as [string, string, string, string, string, string, string, string, string];
 /** The documents whose blocks are run, in the order of reading. */
-const RUN = [["README.md", README], ["docs/tutorial.md", TUTORIAL]] as const;
+const RUN = [
+  ["README.md", README],
+  ["docs/tutorial.md", TUTORIAL],
+  ["docs/tutorials/a_month_in_a_second.md", MONTH],
+  ["docs/tutorials/break_it_on_purpose.md", BROKEN],
+  ["docs/tutorials/the_same_bytes_every_run.md", SAME_BYTES],
+] as const;
 
 const in_ci = Deno.env.get("CI") !== undefined;
 const missing = await missingPrograms(["bash", "curl", "node"]);
@@ -66,7 +86,7 @@ if (missing_languages.length > 0) {
 }
 
 Deno.test({
-  name: "README.md and docs/tutorial.md give the shown answers when run in order",
+  name: "README.md and the tutorials give the shown answers when run in order",
   ignore: missing.length > 0 && !in_ci,
   // A reader's shell is in the folder that contains `.local/` and `client/`.
   fn: (t) =>
@@ -131,7 +151,7 @@ async function runPrograms(t: Deno.TestContext, product: LocalStart, folder: str
   assert.equal(ids.size, 1, [...ids].join(" "));
 }
 
-Deno.test("every curl of README.md and docs/tutorial.md is run and compared", () => {
+Deno.test("every curl of README.md and the tutorials is run and compared", () => {
   for (const [path, document] of RUN) assert.deepEqual(uncheckedCurls(document), [], path);
   const curls = RUN.flatMap(([, document]) => shellExamples(document))
     .filter(({ script }) => script.includes("curl"));

@@ -33,6 +33,10 @@ Deno.test("docs/contract.md shows every header of a delivery and no other", asyn
     number: 1,
     secrets: [secret],
     allow_private: true,
+    livemode: false,
+    signed_ms: 0,
+    // Only an attempt with a declared fault has the header Sandbox-Fault.
+    fault: "delay" as const,
   };
   await makeAttempt(attempt, 0, ({ headers }) => {
     sent.push(...Object.keys(headers));

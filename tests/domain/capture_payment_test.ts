@@ -141,7 +141,7 @@ testMoves([
     payment: TAKEN_IN_PART,
     decide: advance("chargeback"),
     http: 200,
-    events: ["payment.chargeback"],
+    events: ["dispute.created", "payment.chargeback"],
     ledger: ["chargeback available>chargebacks 700"],
     members: { status: "chargeback", amount_disputed: 700 },
   },

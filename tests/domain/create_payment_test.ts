@@ -20,6 +20,7 @@ import {
 
 const CAPTURE = "capture processor>available 1000";
 const DAY_MS = 86_400_000;
+const DISPUTE_END = "dispute_expire after 604800000 ms";
 const LATE = "authorize after 2000 ms";
 const EXPIRY = `expire after ${7 * DAY_MS} ms`;
 const ABANDONED = `abandon after ${DAY_MS} ms`;
@@ -58,12 +59,12 @@ const RESULTS: [
     { outcome: "chargeback" },
     201,
     "chargeback",
-    "created completed chargeback",
+    "created completed dispute.created chargeback",
     [
       CAPTURE,
       "chargeback available>chargebacks 1000",
     ],
-    [],
+    [DISPUTE_END],
   ],
   ["an approved card", { card: APPROVED }, 201, "completed", "created completed", [CAPTURE], []],
   ["3-D Secure", { card: SECURE }, 201, "requires_action", "created requires_action", [], [

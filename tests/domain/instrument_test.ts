@@ -118,6 +118,7 @@ const TOKENS: [token: string, brand: string, last4: string, behaviour: string][]
   ["pm_card_chargeDeclinedInsufficientFunds", "visa", "9995", "no_funds"],
   ["pm_card_authenticationRequired", "visa", "3155", "authenticate"],
   ["pm_card_late", "visa", "0119", "late"],
+  ["pm_card_createDispute", "visa", "0259", "dispute"],
 ];
 
 for (const [token, brand, last4, behaviour] of TOKENS) {

@@ -2,10 +2,12 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
-import { applyFact, type Effect } from "../../shared/domain/live/apply_fact.ts";
+import { DISPUTE_STATUSES, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import { applyFact } from "../../shared/domain/live/apply_fact.ts";
+import { type Effect, objectOf } from "../../shared/domain/live/fact_effect.ts";
 import { endWait } from "../../shared/domain/live/fact_record.ts";
 import type { Fact, FactOp, FactState } from "../../shared/domain/providers/connector.ts";
+import type { Dispute } from "../../shared/schema/dispute.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
 import type { Refund } from "../../shared/schema/refund.ts";
 import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
@@ -48,6 +50,7 @@ function livePayment(status: PaymentStatus, members: Partial<Payment> = {}): Pay
 function fact(op: FactOp, state: FactState, members: Partial<Fact> = {}): Fact {
   return {
     account_id: "pac_1",
+    // Facts of one dispute are about one object.
     reference: `${op}:${state}`,
     op,
     state,
@@ -106,6 +109,27 @@ const pending: Refund = {
   updated_at: NOW,
 };
 
+/** The open dispute of a payment that is charged back. */
+const disputed: Dispute = {
+  id: `dp_${"4".repeat(26)}`,
+  object: "dispute",
+  payment_id: livePayment("pending").id,
+  amount_minor: AMOUNT,
+  currency: "EUR",
+  reason: "general",
+  status: "needs_response",
+  evidence: null,
+  evidence_due_by: null,
+  created_at: NOW,
+  closed_at: null,
+};
+
+/** The subject of a fact. If the payment is charged back, `disputed` belongs to the fact's object. */
+function subjectOf(payment: Payment, { state }: Fact) {
+  const dispute = payment.status === "chargeback" && state !== "disputed" ? disputed : null;
+  return { payment, refund: null, dispute };
+}
+
 /** Each row: the fact, and its effect on each status in the order of PAYMENT_STATUSES. */
 const TABLE: [name: string, fact: Fact, effects: string][] = [
   // Columns: pending requires_action processing authorized completed declined failed cancelled
@@ -142,7 +166,12 @@ const TABLE: [name: string, fact: Fact, effects: string][] = [
   ["returned", fact("authorize", "returned"), "? ? ? ? failed = = = ! - -"],
   ["disputed", fact("dispute", "disputed"), "? ? ? ? chargeback = = = chargeback ! ?"],
   ["dispute_won", fact("dispute", "dispute_won"), "? ? ? ? ? = = = ? ! completed"],
-  ["dispute_lost", fact("dispute", "dispute_lost"), "- - - - - - - - - - -"],
+  ["dispute_lost", fact("dispute", "dispute_lost"), "? ? ? ? ? - - - ? - ="],
+  [
+    "dispute_under_review",
+    fact("dispute", "dispute_under_review"),
+    "? ? ? ? ? - - - ? - =",
+  ],
   ["fee", fact("fee", "succeeded"), "= = = = = = = = = = ="],
   ["fee returned", fact("fee", "returned"), "= = = = = = = = = = ="],
   ["capture failed", fact("capture", "failed"), "- - - - - - - - - - -"],
@@ -167,7 +196,7 @@ for (const [name, reported, effects] of TABLE) {
     Deno.test(`applyFact() ${name} of a ${status} payment: ${words[i]}`, () => {
       const payment = livePayment(status);
       assert.equal(
-        wordOf(payment, applyFact({ payment, refund: null }, reported, context)),
+        wordOf(payment, applyFact(subjectOf(payment, reported), reported, context)),
         words[i],
       );
     });
@@ -180,7 +209,7 @@ Deno.test("applyFact() no fact waits for a payment that is over", () => {
       const returned = { amount_captured: AMOUNT, amount_refunded: 300 };
       for (const members of status === "failed" ? [{}, returned] : [{}]) {
         const payment = livePayment(status, members);
-        const { outcome } = applyFact({ payment, refund: null }, reported, context);
+        const { outcome } = applyFact(subjectOf(payment, reported), reported, context);
         assert.notEqual(outcome, "wait", `${name} of a ${status} payment`);
       }
     }
@@ -191,7 +220,7 @@ Deno.test("endWait() each fact that waits is a finding after a week, and unmatch
   const week_ms = 7 * 24 * 3_600_000;
   for (const [name, reported] of TABLE) {
     for (const status of PAYMENT_STATUSES) {
-      const effect = applyFact({ payment: livePayment(status), refund: null }, reported, context);
+      const effect = applyFact(subjectOf(livePayment(status), reported), reported, context);
       if (effect.outcome !== "wait") continue;
       const endAfter = (age_ms: number, booked_minor: number) => {
         const received_at = new Date(context.at_ms - age_ms).toISOString();
@@ -215,11 +244,52 @@ Deno.test("applyFact() money of a payment that is over goes through unapplied", 
   ];
   for (const [reported, kind, booked] of MOVES) {
     const payment = livePayment("declined");
-    const effect = applyFact({ payment, refund: null }, reported, context);
+    const effect = applyFact(subjectOf(payment, reported), reported, context);
     assert.ok(effect.outcome === "applied");
     assert.deepEqual(effect.change.ledger.map((movement) => movement.kind), [kind]);
     assert.equal(effect.change.booked_minor, booked);
     assert.equal(effect.change.payment, null);
+  }
+});
+
+/** The effect of facts on a dispute, by its status. */
+const DISPUTES: [state: FactState, effects: string][] = [
+  ["disputed", "- - - -"],
+  ["dispute_under_review", "under_review - - -"],
+  ["dispute_won", "won won - won"],
+  ["dispute_lost", "lost lost - -"],
+];
+for (const [state, effects] of DISPUTES) {
+  for (const [i, status] of DISPUTE_STATUSES.entries()) {
+    Deno.test(`applyFact() ${state} of a dispute that is ${status}`, () => {
+      const payment = livePayment(status === "won" ? "completed" : "chargeback");
+      const dispute = { ...disputed, status };
+      const effect = applyFact({ payment, refund: null, dispute }, fact("dispute", state), context);
+      const after = effect.outcome === "applied"
+        ? JSON.parse(effect.change.disputes[0]!.body).status
+        : "-";
+      assert.equal(after, effects.split(" ")[i]);
+    });
+  }
+}
+
+Deno.test("applyFact() evidence that the provider has taken is kept, and submitted once", () => {
+  const payment = livePayment("chargeback");
+  for (const is_submitted of [false, true]) {
+    const reported = fact("dispute_evidence", "succeeded", {
+      dispute: { reason: "general", evidence_due_by: null, evidence: { text: "a", is_submitted } },
+    });
+    const effect = applyFact({ payment, refund: null, dispute: disputed }, reported, context);
+    assert.ok(effect.outcome === "applied");
+    assert.deepEqual(effect.change.events.map(({ type }) => type), ["dispute.updated"]);
+    const { status, evidence } = JSON.parse(effect.change.disputes[0]!.body);
+    assert.equal(status, is_submitted ? "under_review" : "needs_response");
+    assert.deepEqual(evidence, { text: "a", submitted_at: is_submitted ? NOW : null });
+    const lost = { ...disputed, status: "lost" as const };
+    const late = applyFact({ payment, refund: null, dispute: lost }, reported, context);
+    assert.equal(late.outcome, "ignored");
+    const none = applyFact({ payment, refund: null, dispute: null }, reported, context);
+    assert.equal(none.outcome, "finding");
   }
 });
 
@@ -240,7 +310,7 @@ for (const [state, members, effects] of REFUNDS) {
       });
       const refund = { ...pending, status };
       const reported = fact("refund", state, { refund_id: refund.id, amount_minor });
-      const effect = applyFact({ payment, refund }, reported, context);
+      const effect = applyFact({ payment, refund, dispute: null }, reported, context);
       assert.equal(wordOf(payment, effect), effects.split(" ")[i]);
     });
   }
@@ -256,18 +326,18 @@ for (const [name, members, payment_members] of MISMATCHES) {
   Deno.test(`applyFact() ${name} is a finding`, () => {
     const payment = livePayment("processing", payment_members);
     const reported = fact("authorize", "succeeded", members);
-    assert.equal(applyFact({ payment, refund: null }, reported, context).outcome, "finding");
+    assert.equal(applyFact(subjectOf(payment, reported), reported, context).outcome, "finding");
   });
 }
 Deno.test("applyFact() a dispute that is won with another amount is a finding", () => {
   const reported = fact("dispute", "dispute_won", { amount_minor: 999 });
   const payment = livePayment("chargeback");
-  assert.equal(applyFact({ payment, refund: null }, reported, context).outcome, "finding");
+  assert.equal(applyFact(subjectOf(payment, reported), reported, context).outcome, "finding");
 });
 Deno.test("applyFact() a part is captured of an authorization", () => {
   const payment = livePayment("authorized", { capture: "manual" });
   const reported = fact("capture", "succeeded", { amount_minor: 400 });
-  const effect = applyFact({ payment, refund: null }, reported, context);
+  const effect = applyFact(subjectOf(payment, reported), reported, context);
   assert.ok(effect.outcome === "applied");
   assert.equal(effect.change.booked_minor, 400);
 });
@@ -275,20 +345,23 @@ Deno.test("applyFact() a part is captured of an authorization", () => {
 /** The standing of a payment and its ledger after some facts. */
 interface Books {
   payment: Payment;
+  /** By the provider's id. */
+  disputes: Map<string, Dispute>;
   ledger: Record<string, number>;
   outcomes: Map<string, string>;
 }
 
 /** Applies facts as the worker does: each reference once, and waiting ones again after others. */
 function applyAll(payment: Payment, facts: readonly Fact[]): Books {
-  const books: Books = { payment, ledger: {}, outcomes: new Map() };
+  const books: Books = { payment, disputes: new Map(), ledger: {}, outcomes: new Map() };
   let waiting: Fact[] = [...facts];
   for (let has_moved = true; has_moved;) {
     has_moved = false;
     const again: Fact[] = [];
     for (const next of waiting) {
       if (books.outcomes.has(next.reference)) continue;
-      const effect = applyFact({ payment: books.payment, refund: null }, next, context);
+      const dispute = books.disputes.get(objectOf(next)) ?? null;
+      const effect = applyFact({ payment: books.payment, refund: null, dispute }, next, context);
       if (effect.outcome === "wait") {
         again.push(next);
         continue;
@@ -296,6 +369,9 @@ function applyAll(payment: Payment, facts: readonly Fact[]): Books {
       has_moved = true;
       books.outcomes.set(next.reference, effect.outcome);
       if (effect.outcome !== "applied") continue;
+      for (const { body } of effect.change.disputes) {
+        books.disputes.set(objectOf(next), JSON.parse(body));
+      }
       if (effect.change.payment) books.payment = effect.change.subject as Payment;
       for (const { debit_account, credit_account, amount_minor } of effect.change.ledger) {
         books.ledger[debit_account] = (books.ledger[debit_account] ?? 0) - amount_minor;
@@ -335,6 +411,9 @@ const Life = fc.record({
   refunds_before.forEach(refund);
   if (dispute !== null && left > 0) {
     facts.push(fact("dispute", "disputed", { amount_minor: left }));
+    if (dispute !== "open") {
+      facts.push(fact("dispute", "dispute_under_review", { amount_minor: left }));
+    }
     if (dispute === "lost") facts.push(fact("dispute", "dispute_lost", { amount_minor: left }));
     if (dispute === "won") facts.push(fact("dispute", "dispute_won", { amount_minor: left }));
   }
@@ -343,11 +422,12 @@ const Life = fc.record({
 });
 
 /** The members of the end that count, without times and sequence. */
-function endOf({ payment, ledger, outcomes }: Books) {
+function endOf({ payment, disputes, ledger, outcomes }: Books) {
   const { status, amount_captured, amount_refunded, amount_refunding, amount_disputed } = payment;
   const accounts = Object.entries(ledger).filter(([, sum]) => sum !== 0).sort();
   return {
     ...{ status, amount_captured, amount_refunded, amount_refunding, amount_disputed },
+    disputes: [...disputes.values()].map(({ status, amount_minor }) => [status, amount_minor]),
     accounts,
     findings: [...outcomes.values()].filter((outcome) => outcome === "finding").length,
     open: outcomes.size,

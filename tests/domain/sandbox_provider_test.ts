@@ -34,7 +34,7 @@ const CARDS: [number: string, TestBehaviour | undefined][] = [
   ["5200828282828210", "approve"],
   ["378282246310005", "approve"],
   ["6011111111111117", "approve"],
-  ["4000000000000259", "approve"],
+  ["4000000000000259", "dispute"],
   ["4000000000000119", "late"],
   ["4000000000000002", "decline"],
   ["4000000000009995", "no_funds"],

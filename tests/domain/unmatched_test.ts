@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { Effect } from "../../shared/domain/live/apply_fact.ts";
+import type { Effect } from "../../shared/domain/live/fact_effect.ts";
 import { applyToSubject } from "../../shared/domain/live/fact_record.ts";
 import { movedAtProvider } from "../../shared/domain/live/moved_at_provider.ts";
 import { applyUnmatched } from "../../shared/domain/live/unmatched.ts";
@@ -78,6 +78,9 @@ Deno.test("applyUnmatched() books nothing for the test mode and for another acco
   }
 });
 
+/** A payment, as the subject of a fact that is about no refund and no dispute of ours. */
+const only = (subject: Payment) => ({ subject, refund: null, dispute: null });
+
 /** The sums of the accounts by subject, and the payment. */
 interface Books {
   payment: Payment;
@@ -137,7 +140,7 @@ Deno.test(`unmatched money equals the provider's at each point (seed ${SEED})`, 
             if (matched.has(one)) continue;
             const known = { ...one, subject_id: payment.id };
             const was = booked.get(one)!;
-            const effect = applyToSubject(books.payment, null, known, was, context);
+            const effect = applyToSubject(only(books.payment), known, was, context);
             if (effect.outcome === "wait") continue;
             assert.equal(effect.outcome, "applied", one.reference);
             booked.set(one, was + note(books, effect));
@@ -167,7 +170,7 @@ Deno.test(`unmatched money equals the provider's at each point (seed ${SEED})`, 
 Deno.test("a booked fact that changes nothing at a payment stays unmatched", () => {
   const completed = paymentWith({ status: "completed", livemode: true });
   const again = { ...fact("authorize", "succeeded", 1000, "pi_2"), subject_id: completed.id };
-  const effect = applyToSubject(completed, null, again, 1000, context);
+  const effect = applyToSubject(only(completed), again, 1000, context);
   assert.ok(effect.outcome === "unmatched" && effect.change === null);
   assert.match(effect.finding!, /^it changes nothing at pay_/);
 });

@@ -9,10 +9,16 @@ import { ApiError, type Event, verifyWebhook } from "../../client/mod.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
 import { ApiKey } from "../../shared/schema/api_key.ts";
+import { Dispute } from "../../shared/schema/dispute.ts";
+import { Clock, ClockAdvance } from "../../shared/schema/clock.ts";
+import { Fault } from "../../shared/schema/fault.ts";
 import { Event as EventSchema } from "../../shared/schema/event.ts";
+import { Inbox, Recovery } from "../../shared/schema/inbox.ts";
 import { Balance, LedgerEntry } from "../../shared/schema/ledger.ts";
 import { Payment } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
+import { DisposableSandbox } from "../../shared/schema/sandbox.ts";
+import { IdempotencyKey, LoggedRequest } from "../../shared/schema/request.ts";
 import { Transfer } from "../../shared/schema/transfer.ts";
 import { WebhookDelivery, WebhookEndpoint } from "../../shared/schema/webhook.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
@@ -33,6 +39,21 @@ Deno.test("the client calls every operation", (t) =>
   withServedService(async ({ client, exchanges, service, base_url, clientWith }) => {
     const hooks = openRecorder();
     try {
+      await t.step("disputes: list, retrieve, send evidence, accept", async () => {
+        const made = await client.payments.create({
+          amount: 700,
+          currency: "EUR",
+          card: { token: "pm_card_createDispute" },
+        });
+        const [dispute] = await Array.fromAsync(client.disputes.list({ payment_id: made.id }));
+        assert.deepEqual(
+          assertShape(Dispute, await client.disputes.retrieve(dispute!.id)),
+          dispute,
+        );
+        const sent = await client.disputes.submitEvidence(dispute!.id, { text: "A receipt" });
+        assert.equal(assertShape(Dispute, sent).status, "under_review");
+        assert.equal((await client.disputes.accept(dispute!.id)).status, "lost");
+      });
       await t.step("payments", async () => {
         const input = { amount: 1000, ...EUR, card: APPROVED_CARD, reference: "order-1" };
         const paid = assertShape(Payment, await client.payments.create(input));
@@ -158,7 +179,8 @@ Deno.test("the client calls every operation", (t) =>
         assert.deepEqual(events.data, [arrived]);
         const page = await client.webhookDeliveries.list({ event_id: arrived.id });
         const [delivery] = page.data;
-        assert.deepEqual(await client.webhookDeliveries.retrieve(delivery!.id), delivery);
+        const { exchanges, ...read } = await client.webhookDeliveries.retrieve(delivery!.id);
+        assert.deepEqual([read, exchanges!.length], [delivery, 1]);
         assert.equal(assertShape(WebhookDelivery, delivery)!.status, "delivered");
         const again = await client.webhookDeliveries.redeliver(delivery!.id);
         assert.equal(assertShape(WebhookDelivery, again).event_id, arrived.id);
@@ -180,6 +202,41 @@ Deno.test("the client calls every operation", (t) =>
         assert.deepEqual(gone, { id: endpoint.id, object: "webhook_endpoint", deleted: true });
       });
 
+      await t.step("an inbox", async () => {
+        const { id, secret } = await client.webhookEndpoints.create({ delivery: "inbox" });
+        const paid = await client.payments.create({ amount: 8, ...EUR, outcome: "success" });
+        const types: string[] = [];
+        for await (const { body, headers } of client.webhookEndpoints.inbox(id, { limit: 1 })) {
+          const event = await verifyWebhook<Event>(body, headers["Payment-Signature"], secret);
+          types.push(event.type);
+          if (event.type === "payment.completed") {
+            assert.deepEqual(event.data.object, paid);
+            break;
+          }
+        }
+        assert.deepEqual(types, ["payment.created", "payment.completed"]);
+        // The end of the loop has not acknowledged the last delivery.
+        const page = assertShape(Inbox, await client.webhookEndpoints.inbox(id));
+        assert.equal(page.data.length, 1);
+        await client.webhookEndpoints.inbox(id, { after: page.next_cursor });
+        const since = new Date(Date.now() - 60_000).toISOString();
+        const recovery = await client.webhookEndpoints.recover(id, { since, status: "all" });
+        assert.equal(assertShape(Recovery, recovery).count, 2);
+        const abort = new AbortController();
+        setTimeout(() => abort.abort("enough"), 200);
+        const { next_cursor: after } = await client.webhookEndpoints.inbox(id);
+        const left: string[] = [];
+        const reads = async () => {
+          // Another client, because an aborted exchange has no response.
+          const waiting = clientWith({}).webhookEndpoints.inbox(id, { after }, {
+            signal: abort.signal,
+          });
+          for await (const delivery of waiting) left.push(delivery.id);
+        };
+        assert.equal(await reads().catch((reason) => reason), "enough");
+        assert.deepEqual(left, []);
+      });
+
       await t.step("API keys", async () => {
         const scopes = ["payments:read"] as const;
         const made = await client.apiKeys.create({ name: "reader", scopes: [...scopes] });
@@ -197,6 +254,79 @@ Deno.test("the client calls every operation", (t) =>
         const refused = await clientWith({ apiKey: turned.secret }).payments.list()
           .catch((error) => error);
         assert.ok(refused instanceof ApiError && refused.is("unauthorized"));
+      });
+
+      await t.step("disposable sandboxes", async () => {
+        const made = assertShape(
+          DisposableSandbox,
+          await client.sandboxes.create({ name: "PR 17", expires_in: 600 }),
+        );
+        const { test_key, ...shown } = made;
+        const inside = clientWith({ apiKey: test_key });
+        await inside.payments.create({ amount: 1, ...EUR });
+        assert.equal((await inside.payments.list()).data.length, 1);
+        assert.deepEqual(await client.sandboxes.retrieve(made.id), shown);
+        assert.deepEqual((await client.sandboxes.list()).data, [shown]);
+        const gone = assertShape(DisposableSandbox, await client.sandboxes.delete(made.id));
+        assert.deepEqual(await client.sandboxes.delete(made.id), gone);
+        const refused = await inside.payments.list().catch((error) => error);
+        assert.ok(refused instanceof ApiError && refused.is("unauthorized"));
+      });
+
+      await t.step("requests", async () => {
+        const idempotencyKey = "order 1001/é".replaceAll(/[^!-~]/g, "_");
+        const made = await client.payments.create({ amount: 5, ...EUR }, { idempotencyKey });
+        await client.payments.create({ amount: 5, ...EUR }, { idempotencyKey });
+        const shown = await client.idempotencyKeys.retrieve(idempotencyKey);
+        assertShape(IdempotencyKey, shown);
+        assert.deepEqual([shown.status, shown.replays, shown.body], [201, 1, made]);
+        const { data } = await client.sandbox.listRequests({ idempotency_key: idempotencyKey });
+        assert.ok(Array.isArray(data));
+        for (const request of data) assertShape(LoggedRequest, request);
+      });
+      await t.step("seeded sandboxes", async () => {
+        const made = assertShape(
+          DisposableSandbox,
+          await client.sandboxes.create({ seed: "a run", expires_in: 600 }),
+        );
+        const inside = clientWith({
+          apiKey: made.test_key,
+          onExchange: (exchange) => exchanges.push(exchange),
+        });
+        const { id } = await inside.payments.create({ amount: 1, ...EUR });
+        const lines = (await inside.sandbox.transcript()).trimEnd().split("\n");
+        assert.deepEqual(lines.map((line) => JSON.parse(line).answer.body.id), [id]);
+        await client.sandboxes.delete(made.id);
+      });
+
+      await t.step("the clock", async () => {
+        assert.equal(assertShape(Clock, await client.sandbox.clock()).mode, "real");
+        const waiting = await client.payments.create({
+          amount: 1000,
+          ...EUR,
+          card: { token: "pm_card_authenticationRequired" },
+        });
+        const moved = await client.sandbox.setClock({ advance: 86_400, mode: "frozen" });
+        assertShape(ClockAdvance, moved);
+        assert.deepEqual([moved.mode, moved.has_more], ["frozen", false]);
+        assert.equal(moved.did.expired_payments, 1);
+        assert.equal((await client.payments.retrieve(waiting.id)).failure_code, "expired");
+      });
+
+      await t.step("faults", async () => {
+        const fault = await client.sandbox.createFault({
+          on: "request",
+          fault: "server_error_after",
+          where: { method: "POST", path: "/v1/payments" },
+        });
+        assertShape(Fault, fault);
+        assert.deepEqual((await client.sandbox.listFaults()).data, [fault]);
+        // The client sends the request again with the same key, and gets the stored answer.
+        const paid = await client.payments.create({ amount: 7, ...EUR, card: APPROVED_CARD });
+        assert.equal(paid.status, "completed");
+        assert.equal((await client.sandbox.retrieveFault(fault.id)).left, 0);
+        const { deleted } = await client.sandbox.deleteFault(fault.id);
+        assert.equal(deleted, true);
       });
 
       await t.step("reset", async () => {
@@ -217,7 +347,7 @@ Deno.test("the client calls every operation", (t) =>
             const mount = new URL(base_url).pathname;
             const [method, path] = operation.split(" ");
             const form = new RegExp(
-              `^${method} ${mount}${path!.replace(":id", "[a-z]+_[0-9a-z]{26}")}$`,
+              `^${method} ${mount}${path!.replace(/:(id|key)/, "[^/]+")}$`,
             );
             return !used.some((request) => form.test(request));
           });

@@ -9,6 +9,12 @@ import { PaymentsClient } from "../../client/mod.ts";
 import { VERSION } from "../../client/user_agent.ts";
 import { codeBlocks, codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { missingPrograms } from "../support/documents/readme_shell.ts";
+import {
+  OFFLINE,
+  OTHER_NODES,
+  otherAccount,
+  runCommand,
+} from "../support/package/installed_package.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { withServedService } from "../support/service/served_service.ts";
 
@@ -53,6 +59,7 @@ Deno.test({
       await Deno.writeTextFile(join(project, "tsconfig.json"), JSON.stringify(TSCONFIG));
       await Deno.writeTextFile(join(project, "shop.ts"), source.join("\n"));
 
+      let archive = "";
       await t.step("npm pack includes the needed files and no sources", async () => {
         await copyFolder(CLIENT, join(folder, "client"));
         const packed = await run(["npm", "pack", "--json", "./client"], folder);
@@ -65,20 +72,52 @@ Deno.test({
         const left_over = paths.filter((path: string) => /\.ts$/.test(path))
           .filter((path: string) => !/^dist\/\w+\.d\.ts$/.test(path));
         assert.deepEqual(left_over, []);
-        await run(["npm", "install", `../${filename}`, NODE_TYPES], project);
+        archive = join(folder, filename);
+        await run(["npm", "install", archive, NODE_TYPES], project);
       });
       await t.step("the user's project passes the type checker", async () => {
         await run(["npm", "exec", "--yes", `--package=${TYPESCRIPT}`, "--", "tsc"], project);
       });
-      for (
-        const [name, command] of [
-          ["Node", ["node", "shop.js"]],
-          ["Bun", ["npm", "exec", "--yes", `--package=${BUN}`, "--", "bun", "shop.js"]],
-        ] as const
-      ) {
+      await t.step("it can be installed and used offline, by another account than root", () =>
+        withServedService(async ({ service, base_url }) => {
+          const other = await otherAccount();
+          const account = other ?? {};
+          const cwd = join(folder, "offline");
+          const manifest = join(cwd, "package.json");
+          const program = join(cwd, "shop.js");
+          await Deno.mkdir(cwd);
+          await Deno.writeTextFile(manifest, '{"private":true,"type":"module"}');
+          await Deno.copyFile(join(project, "shop.js"), program);
+          for (const path of [cwd, manifest, program]) {
+            if (other !== null) {
+              await Deno.chown(path, other.uid, other.gid);
+            }
+          }
+          const env = {
+            ...OFFLINE,
+            HOME: cwd,
+            npm_config_cache: join(cwd, "cache"),
+            PAYMENTS_API_KEY: service.key.text,
+            PAYMENTS_BASE_URL: base_url,
+          };
+          const args = ["npm", "install", "--no-audit", "--no-fund", archive];
+          const installed = await runCommand({ args, cwd, env, account });
+          assert.equal(installed.code, 0, installed.stderr);
+          const used = await runCommand({ args: ["node", program], cwd, env, account });
+          assert.equal(used.stdout, expected!.text, used.stderr);
+        }));
+      const programs: [name: string, command: string[]][] = [
+        ["Node", ["node"]],
+        ...OTHER_NODES.map((major): [string, string[]] => {
+          const node = `node@${major}`;
+          return [node, fetched(node, "node")];
+        }),
+        ["Bun", fetched(BUN, "bun")],
+      ];
+      for (const [name, program] of programs) {
         await t.step(`the README's code runs on ${name} and prints the shown output`, () =>
           withServedService(async ({ service, base_url }) => {
-            const printed = await run(command, project, {
+            const printed = await run([...program, "shop.js"], project, {
               PAYMENTS_API_KEY: service.key.text,
               PAYMENTS_BASE_URL: base_url,
             });
@@ -117,6 +156,11 @@ Deno.test("the client's README lists every resource and method and no other", ()
   ]);
   assert.deepEqual(Object.fromEntries(shown), Object.fromEntries(real));
 });
+
+/** The command that runs a program of a package that npm fetches. */
+function fetched(package_version: string, program: string): string[] {
+  return ["npm", "exec", "--yes", `--package=${package_version}`, "--", program];
+}
 
 /** Runs a program and returns its output. Throws if the program fails. */
 async function run(

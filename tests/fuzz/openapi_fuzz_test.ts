@@ -27,6 +27,9 @@ const INTERNAL = /\/internal\//;
 const MAX_IDS = 30;
 
 const SECURE_CARD = { number: "4000 0025 0000 3155", exp_month: 12, exp_year: 2034, cvc: "123" };
+const DISPUTED_CARD = { ...SECURE_CARD, number: "4000 0000 0000 0259" };
+/** An idempotency key that a request has used. */
+const KNOWN_KEY = "known";
 
 /** A port of loopback without a listener. */
 const NOWHERE = `http://127.0.0.1:${freePort()}`;
@@ -35,12 +38,17 @@ const NOWHERE = `http://127.0.0.1:${freePort()}`;
 type Pool = Map<string, string[]>;
 
 serviceCase("docs/openapi.json describes every answer to fuzzed requests", async (t, service) => {
+  const seeded = await service.call("POST", "/api-v1-sandbox/sandboxes", {
+    body: { seed: "fuzz" },
+  });
   for (const [path, methods] of Object.entries<Record<string, unknown>>(DOCUMENT.paths)) {
     for (const [method, operation] of Object.entries(methods)) {
       if (!["get", "post", "put", "delete"].includes(method)) continue;
       await t.step(`${method.toUpperCase()} ${path}, seed ${SEED}`, async () => {
         const pool: Pool = new Map();
         let accepted = 0;
+        // Only a seeded sandbox has a transcript.
+        const caller = path.endsWith("/transcript") ? seeded.body.test_key : null;
         const requests = requestsOf(path, operation, pool);
         const property = fc.asyncProperty(
           requests,
@@ -48,11 +56,15 @@ serviceCase("docs/openapi.json describes every answer to fuzzed requests", async
             const answer = await service.call(method.toUpperCase(), path + query, {
               ...(body !== undefined && { body }),
               ...(key !== null && { idempotency_key: key }),
-              ...(token !== null && { key: token }),
+              ...((token ?? caller) !== null && { key: token ?? caller }),
               headers,
             });
             if (answer.status < 300) accepted++;
             assert.ok(answer.status < 500, answer.text);
+            // A declared fault would hit the next requests.
+            if (path.endsWith("/faults") && answer.status === 201) {
+              await service.call("DELETE", `/api-v1-sandbox/faults/${answer.body.id}`);
+            }
             remember(service, pool, answer.text);
           },
         );
@@ -123,7 +135,7 @@ function requestsOf(path: string, operation: any, pool: Pool): fc.Arbitrary<Fuzz
     const search = new URLSearchParams(query as Record<string, string>).toString();
     const has_body = schema !== undefined && body !== undefined;
     return {
-      path: path.replace("{id}", id),
+      path: path.replace("{id}", id).replace("{key}", id === "x" ? "unknown" : KNOWN_KEY),
       query: search && `?${search}`,
       body: has_body ? body : undefined,
       // A header cannot contain other characters.
@@ -188,28 +200,37 @@ const ID_KINDS: [part: string, kind: string][] = [
   ["/webhook_deliveries/{id}", "whd"],
   ["/events/{id}", "evt"],
   ["/api_keys/{id}", "key"],
+  ["/disputes/{id}", "dp"],
+  ["/sandboxes/{id}", "env"],
+  ["/faults/{id}", "flt"],
 ];
 
 /** Resets the sandbox and creates a resource of each kind, so that requests find something. */
 async function fill(service: TestService, pool: Pool): Promise<void> {
   const V1 = "/api-v1-payments/v1";
   const post = (path: string, body?: unknown) => service.call("POST", path, { body });
-  const endpoints = await service.call("GET", `${V1}/webhook_endpoints?limit=100`);
-  for (const { id } of endpoints.body.data) {
-    await service.call("DELETE", `${V1}/webhook_endpoints/${id}`);
-  }
   const made = [
-    await post("/api-v1-sandbox/reset"),
+    await post("/api-v1-sandbox/reset", { webhook_endpoints: true }),
+    await post(`${V1}/webhook_endpoints`, { delivery: "inbox" }),
     await post(`${V1}/webhook_endpoints`, { url: `${NOWHERE}/first` }),
     await post(`${V1}/webhook_endpoints`, { url: `${NOWHERE}/second` }),
     await service.make({ amount_minor: 1_000_000, outcome: "success" }),
     await service.make({ outcome: "refunded" }),
+    await service.make({ outcome: "pending" }, { idempotency_key: KNOWN_KEY }),
+    ...await Promise.all(Array.from({ length: 6 }, () => service.pay({ card: DISPUTED_CARD }))),
+    await post("/api-v1-sandbox/sandboxes", { name: "fuzz" }),
+    // It waits for an event that no request makes.
+    await post("/api-v1-sandbox/faults", {
+      on: "delivery",
+      fault: "duplicate",
+      where: { event_type: "webhook_endpoint.disabled" },
+    }),
     ...await Promise.all(Array.from({ length: 3 }, () => service.make({ outcome: "pending" }))),
     ...await Promise.all(
       Array.from({ length: 6 }, () => service.make({ outcome: "success", capture: "manual" })),
     ),
     ...await Promise.all(Array.from({ length: 6 }, () => service.pay({ card: SECURE_CARD }))),
-    await post(`${V1}/api_keys`, { name: "fuzz" }),
+    await service.call("GET", `${V1}/api_keys?limit=100`),
     ...await Promise.all(
       ["instant", "manual", "manual"].map((settlement) =>
         post(`${V1}/transfers`, {
@@ -223,6 +244,7 @@ async function fill(service: TestService, pool: Pool): Promise<void> {
     await service.call("GET", `${V1}/refunds`),
     await service.call("GET", `${V1}/webhook_deliveries`),
     await service.call("GET", `${V1}/events`),
+    await service.call("GET", `${V1}/disputes`),
   ];
   for (const { status, text } of made) {
     assert.ok(status < 300, text);

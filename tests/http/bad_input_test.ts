@@ -53,7 +53,11 @@ serviceCase("a malformed path", async (t, service) => {
   for (const route of ROUTES.filter(([, path]) => path.includes(":"))) {
     await t.step(`${route[0]} ${route[1]} with ${IDS.length} ids that do not exist`, async () => {
       for (const [name, id] of IDS) {
-        const body = route[0] === "GET" ? undefined : { to: "completed" };
+        const body = route[0] === "GET" ? undefined : {
+          to: "completed",
+          text: "A receipt",
+          since: new Date(Date.now() - 3_600_000).toISOString(),
+        };
         const answer = await service.call(route[0], pathOf(route, id), { body });
         assert.equal(answer.status, 404, `${name}: ${answer.status} ${answer.text.slice(0, 200)}`);
         assertError(answer, "not_found", null);
@@ -189,7 +193,21 @@ const QUERIES: [path: string, query: string, param: string][] = [
   [REFUNDS, "payment_id=%00", "payment_id"],
   [LEDGER, "account=pocket", "account"],
   [LEDGER, `transaction_id=pay_${ID}`, "transaction_id"],
+  [PAYMENTS, "customer=", "customer"],
+  [PAYMENTS, "customer=ada", "customer"],
+  [PAYMENTS, "customer=ada@example.com%00", "customer"],
+  [PAYMENTS, `customer=${"a".repeat(250)}@example.com`, "customer"],
   ["/api-v1-payments/v1/events", "type=payment", "type"],
+  [
+    "/api-v1-payments/v1/events",
+    `payment_id=pay_${ID}&transfer_id=tr_${ID}`,
+    "transfer_id",
+  ],
+  [
+    "/api-v1-payments/v1/webhook_deliveries",
+    `payment_id=pay_${ID}&transfer_id=tr_${ID}`,
+    "transfer_id",
+  ],
   ["/api-v1-payments/v1/webhook_deliveries", `endpoint_id=pay_${ID}`, "endpoint_id"],
 ];
 

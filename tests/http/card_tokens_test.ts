@@ -18,6 +18,7 @@ const TOKENS: [token: string, brand: string, last4: string, http: number, status
   ["pm_card_chargeDeclinedInsufficientFunds", "visa", "9995", 402, "declined"],
   ["pm_card_authenticationRequired", "visa", "3155", 201, "requires_action"],
   ["pm_card_late", "visa", "0119", 201, "processing"],
+  ["pm_card_createDispute", "visa", "0259", 201, "chargeback"],
 ];
 const CODES: Record<string, string> = {
   pm_card_chargeDeclined: "payment_declined",

@@ -107,6 +107,8 @@ serviceCase("OPTIONS", async (t, service) => {
         "Authorization",
         "Content-Type",
         "Idempotency-Key",
+        "Prefer",
+        "Sandbox-Fault",
         "X-Client-Info",
         "X-Region",
         "apikey",

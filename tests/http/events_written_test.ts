@@ -136,7 +136,7 @@ const WRITTEN: [string, string | null, (id: string) => [path: string, body?: unk
     "a dispute that is won",
     "chargeback",
     (id) => [`${SANDBOX}/payments/${id}/advance`, { to: "completed" }],
-    "payment.completed",
+    "dispute.won payment.completed",
   ],
   [
     "an authentication",
@@ -148,7 +148,7 @@ const WRITTEN: [string, string | null, (id: string) => [path: string, body?: unk
     "a chargeback",
     "completed",
     (id) => [`${SANDBOX}/payments/${id}/advance`, { to: "chargeback" }],
-    "payment.chargeback",
+    "dispute.created payment.chargeback",
   ],
 ];
 

@@ -1,10 +1,10 @@
 /** The headers of every answer, also of errors, and the ids of requests. */
 
 import assert from "node:assert/strict";
-import { BASE_URL } from "../support/service/service.ts";
+import { BASE_URL, type TestAnswer } from "../support/service/service.ts";
 import { assertCommonHeaders } from "../support/http/error_envelope.ts";
 import { pathOf, ROUTES } from "../support/http/routes.ts";
-import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
+import { assertRefused, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 
 serviceCase("headers of every answer", async (t, service) => {
   const ids = new Set<string>();
@@ -111,6 +111,24 @@ serviceCase("Unknown-Parameters", async (t, service) => {
   await t.step("does not repeat a parameter that is a card number", async () => {
     const { status, headers } = await service.call("GET", `${PAYMENTS}?4242424242424242=1`);
     assert.deepEqual([status, headers.get("Unknown-Parameters")], [400, null]);
+  });
+  await t.step("Prefer: handling=strict refuses it, and nothing is created", async () => {
+    const strict = { headers: { Prefer: 'respond-async, Handling="strict"' } };
+    const refused: [answer: Promise<TestAnswer>, param: string][] = [
+      [service.pay({ amout: 1, colour: 2 }, strict), "amout"],
+      [service.pay({ amount: undefined, card: { nmuber: "1" } }, strict), "card.nmuber"],
+      [service.call("GET", `${PAYMENTS}?limt=1`, strict), "limt"],
+    ];
+    const paymentsNow = async () =>
+      (await service.sql`select count(*)::int as n from pay.payments`)[0]!.n;
+    const before = await paymentsNow();
+    for (const [answer, param] of refused) {
+      assertRefused(await answer, 400, "invalid_parameter", param);
+    }
+    assert.equal(await paymentsNow(), before);
+    assert.equal((await service.pay({}, strict)).status, 201);
+    const lenient = { headers: { Prefer: "handling=lenient" } };
+    assert.equal((await service.pay({ amout: 1 }, lenient)).status, 201);
   });
   await t.step("names the first twenty of a thousand fields", async () => {
     const body = Object.fromEntries(Array.from({ length: 1_000 }, (_, i) => [`f${i}`, i]));

@@ -48,6 +48,7 @@ async function prepare(service: TestService, [, path, body, from]: Request) {
     send: (idempotency_key: string) =>
       service.call("POST", url, { body, idempotency_key, unchecked: true }),
     fingerprint: fingerprint("POST", url, body as never),
+    request_line: `POST ${url}`,
   };
 }
 

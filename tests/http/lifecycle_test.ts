@@ -75,12 +75,12 @@ const MOVES: Record<string, Move> = {
     members: { amount_refunded: 1000 },
   },
   "completed>chargeback": {
-    events: ["payment.chargeback"],
+    events: ["dispute.created", "payment.chargeback"],
     ledger: ["chargeback available>chargebacks 1000 EUR"],
     members: { amount_disputed: 1000 },
   },
   "chargeback>completed": {
-    events: ["payment.completed"],
+    events: ["dispute.won", "payment.completed"],
     ledger: ["chargeback_reversal chargebacks>available 1000 EUR"],
     members: { amount_disputed: 0 },
   },
@@ -90,7 +90,7 @@ const MOVES: Record<string, Move> = {
     members: { amount_refunded: 1000 },
   },
   "partially_refunded>chargeback": {
-    events: ["payment.chargeback"],
+    events: ["dispute.created", "payment.chargeback"],
     ledger: ["chargeback available>chargebacks 600 EUR"],
     members: { amount_disputed: 600 },
   },

@@ -98,7 +98,9 @@ const FIELDS = ["time", "request_id", "key_id", "route", "status", "ms", "code"]
 const ATTEMPT = "webhook attempt";
 const ATTEMPT_FIELDS = ["event_id", "delivery_id", "endpoint_id", "attempt"];
 const TEMPLATES = new Set([
-  ...ROUTES.map(([, path]) => path.replace(/:[a-z]+/, ":id")),
+  ...ROUTES.map(([, path]) =>
+    path.replace(/:[a-z]+/, path.includes("/idempotency_keys/") ? ":key" : ":id")
+  ),
   "/api-v1-payments/health",
   "/api-v1-sandbox/health",
   "unknown",
@@ -149,6 +151,9 @@ serviceCase("canaries on every route and in every error", async (t, service) => 
     assert.deepEqual(found(lines, { ...CANARY, key, key_in_dashes: key.replaceAll("_", "-") }), []);
   });
   await t.step("tables contain only the canaries that the service stores", async () => {
+    await service.deps.notes.flush();
+    const [log] = await service.sql`select count(*)::int as n from pay.requests`;
+    assert.ok(log!.n > 1_000);
     const dump = await dumpTables(service);
     const { card, test_card, cvc, iban } = CANARY;
     assert.deepEqual(found(dump, { card, test_card, iban, key, amex: AMEX.number }), []);
@@ -174,7 +179,7 @@ serviceCase("canaries on every route and in every error", async (t, service) => 
     }
     assert.deepEqual([...holding], ["body"]);
   });
-});
+}, { request_log: true });
 
 Deno.test("writeLogLine() writes one line of JSON", () => {
   const written: string[] = [];

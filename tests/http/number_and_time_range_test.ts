@@ -81,6 +81,10 @@ const BODIES: Record<string, Json> = {
   CreateRefundBody: {},
   CreateTransferBody: { amount: 1, currency: "EUR", destination: APPROVED.sepa },
   RotateWebhookSecretBody: {},
+  RecoverDeliveriesBody: { since: "2026-01-01T00:00:00Z" },
+  SetClockBody: {},
+  CreateSandboxBody: {},
+  CreateFaultBody: { on: "request", fault: "delay", delay_ms: 1 },
 };
 
 function resolve(schema: Json): Json {

@@ -26,7 +26,7 @@ const VALUES: [value: string, Record<string, unknown>, kind: string, Result][] =
   ["5200 8282 8282 8210", card("5200 8282 8282 8210"), "card", COMPLETED],
   ["3782 822463 10005", card("3782 822463 10005"), "card", COMPLETED],
   ["6011 1111 1111 1117", card("6011 1111 1111 1117"), "card", COMPLETED],
-  ["4000 0000 0000 0259", card("4000 0000 0000 0259"), "card", COMPLETED],
+  ["4000 0000 0000 0259", card("4000 0000 0000 0259"), "card", [201, "chargeback", null]],
   ["4000 0000 0000 0002", card("4000 0000 0000 0002"), "card", [
     402,
     "declined",

@@ -20,6 +20,7 @@ interface Shown {
   currency: string;
   method_kind: string;
   reference: string | null;
+  customer: { email: string } | null;
   created_at: string;
 }
 
@@ -90,11 +91,25 @@ async function variety(service: TestService): Promise<Shown[]> {
           ...APPROVED[kind],
           currency: kind === "swift" ? "USD" : "EUR",
           ...(made.length % 3 === 0 && { reference: `order ${made.length % 2}` }),
+          ...customerOf(made.length),
         }),
       );
     }
   }
   return made;
+}
+
+/** Three payments in four have a customer, in either variant of the body. Two of them differ in case. */
+function customerOf(n: number): Record<string, unknown> {
+  const email = ["ada@example.com", "Ada@example.com", "o'hara@example.com"][n % 4];
+  if (email === undefined) return {};
+  // The texts of the others must not be taken for the e-mail address.
+  const person = { email, name: "ada@example.com" };
+  return {
+    ...(n % 2 === 0 ? { customer: person } : { payer: person }),
+    description: "o'hara@example.com",
+    metadata: { email: "grace@example.com" },
+  };
 }
 
 function at(seconds: number): string {
@@ -116,6 +131,11 @@ const FILTERS: Filter[] = [
   [{ reference: "order 0" }, (p) => p.reference === "order 0"],
   [{ reference: "order" }, () => false],
   [{ reference: "' or true --" }, () => false],
+  [{ customer: "ada@example.com" }, (p) => p.customer?.email === "ada@example.com"],
+  [{ customer: "Ada@example.com" }, (p) => p.customer?.email === "Ada@example.com"],
+  [{ customer: "o'hara@example.com" }, (p) => p.customer?.email === "o'hara@example.com"],
+  [{ customer: "grace@example.com" }, () => false],
+  [{ customer: "da@example.com" }, () => false],
   [{ created_after: at(10) }, (p) => p.created_at > at(10)],
   [{ created_after: at(9.999) }, (p) => p.created_at > at(9.999)],
   [{ created_before: at(10) }, (p) => p.created_at < at(10)],
@@ -144,6 +164,11 @@ const FILTERS: Filter[] = [
     { reference: "order 1", method_kind: "sepa", currency: "EUR" },
     (p) => p.reference === "order 1" && p.method_kind === "sepa",
   ],
+  [
+    { reference: "order 0", customer: "ada@example.com", created_after: at(4) },
+    (p) =>
+      p.reference === "order 0" && p.customer?.email === "ada@example.com" && p.created_at > at(4),
+  ],
   [{
     status: "completed",
     currency: "EUR",
@@ -158,7 +183,9 @@ const FILTERS: Filter[] = [
 
 serviceCase("GET /v1/payments filters by its fields", async (t, service) => {
   const all = await variety(service);
-  await service.pay({ reference: "order 1" }, { key: service.other.text });
+  await service.pay({ reference: "order 1", customer: { email: "ada@example.com" } }, {
+    key: service.other.text,
+  });
   for (const [query, keep] of FILTERS) {
     const expected = all.filter(keep).map(({ id }) => id);
     await t.step(`${JSON.stringify(query)} → ${expected.length}`, async () => {

@@ -32,7 +32,7 @@ const OUTCOMES: [outcome: string, http: number, status: string, events: string, 
       "chargeback",
       201,
       "chargeback",
-      "payment.created payment.completed payment.chargeback",
+      "payment.created payment.completed dispute.created payment.chargeback",
       "capture chargeback",
     ],
   ];

@@ -268,7 +268,7 @@ serviceCase("pending refunds and the ends of their payment", async (t, service) 
     const { body: won } = await advance(service, id, "partially_refunded");
     assert.deepEqual([won.status, won.amount_disputed], ["partially_refunded", 0]);
     const { events, ledger } = changesBetween(before, await recordOf(service, id));
-    assert.deepEqual(events, ["payment.partially_refunded"]);
+    assert.deepEqual(events, ["dispute.won", "payment.partially_refunded"]);
     assert.deepEqual(ledger, ["chargeback_reversal chargebacks>available 600 EUR"]);
   });
   await t.step("the bank cannot return a payment while a refund is pending", async () => {

@@ -21,6 +21,7 @@ Deno.test("readSettings() has defaults, also for empty variables", () => {
     allowed_origins: [],
     allow_private_webhooks: false,
     rate_limit: 100,
+    request_log: true,
     environment_rate_limit: 400,
   };
   assert.deepEqual(read(LEAST), expected);
@@ -44,6 +45,7 @@ Deno.test("readSettings() reads the variables", () => {
     ALLOW_PRIVATE_WEBHOOKS: "true",
     RATE_LIMIT_PER_SECOND: "0",
     RATE_LIMIT_ENVIRONMENT_PER_SECOND: "250",
+    REQUEST_LOG: "false",
     DB_POOL_SIZE: "2",
     DB_PREPARE: "false",
   });
@@ -58,6 +60,7 @@ Deno.test("readSettings() reads the variables", () => {
     allow_private_webhooks: true,
     rate_limit: 0,
     environment_rate_limit: 250,
+    request_log: false,
     max_connections: 2,
     prepare: false,
   });
@@ -88,6 +91,7 @@ const REFUSED: readonly [string, string][] = [
   ["RATE_LIMIT_PER_SECOND", "-1"],
   ["RATE_LIMIT_PER_SECOND", "many"],
   ["RATE_LIMIT_ENVIRONMENT_PER_SECOND", "-1"],
+  ["REQUEST_LOG", "0"],
   ["DB_POOL_SIZE", "0"],
   ["DB_POOL_SIZE", "4.5"],
   ["DB_PREPARE", "off"],

@@ -151,8 +151,12 @@ serviceCase("pay.purge()", async (t, service) => {
       const [left] = await second`select pay.purge()::int as rows`;
       assert.equal(left!.rows, 0);
       await first`rollback`;
-      const [rest] = await second`select pay.purge()::int as rows`;
-      assert.equal(rest!.rows, deleted!.rows);
+      // A purge leaves a locked row to the next one.
+      let rest = 0;
+      for (let rows = 1; rows > 0; rest += rows) {
+        rows = (await second`select pay.purge()::int as rows`)[0]!.rows;
+      }
+      assert.equal(rest, deleted!.rows);
     } finally {
       await first`rollback`;
       await second`reset lock_timeout`;
@@ -213,6 +217,7 @@ serviceCase("POST /reset of 100 000 payments", async (_t, service) => {
     events: 200_000,
     webhook_deliveries: 200_000,
     idempotency_keys: 100_000,
+    webhook_endpoints: 0,
   });
   // The reset only marks the sandbox. Deleting its rows would take most of the time of their
   // inserts.

@@ -9,6 +9,7 @@ import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_functio
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
 import { BASE_URL, type TestService } from "../support/service/service.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
+import { ENDPOINTS } from "../support/webhook/recording_receiver.ts";
 import {
   APPROVED,
   assertRefused,
@@ -58,7 +59,7 @@ serviceCase("POST /payments creates a payment in the status of an outcome", asyn
 });
 
 const UNKNOWN = `pay_${"0".repeat(26)}`;
-const ROUTES: [path: string, body: unknown][] = [
+const ROUTES: [path: string, body: unknown, method?: string][] = [
   ...["", "/v1"].flatMap((version): typeof ROUTES => [
     [`${SANDBOX}${version}/payments`, { amount_minor: 1, currency: "EUR", outcome: "success" }],
     [`${SANDBOX}${version}/payments/{id}/advance`, { to: "completed" }],
@@ -70,21 +71,29 @@ const ROUTES: [path: string, body: unknown][] = [
       event: "payment.completed",
       payment_id: UNKNOWN,
     }],
+    [`${SANDBOX}${version}/clock`, { advance: 60 }],
     [`${SANDBOX}${version}/reset`, undefined],
+    [`${SANDBOX}${version}/sandboxes`, {}],
+    [`${SANDBOX}${version}/requests`, undefined, "GET"],
+    [`${SANDBOX}${version}/faults`, { on: "request", fault: "rate_limited" }],
+    [`${SANDBOX}${version}/faults`, undefined, "GET"],
+    [`${SANDBOX}${version}/faults/{id}`, undefined, "GET"],
+    [`${SANDBOX}${version}/faults/{id}`, undefined, "DELETE"],
   ]),
   ["/api-v1-payments/v1/sandbox/{id}/advance", { to: "completed" }],
 ];
 
-Deno.test("ROUTES lists every route that takes only test keys", () => {
+Deno.test("ROUTES lists every POST that takes only test keys", () => {
   const routes = (name: string, operations: readonly Operation[]) =>
-    operations.filter(({ test_only }) => test_only)
+    operations.filter(({ test_only, method }) => test_only && method === "POST")
       .flatMap(({ paths }) => paths.map((path) => `/${name}${path.replace(":id", "{id}")}`));
+  const served = new Set([
+    ...routes("api-v1-sandbox", SANDBOX_OPERATIONS),
+    ...routes("api-v1-payments", PAYMENTS_FUNCTION_OPERATIONS),
+  ]);
   assert.deepEqual(
-    [
-      ...routes("api-v1-sandbox", SANDBOX_OPERATIONS),
-      ...routes("api-v1-payments", PAYMENTS_FUNCTION_OPERATIONS),
-    ].sort(),
-    ROUTES.map(([path]) => path).sort(),
+    [...served].sort(),
+    ROUTES.filter(([, , method = "POST"]) => method === "POST").map(([path]) => path).sort(),
   );
   assert.ok(SANDBOX_OPERATIONS.every(({ test_only }) => test_only));
 });
@@ -92,7 +101,7 @@ Deno.test("ROUTES lists every route that takes only test keys", () => {
 serviceCase("sandbox routes refuse live keys", async (t, service) => {
   const payment = await paymentIn(service, "pending");
   const before = await rowCounts(service);
-  for (const [path, body] of ROUTES) {
+  for (const [path, body, method = "POST"] of ROUTES) {
     const cases: [string, id: string, body: unknown, headers?: Record<string, string>][] = [
       ["a valid body", payment.id, body],
       ["an unknown payment", UNKNOWN, body],
@@ -102,10 +111,12 @@ serviceCase("sandbox routes refuse live keys", async (t, service) => {
       ["a bad idempotency key", payment.id, body, { "Idempotency-Key": "" }],
     ];
     for (const [name, id, sent, headers = {}] of cases) {
-      await t.step(`POST ${path} with ${name} → 403`, async () => {
+      // A GET has no body.
+      if (method === "GET" && sent !== undefined) continue;
+      await t.step(`${method} ${path} with ${name} → 403`, async () => {
         service.forgetStatements();
         const options = { key: service.live.text, body: sent, headers };
-        const answer = await service.call("POST", path.replace("{id}", id), options);
+        const answer = await service.call(method, path.replace("{id}", id), options);
         assertRefused(answer, 403, "test_key_required");
         assert.equal(answer.body.error.type, "permission");
         service.assertStatements(0);
@@ -131,7 +142,7 @@ const FILLED = {
   payments: 10,
   refunds: 2,
   ledger_entries: 2 * (2 + 0 + 0 + 4 + 4),
-  events: 2 * (2 + 2 + 1 + 5 + 3),
+  events: 2 * (2 + 2 + 1 + 5 + 4),
   idempotency_keys: 5,
 };
 
@@ -176,11 +187,12 @@ serviceCase("POST /reset empties the key's environment and no other", async (t, 
       assert.equal(answer.status, 200);
       assert.deepEqual(answer.body, {
         object: "sandbox_reset",
-        deleted: { ...held, transfers: 0, webhook_deliveries: 0 },
+        deleted: { ...held, transfers: 0, webhook_deliveries: 0, webhook_endpoints: 0 },
       });
       assert.equal(
         Object.keys(answer.body.deleted).join(" "),
-        "payments refunds transfers ledger_entries events webhook_deliveries idempotency_keys",
+        "payments refunds transfers ledger_entries events webhook_deliveries idempotency_keys " +
+          "webhook_endpoints",
       );
       assert.deepEqual(held, FILLED);
       assert.deepEqual(await heldBy(service), NOTHING);
@@ -189,9 +201,35 @@ serviceCase("POST /reset empties the key's environment and no other", async (t, 
   }
   await t.step("the counts of an empty environment are 0", async () => {
     const { body } = await service.call("POST", `${SANDBOX}/reset`);
-    const zero = { ...NOTHING, transfers: 0, webhook_deliveries: 0 };
+    const zero = { ...NOTHING, transfers: 0, webhook_deliveries: 0, webhook_endpoints: 0 };
     assert.deepEqual(body, { object: "sandbox_reset", deleted: zero });
   });
+  await t.step(
+    "webhook_endpoints: true deletes the endpoints and what is due to them",
+    async () => {
+      const endpoint = { body: { url: "https://hooks.example.com/payments" } };
+      const made = await service.call("POST", ENDPOINTS, endpoint);
+      assert.equal(made.status, 201, made.text);
+      await service.pay({ amount: 1000 });
+      const list = async () => (await service.call("GET", ENDPOINTS)).body.data.length;
+      const stays = await service.call("POST", `${SANDBOX}/reset`, {
+        body: { webhook_endpoints: false },
+      });
+      assert.deepEqual([stays.body.deleted.webhook_endpoints, await list()], [0, 1]);
+      await service.pay({ amount: 1000 });
+      const refused = await service.call("POST", `${SANDBOX}/reset`, {
+        body: { webhook_endpoints: "yes" },
+      });
+      assertRefused(refused, 400, "invalid_parameter", "webhook_endpoints");
+      const gone = await service.call("POST", `${SANDBOX}/reset`, {
+        body: { webhook_endpoints: true },
+      });
+      assert.deepEqual([gone.body.deleted.webhook_endpoints, await list()], [1, 0]);
+      const [due] = await service.sql`
+      select count(*)::int as n from pay.webhook_deliveries where status = 'pending'`;
+      assert.equal(due!.n, 0);
+    },
+  );
   await t.step("the key stays valid, and its old idempotency keys can be used again", async () => {
     const answer = await service.make({}, { idempotency_key: "fill_success" });
     assert.deepEqual([answer.status, answer.headers.get("Idempotent-Replayed")], [201, null]);

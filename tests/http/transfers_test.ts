@@ -61,6 +61,37 @@ Deno.test("transfers and balances", async (t) => {
       assert.equal(done.body.status, "completed", done.text);
       assert.equal((await balance())["EUR available"], 800);
     });
+    await t.step("?transfer_id= lists the events and deliveries of one transfer", async () => {
+      const endpoint = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+        body: { delivery: "inbox" },
+      });
+      assert.equal(endpoint.status, 201, endpoint.text);
+      const waiting = await send({ settlement: "manual" });
+      await send();
+      await service.make({ amount_minor: 1000, outcome: "success" });
+      const { id } = waiting.body;
+      await service.call("POST", `${TRANSFERS}/${id}/cancel`);
+      const list = async (name: string) => {
+        const { body } = await service.call(
+          "GET",
+          `/api-v1-payments/v1/${name}?transfer_id=${id}&limit=100`,
+        );
+        return body.data;
+      };
+      const events = await list("events");
+      assert.deepEqual(
+        // deno-lint-ignore no-explicit-any
+        events.map(({ type, data }: any) => [type, data.object.id]),
+        [["transfer.cancelled", id], ["transfer.created", id]],
+      );
+      const deliveries = await list("webhook_deliveries");
+      assert.deepEqual(
+        // deno-lint-ignore no-explicit-any
+        deliveries.map(({ event_id }: any) => event_id).sort(),
+        // deno-lint-ignore no-explicit-any
+        events.map(({ id }: any) => id).sort(),
+      );
+    });
     await t.step("POST /reset deletes all transfers", async () => {
       const { body } = await service.call("POST", "/api-v1-sandbox/reset");
       assert.ok(body.deleted.transfers > 0);

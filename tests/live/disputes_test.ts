@@ -31,7 +31,9 @@ liveCase("disputes, lost and won, and the payout", async (given, t) => {
       assert.deepEqual(await eventTypes(given, id), [
         "payment.created",
         "payment.completed",
+        "dispute.created",
         "payment.chargeback",
+        `dispute.${end}`,
         ...(end === "won" ? ["payment.completed"] : []),
       ]);
     });

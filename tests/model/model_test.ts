@@ -8,12 +8,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { INSTRUMENTS, OUTCOMES } from "../../torture/instruments.ts";
-import { STATUSES } from "../../torture/payment_model.ts";
+import { type DisputeMove, STATUSES } from "../../torture/payment_model.ts";
 import { requestOf } from "../../torture/request.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 import type { TestKey, TestService } from "../support/service/service.ts";
-import { type ChangeStep, ServiceModel, type Step } from "../support/model/service_model.ts";
+import type { ChangeStep, Step } from "../support/model/model_steps.ts";
+import { ServiceModel } from "../support/model/service_model.ts";
 import { SHRUNK_CASES } from "../support/model/shrunk_cases.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
@@ -22,6 +23,16 @@ const MAX_STEPS = 40;
 const BEGIN_MS = Date.parse("2026-03-01T12:00:00.000Z");
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+/** Faults that a request can ask for with its header. Nobody waits for the others. */
+const REQUEST_FAULTS = ["rate_limited", "server_error_before", "server_error_after"];
+/** The operations whose requests have declared faults. */
+const FAULTY_PATHS = [
+  "/api-v1-payments/v1/payments",
+  "/api-v1-payments/v1/payments/{id}/capture",
+  "/api-v1-payments/v1/payments/{id}/refund",
+  "/api-v1-payments/v1/transfers",
+  "/api-v1-sandbox/payments",
+];
 /** Instruments that accept euro. */
 const EURO = Object.keys(INSTRUMENTS).filter((name) => INSTRUMENTS[name]!.kind !== "stablecoin");
 
@@ -40,7 +51,7 @@ const Change = fc.oneof(
   fc.record({
     do: fc.constant("create"),
     instrument: fc.constantFrom(...EURO),
-    outcome: fc.option(fc.constantFrom(...Object.keys(OUTCOMES))),
+    outcome: fc.option(fc.constantFrom(...Object.keys(OUTCOMES)), { freq: 1 }),
     amount: Amount,
     is_sandbox: fc.boolean(),
   }),
@@ -61,6 +72,17 @@ const Change = fc.oneof(
       ),
     }),
   },
+  fc.record({
+    do: fc.constant("dispute"),
+    target: Target,
+    move: fc.oneof(
+      fc.constant({ do: "accept" }),
+      fc.record({
+        do: fc.constant("evidence"),
+        text: fc.constantFrom("winning", "losing", "other", "saved"),
+      }),
+    ),
+  }),
   fc.record({
     do: fc.constant("advance_refund"),
     target: Target,
@@ -90,6 +112,42 @@ const StepOf = {
     do: fc.constant("send"),
     change: Change,
     key: fc.option(fc.integer({ min: 0, max: 5 })),
+    // Rare, so that most faults come from declarations.
+    fault: fc.option(fc.constantFrom(...REQUEST_FAULTS), { freq: 1, nil: null }).chain((fault) =>
+      fc.integer({ min: 0, max: 9 }).map((n) => n === 0 ? fault : null)
+    ),
+  }),
+  declare: fc.record({
+    do: fc.constant("declare"),
+    fault: fc.oneof(
+      fc.record({
+        on: fc.constant("request"),
+        fault: fc.constantFrom(...REQUEST_FAULTS),
+        times: fc.integer({ min: 1, max: 2 }),
+        where: fc.oneof(
+          fc.constantFrom(...FAULTY_PATHS).map((path) => ({ method: "POST", path })),
+          fc.integer({ min: 0, max: 5 }).map((key) => ({ idempotency_key: `key-${key}` })),
+        ),
+      }),
+      {
+        weight: 2,
+        arbitrary: fc.record({
+          on: fc.constant("provider"),
+          fault: fc.constantFrom("timeout", "declined", "failed"),
+          times: fc.integer({ min: 1, max: 2 }),
+          where: fc.constantFrom<Record<string, string>>(
+            {},
+            { method_kind: "card" },
+            { method_kind: "sepa" },
+            { operation: "authorize" },
+            { operation: "capture" },
+            { operation: "cancel" },
+            { operation: "refund" },
+            { operation: "transfer" },
+          ),
+        }),
+      },
+    ),
   }),
   pass: fc.record({
     do: fc.constant("pass"),
@@ -102,6 +160,12 @@ const StepOf = {
       10 * DAY_MS,
       30 * DAY_MS,
     ),
+  }),
+  clock: fc.record({
+    do: fc.constant("clock"),
+    advance_s: fc.constantFrom(1, 3_600, 86_399, 86_400, 7 * 86_400, 31 * 86_400),
+    mode: fc.constantFrom("real", "frozen"),
+    times: fc.constantFrom(1, 1, 2, 3),
   }),
   look: fc.constant({ do: "look" }),
   purge: fc.constant({ do: "purge" }),
@@ -130,6 +194,8 @@ const command = (step: Step) => new StepCommand(step);
 const Commands = fc.commands([
   ...Array.from({ length: 8 }, () => StepOf.send.map(command)),
   ...Array.from({ length: 2 }, () => StepOf.pass.map(command)),
+  StepOf.declare.map(command),
+  StepOf.clock.map(command),
   StepOf.look.map(command),
   StepOf.purge.map(command),
   StepOf.reset.map(command),
@@ -170,10 +236,18 @@ async function play(step: Step, model: ServiceModel, real: Real): Promise<void> 
   const { service, key } = real;
   switch (step.do) {
     case "send":
-      return await send(step.change, step.key, model, real);
+      return await send(step, model, real);
+    case "declare": {
+      const options = { key: key.text, body: step.fault };
+      const answer = await service.call("POST", "/api-v1-sandbox/faults", options);
+      assert.equal(answer.status, 201, answer.text);
+      return model.faults.declare(step.fault, model.time_ms);
+    }
     case "pass":
       model.now_ms += step.ms;
       return;
+    case "clock":
+      return await advanceClock(step, model, real);
     case "purge":
       while (await service.deps.webhook_store.purge(model.now_ms) > 0);
       return model.purge();
@@ -189,35 +263,74 @@ async function play(step: Step, model: ServiceModel, real: Real): Promise<void> 
   }
 }
 
+/** Advances the clock, in as many requests as it takes, once or several times at once. */
+async function advanceClock(
+  { advance_s, mode, times = 1 }: Extract<Step, { do: "clock" }>,
+  model: ServiceModel,
+  { service, key }: Real,
+): Promise<void> {
+  const send = async (body: Record<string, unknown>) => {
+    const answer = await service.call("POST", "/api-v1-sandbox/clock", { key: key.text, body });
+    assert.equal(answer.status, 200, answer.text);
+    return answer;
+  };
+  const did = Array.from({ length: times }, () => model.advance(advance_s, mode));
+  const begun = await Promise.all(did.map(() => send({ advance: advance_s, mode })));
+  let { text, body: clock } = begun[0]!;
+  if (times > 1) ({ text, body: clock } = await send({ mode }));
+  while (clock.has_more) ({ text, body: clock } = await send({ to: clock.target }));
+  assert.deepEqual([clock.mode, Date.parse(clock.now)], [mode, model.time_ms], text);
+  // Advances at the same time count together, or one after another.
+  if (times > 1) return;
+  const { expired_payments, disputes_closed } = clock.did;
+  assert.deepEqual([{ expired_payments, disputes_closed }], did, text);
+}
+
 /** Prefixes of the ids that do not exist, except for payments. */
 const NOBODY: Partial<Record<ChangeStep["do"], string>> = {
   move_transfer: "tr_",
   advance_refund: "re_",
+  dispute: "dp_",
 };
 
 async function send(
-  change: ChangeStep,
-  key: number | null,
+  { change, key, fault = null }: Extract<Step, { do: "send" }>,
   model: ServiceModel,
   { service, key: api_key }: Real,
 ): Promise<void> {
+  if (change.do === "dispute") await readDispute(change.target, model, { service, key: api_key });
   const subject = model.subjectOf(change);
   const nobody = NOBODY[change.do] ?? "pay_";
-  const request = requestOf(actionOf(change), subject?.id ?? nobody + "0".repeat(26));
-  const judgement = model.judge(change, key);
-  const answer = await service.call(request.method, request.path, {
+  const id = subject?.id ?? nobody + "0".repeat(26);
+  const request = change.do === "dispute"
+    ? disputeRequest(id, change.move)
+    : requestOf(actionOf(change), id);
+  const { method, path } = request;
+  const judgement = model.judge(change, key, { method, path: path.replace(id, "{id}") }, fault);
+  const answer = await service.call(method, path, {
     key: api_key.text,
     body: request.body,
     ...(key !== null && { idempotency_key: `key-${key}` }),
+    ...(fault !== null && { headers: { "Sandbox-Fault": fault } }),
   });
   const shown = `${JSON.stringify(change)}: ${answer.text}`;
   assert.equal(answer.status, judgement.http, shown);
   const is_replay = answer.headers.get("Idempotent-Replayed") === "true";
-  assert.equal(is_replay, judgement.replays !== null, shown);
-  if (judgement.replays !== null) return assert.equal(answer.text, judgement.replays);
+  assert.equal(is_replay, judgement.is_replay ?? false, shown);
+  assert.equal(answer.headers.get("Sandbox-Fault"), judgement.fault ?? null, shown);
+  if (is_replay) {
+    judgement.happen({ id: "", text: answer.text });
+    return assert.equal(answer.text, judgement.replays ?? answer.text);
+  }
   assert.equal(answer.body.error?.code ?? null, judgement.code, shown);
+  const { hidden_http, standing } = judgement;
+  if (hidden_http !== undefined) {
+    const made = hidden_http < 300 || hidden_http === 402
+      ? await newestOf(change, id, { service, key: api_key })
+      : "";
+    return judgement.happen({ id: made, text: null });
+  }
   const resource = answer.body.error?.payment ?? answer.body;
-  const { standing } = judgement;
   if (standing !== null && resource.sequence !== undefined) {
     assert.equal(resource.status, standing.status, shown);
     assert.equal(resource.sequence, standing.sequence, shown);
@@ -225,8 +338,47 @@ async function send(
   judgement.happen({ id: resource.id, text: answer.text });
 }
 
+/** The id of what a request has made, whose answer a fault has hidden. */
+async function newestOf(
+  change: ChangeStep,
+  id: string,
+  { service, key }: Real,
+): Promise<string> {
+  const is_refund = change.do === "move" && change.move.do === "refund";
+  const list = change.do === "transfer"
+    ? "transfers"
+    : is_refund
+    ? `payments/${id}/refunds`
+    : "payments";
+  const path = `/api-v1-payments/v1/${list}?limit=1`;
+  const { body, text } = await service.call("GET", path, { key: key.text });
+  assert.ok(body.data, text);
+  return body.data[0]?.id ?? "";
+}
+
+/** The request of a move of a dispute. */
+function disputeRequest(id: string, move: DisputeMove) {
+  const path = `/api-v1-payments/v1/disputes/${id}`;
+  if (move.do === "accept") return { method: "POST", path: `${path}/accept`, body: {} };
+  const text = move.text === "saved" ? "winning_evidence" : `${move.text}_evidence`;
+  const body = { text, ...(move.text === "saved" && { submit: false }) };
+  return { method: "POST", path: `${path}/evidence`, body };
+}
+
+/** Reads the newest dispute of a payment into the model. */
+async function readDispute(target: number, model: ServiceModel, { service, key }: Real) {
+  const payment = model.payments.at(-1 - target);
+  if (!payment) return;
+  const path = `/api-v1-payments/v1/disputes?payment_id=${payment.id}&limit=1`;
+  const { body } = await service.call("GET", path, { key: key.text });
+  const [dispute] = body.data;
+  if (dispute) payment.dispute = { id: dispute.id, at_ms: Date.parse(dispute.created_at) };
+}
+
 /** A step as an action of the torture plan. */
-function actionOf(change: ChangeStep): Parameters<typeof requestOf>[0] {
+function actionOf(
+  change: Exclude<ChangeStep, { do: "dispute" }>,
+): Parameters<typeof requestOf>[0] {
   switch (change.do) {
     case "create":
     case "transfer":
@@ -284,11 +436,23 @@ async function look(model: ServiceModel, { service, key }: Real): Promise<void> 
       standing.sequence,
     ]),
   );
-  for (const { id, events } of model.payments) {
+  for (const { id, events, standing } of model.payments) {
+    const disputes = await get(`disputes?payment_id=${id}&limit=100`);
+    assert.deepEqual(
+      disputes.data.filter(({ status }: { status: string }) => status !== "won")
+        .map(({ status, amount_minor }: Record<string, unknown>) => [status, amount_minor]),
+      standing.dispute === null ? [] : [[standing.dispute, standing.disputed]],
+    );
     const list = await get(`events?payment_id=${id}&limit=100`);
     const types = list.data.map(({ type }: { type: string }) => type).toReversed();
     assert.deepEqual(types, events.map(({ type }) => type));
   }
+  const faults = await service.call("GET", "/api-v1-sandbox/faults?limit=100", { key: key.text });
+  assert.deepEqual(
+    faults.body.data.map(({ left }: { left: number }) => left),
+    model.faults.left(),
+    faults.text,
+  );
   const { balances } = await get("balance");
   const euro = balances.find(({ currency, account }: Record<string, string>) =>
     currency === "EUR" && account === "available"

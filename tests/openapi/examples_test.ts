@@ -12,8 +12,13 @@ import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
 import type { Exchange, Recorded } from "../../scripts/documents/openapi/examples.ts";
 import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
-import { startService, type TestAnswer, type TestService } from "../support/service/service.ts";
-import { EXAMPLE_REQUESTS } from "../support/openapi/example_requests.ts";
+import {
+  setServerTime,
+  startService,
+  type TestAnswer,
+  type TestService,
+} from "../support/service/service.ts";
+import { EXAMPLE_REQUESTS, idInPath } from "../support/openapi/example_requests.ts";
 import postgres from "postgres";
 
 const FILE = new URL("../../scripts/documents/openapi/examples.json", import.meta.url);
@@ -34,7 +39,10 @@ Deno.test("the examples of the OpenAPI document are the service's answers", asyn
 
 Deno.test("every operation has an example of its answer, and of its body if it has one", () => {
   const shown = new Set(EXAMPLE_REQUESTS.map(({ operation }) => operation));
-  const missing = ADDRESSES.filter(({ operation }) => !shown.has(operation.id));
+  // A transcript is text, and shows other examples.
+  const missing = ADDRESSES.filter(({ operation }) =>
+    operation.media_type === undefined && !shown.has(operation.id)
+  );
   assert.deepEqual(missing.map(({ id }) => id), []);
 });
 
@@ -44,8 +52,11 @@ async function record(receiver_url: string): Promise<Recorded> {
     random: seeded(1),
     clock: () => at,
     console_url: "http://127.0.0.1:54321/console",
+    request_log: true,
   });
   try {
+    // Disposable sandboxes and idempotency keys show times of the database.
+    await setServerTime(service.sql, STARTED_AT);
     const saved = new Map<string, string>();
     const exchanges: Exchange[] = [];
     for (const request of EXAMPLE_REQUESTS) {
@@ -59,12 +70,16 @@ async function record(receiver_url: string): Promise<Recorded> {
     }
     const events = await recordEvents(service);
     at += 1000;
-    exchanges.push(await exchange(service, EXAMPLE_REQUESTS.at(-1)!, saved));
+    const [reset, ...last] = EXAMPLE_REQUESTS.slice(exchanges.length);
+    exchanges.push(await exchange(service, reset!, saved));
     at += 1000;
     const errors = await recordErrors(service);
+    // The clock of a sandbox is computed from the server's time.
+    await setServerTime(service.sql, at);
+    for (const request of last) exchanges.push(await exchange(service, request, saved));
     const text = JSON.stringify({ exchanges, errors, events })
       .replaceAll(receiver_url, "https://example.com/webhooks")
-      .replace(/"duration_ms":\d+/g, '"duration_ms":100')
+      .replace(/"duration_ms":[\d.]+/g, '"duration_ms":100')
       // The repository contains no text that looks like a key.
       .replace(/"(sk_test_\w{4})\w{45}"/g, '"$1…"');
     return JSON.parse(text);
@@ -75,23 +90,26 @@ async function record(receiver_url: string): Promise<Recorded> {
 
 async function exchange(
   service: TestService,
-  { operation, name, summary, body, query, of, save }: typeof EXAMPLE_REQUESTS[number],
+  { operation, name, summary, body, query, of, key, save }: typeof EXAMPLE_REQUESTS[number],
   saved: Map<string, string>,
 ): Promise<Exchange> {
   const address = ADDRESSES.find(({ id }) => id === operation)!;
-  const path = address.path.replace("{id}", of === undefined ? "" : saved.get(of)!);
+  const id = idInPath(address.path, { of, key }, saved);
+  const path = address.path.replace(/\{(id|key)\}/, id ?? "") + (query ? `?${query}` : "");
   const request = body === undefined ? null : Object.fromEntries(
     Object.entries(body).map(([member, value]) => [
       member,
       typeof value === "string" && value.startsWith("$") ? saved.get(value.slice(1)) : value,
     ]),
   );
-  const answer = await service.call(address.operation.method, query ? `${path}?${query}` : path, {
+  const answer = await service.call(address.operation.method, path, {
     ...(request && { body: request }),
+    ...(request && key && { idempotency_key: key }),
   });
   assert.ok(answer.status < 300 || answer.status === 402, `${operation} ${name}: ${answer.text}`);
   if (save) saved.set(save, answer.body.id ?? answer.body.data[0].id);
-  return { operation, name, summary, request, status: answer.status, answer: answer.body };
+  const { status, body: answered } = answer;
+  return { operation, name, summary, path, id, request, status, answer: answered };
 }
 
 async function registerReceiver(service: TestService, url: string): Promise<string> {
@@ -222,11 +240,11 @@ async function inOther(
   }
 }
 
-/** Opens a receiver that accepts every webhook. */
+/** Opens a receiver that accepts every webhook, always with the same bytes. */
 function listen() {
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
-    () => new Response(null, { status: 204 }),
+    () => new Response(null, { status: 204, headers: { Date: "Fri, 20 Nov 2026 09:01:11 GMT" } }),
   );
   return {
     url: `http://127.0.0.1:${server.addr.port}/`,

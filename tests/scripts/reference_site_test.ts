@@ -1,11 +1,13 @@
 /**
- * The reference page of the local start in a real browser. It shows the served document, in light
- * and dark mode, on a desktop and a phone, and sends no request to another origin.
+ * The reference page of the local start in a real browser. It shows the document in light and dark
+ * mode, on a desktop and a phone, with samples in three languages, sends a request with a test key,
+ * and calls no other origin.
  */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { Browser, Page } from "playwright-core";
+import { keyLink } from "../../console/key_link.ts";
 import { buildReferenceSite } from "../../scripts/sites/reference_site.ts";
 import { launchBrowser, no_browser } from "../support/console/browser.ts";
 import { cloneDatabase } from "../support/database/database.ts";
@@ -13,7 +15,7 @@ import { launchStart, type LocalStart } from "../support/local/local_start.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 
 const VIEWS = [
-  { name: "desktop, light", viewport: { width: 1440, height: 900 }, colorScheme: "light" },
+  { name: "desktop, light", viewport: { width: 1280, height: 900 }, colorScheme: "light" },
   { name: "phone, dark", viewport: { width: 390, height: 844 }, colorScheme: "dark" },
 ] as const;
 
@@ -35,15 +37,18 @@ Deno.test({
       for (const view of VIEWS) {
         await t.step(view.name, () => visit(browser, product, view));
       }
+      await t.step("the console links to the place of each page", () => {
+        return followLinks(browser, product);
+      });
     }),
 });
 
 Deno.test("buildReferenceSite() fetches nothing that the data folder has", () =>
   withTemporaryFolder(async (folder) => {
     await Deno.mkdir(folder, { recursive: true });
-    await Deno.writeTextFile(join(folder, "redoc-3.0.1.js"), "kept");
-    const { files } = await buildReferenceSite(folder);
-    assert.equal(new TextDecoder().decode(files.get("redoc.js")!.body as Uint8Array), "kept");
+    await Deno.writeTextFile(join(folder, "scalar-1.72.1.js"), "kept");
+    const { files } = await buildReferenceSite(folder, "http://127.0.0.1:1/functions/v1");
+    assert.equal(new TextDecoder().decode(files.get("scalar.js")!.body as Uint8Array), "kept");
   }));
 
 async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[number]) {
@@ -59,16 +64,82 @@ async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[n
   page.on("pageerror", (error) => faults.push(error.message));
   page.on("console", (line) => line.type() === "error" && faults.push(line.text()));
   await page.goto(`${origin}/docs`);
-  await page.getByRole("heading", { name: "Authentication" }).waitFor();
-  await page.goto(`${origin}/docs/#/payments/createpayment`);
-  await page.getByRole("heading", { name: "Create a payment" }).first().waitFor();
-  // A recorded example, and an address of this start.
-  await page.getByText("4242 4242 4242 4242").first().waitFor();
+  await page.getByRole("heading", { name: "Keys and scopes" }).waitFor();
+  await page.goto(`${origin}/docs/#tag/payments/POST/api-v1-payments/v1/payments`);
+  await page.getByRole("heading", { name: "Create a payment" }).waitFor();
+  await showSamples(page, product.base_url);
+  const headings = await page.locator("h1, h2, h3").allInnerTexts();
+  assert.deepEqual(headings, [...new Set(headings)], "a heading stands twice");
   const width = await page.evaluate("document.documentElement.scrollWidth");
   assert.ok(Number(width) <= view.viewport.width, `it is ${width} wide`);
   assert.equal(await isDark(page), view.colorScheme === "dark");
+  if (view.colorScheme === "light") await sendRequest(page, product.test_key);
   assert.deepEqual({ elsewhere, faults }, { elsewhere: [], faults: [] });
+  await page.keyboard.press("Escape");
+  await page.goto(`${origin}/docs/`);
+  await page.getByRole("link", { name: "Console" }).click();
+  await page.getByRole("link", { name: "API reference" }).click();
+  await page.waitForURL(`${origin}/docs/`);
   await context.close();
+}
+
+/** Pages of the console, the name of a link there, and the heading that it leads to. */
+const CONSOLE_LINKS = [
+  ["transfers", "API reference", "Transfers"],
+  ["balance", "API reference", "Ledger"],
+  ["faults", "API reference", "Sandbox"],
+  ["payments/new", "Reference", "Create a payment"],
+  ["transfers/new", "Reference", "Create a transfer"],
+] as const;
+
+/** Follows links of the console. Each opens another tab, in which its heading is in view. */
+async function followLinks(browser: Browser, { base_url, test_key }: LocalStart): Promise<void> {
+  const context = await browser.newContext({ viewport: VIEWS[0].viewport });
+  const page = await context.newPage();
+  await page.goto(keyLink(base_url, test_key));
+  await page.getByRole("navigation", { name: "Sections" }).waitFor();
+  for (const [place, link, title] of CONSOLE_LINKS) {
+    await page.goto(new URL(`/console/#/${place}`, base_url).href);
+    const [tab] = await Promise.all([
+      context.waitForEvent("page"),
+      page.getByRole("link", { name: link, exact: true }).click(),
+    ]);
+    const heading = tab.getByRole("heading", { name: title, exact: true }).first();
+    await heading.waitFor();
+    const text = JSON.stringify(title);
+    await tab.waitForFunction(`[...document.querySelectorAll("h1, h2, h3")].some((heading) => {
+      const { top } = heading.getBoundingClientRect();
+      return heading.textContent.trim() === ${text} && top >= 0 && top < innerHeight;
+    })`);
+    await tab.close();
+  }
+  await context.close();
+}
+
+/** Chooses each language of the first operation. Its sample has the address of this start. */
+async function showSamples(page: Page, base_url: string): Promise<void> {
+  const samples = [
+    ["curl", `curl ${base_url}/api-v1-payments/v1/payments`],
+    ["TypeScript", "client.payments.create({"],
+    ["Python", "requests.post("],
+  ] as const;
+  let chosen = "curl";
+  for (const [label, text] of samples) {
+    if (label !== chosen) {
+      await page.getByRole("button", { name: chosen, exact: true }).first().click();
+      await page.getByRole("option", { name: label }).click();
+      chosen = label;
+    }
+    await page.locator("pre", { hasText: text }).first().waitFor();
+  }
+}
+
+/** Gives the page the key and sends the example of the first operation. */
+async function sendRequest(page: Page, test_key: string): Promise<void> {
+  await page.getByPlaceholder("Token").first().fill(test_key);
+  await page.getByRole("button", { name: /^Test Request.*v1\/payments\)$/ }).first().click();
+  await page.getByRole("dialog").getByRole("button", { name: /^Send/ }).first().click();
+  await page.getByText("201 Created").waitFor();
 }
 
 /** True if the text is light. */

@@ -57,15 +57,17 @@ Deno.test("deno task start keeps keys and data through restarts and kill -9", (t
     });
 
     await t.step("the console is at the address of the banner", async () => {
-      const address = /Console +(\S+)/.exec(start.output())![1]!;
+      const link = new URL(/Console +(\S+)/.exec(start.output())![1]!);
+      assert.equal(link.hash, `#key=${start.test_key}`);
+      const address = link.origin + link.pathname;
       const page = await fetch(address);
       assert.equal(page.status, 200);
       assert.match(await page.text(), /<script type="module" src="main.js">/);
-      const script = await fetch(`${address}/main.js`);
+      const script = await fetch(`${address}main.js`);
       assert.match(script.headers.get("Content-Type")!, /^text\/javascript/);
       assert.ok((await script.text()).length > 10_000);
-      assert.equal((await fetch(`${address}/../start.ts`)).status, 404);
-      assert.equal((await fetch(`${address}/%2e%2e/deno.json`)).status, 404);
+      assert.equal((await fetch(`${address}../start.ts`)).status, 404);
+      assert.equal((await fetch(`${address}%2e%2e/deno.json`)).status, 404);
     });
 
     await t.step("both functions and the index answer, other paths are 404", async () => {

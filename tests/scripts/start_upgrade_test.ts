@@ -18,7 +18,7 @@ const PAYMENT = {
   card: { number: "4242424242424242", exp_month: 12, exp_year: 2030, cvc: "123" },
 };
 /** The folders of the project that a start needs. */
-const PARTS = ["client", "console", "docs", "scripts", "shared", "supabase"];
+const PARTS = ["client", "console", "docs", "package", "scripts", "shared", "supabase"];
 /** The migration of a later version adds a column. */
 const NEXT = "30000101000000_next.sql";
 const NEXT_SQL = `grant pay_owner to current_user;

@@ -153,7 +153,14 @@ Deno.test("a failed connection refuses the waiting requests too", async () => {
     },
     weigh: () => 0,
   }, new KnownEnvironments());
-  const access = { key_hash: "", scope: null, at_ms: 0, request_id: "", rate_limits: null };
+  const access = {
+    key_hash: "",
+    scope: null,
+    version: 0,
+    at_ms: 0,
+    request_id: "",
+    rate_limits: null,
+  };
   const asked = Array.from(
     { length: 3 },
     () => coalescer.ask({ access: { ...access, observe: () => {} } }),

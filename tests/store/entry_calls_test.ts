@@ -13,6 +13,7 @@ function access(key_hash: string): Access {
   return {
     key_hash,
     scope: null,
+    version: 0,
     at_ms: Date.now(),
     request_id: "req_1",
     rate_limits: null,

@@ -5,11 +5,11 @@
  */
 
 import assert from "node:assert/strict";
-import { dirname, join, relative } from "node:path";
+import { join, relative } from "node:path";
 import { migrate } from "../../scripts/schema/migrate.ts";
 import { edgeDeno } from "../support/supabase/edge_deno.ts";
 import { startFunction } from "../support/supabase/function_process.ts";
-import { type DeployedFunction, openManagementApi } from "../support/supabase/management_api.ts";
+import { openManagementApi, writeFiles } from "../support/supabase/management_api.ts";
 import { copyProject, PROJECT_REF } from "../support/supabase/supabase_cli.ts";
 import { startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { block } from "../support/documents/operations_document.ts";
@@ -86,7 +86,7 @@ Deno.test("docs/operations.md deploys to a Supabase project", async (t) => {
         }
       });
       await t.step(`${name} type-checks alone in a folder on Deno 2.1.4`, async () => {
-        await writeTree(join(uploaded, name), deployed());
+        await writeFiles(join(uploaded, name), deployed());
         const { path, env } = await edgeDeno();
         const folder = `supabase/functions/${name}`;
         const { success, stderr } = await new Deno.Command(path, {
@@ -157,11 +157,4 @@ async function importsOf(root: string, name: string): Promise<string[]> {
   const real = await Deno.realPath(root);
   return [...files, join(real, "supabase/functions", name, "deno.json")]
     .map((path) => relative(real, path)).sort();
-}
-
-async function writeTree(folder: string, { files }: DeployedFunction): Promise<void> {
-  for (const [path, text] of files) {
-    await Deno.mkdir(join(folder, dirname(path)), { recursive: true });
-    await Deno.writeTextFile(join(folder, path), text);
-  }
 }

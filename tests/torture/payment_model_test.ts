@@ -64,6 +64,7 @@ function* standingsIn(status: string): Generator<[name: string, payment: Standin
             amount: 1_000,
             refunds_wait: true,
             disputed: 0,
+            dispute: null,
             refunds: [],
             sequence: 1,
           };

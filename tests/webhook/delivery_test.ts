@@ -52,6 +52,7 @@ webhookCase("every change arrives at each subscribed endpoint", async (t, servic
       [
         ...STATUSES.filter((status) => status !== "pending").map((status) => `payment.${status}`),
         "payment.created",
+        "dispute.created",
         "refund.created",
         "refund.completed",
       ].sort(),

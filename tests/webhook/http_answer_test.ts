@@ -66,6 +66,20 @@ for (const [name, text, expected] of CASES) {
   }
 }
 
+for (const kept of [0, 1, 20, 200]) {
+  for (const size of [1, 7, 1000]) {
+    Deno.test(`AnswerReader.beginning has ${kept} bytes, ${size} bytes at a time`, async () => {
+      const text = "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n01234567890123456789";
+      const bytes = new TextEncoder().encode(text);
+      const reader = await AnswerReader.open(kept);
+      for (let at = 0; at < bytes.length; at += size) reader.push(bytes.subarray(at, at + size));
+      assert.equal(new TextDecoder().decode(reader.beginning), text.slice(0, kept));
+      assert.equal(reader.exceeds_beginning, kept < text.length);
+      reader.close();
+    });
+  }
+}
+
 Deno.test("AnswerReader.push() prevents reuse of the connection after extra bytes", async () => {
   const text = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nH";
   const expected = { ...ended(200), reusable: false };

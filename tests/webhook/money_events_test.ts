@@ -43,7 +43,9 @@ webhookCase("captures and pending refunds arrive in order", async (t, service, h
     ["refund.failed", { id: second.id, status: "failed", failure_code: "processing_failed" }],
     ["refund.completed", { id: first.id, payment_status: "partially_refunded" }],
     ["payment.partially_refunded", { amount_refunded: 400, amount_refunding: 0 }],
+    ["dispute.created", { status: "needs_response", amount_minor: 500, reason: "general" }],
     ["payment.chargeback", { status: "chargeback", amount_disputed: 500 }],
+    ["dispute.won", { status: "won", amount_minor: 500 }],
     ["payment.partially_refunded", { status: "partially_refunded", amount_disputed: 0 }],
   ];
   const arrived = hooks.at("/all").map(({ event }) => event);

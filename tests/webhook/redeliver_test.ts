@@ -239,9 +239,10 @@ webhookCase("GET /v1/webhook_deliveries filters", async (t, service, hooks) => {
       assert.deepEqual(rows, all.filter(wants));
     });
   }
-  await t.step("a single delivery looks as in the list", async () => {
+  await t.step("a single delivery looks as in the list, beside its exchanges", async () => {
     const read = await service.call("GET", `${DELIVERIES}/${all[0].id}`);
-    assert.deepEqual(read.body, all[0]);
+    const { exchanges: _, ...shown } = read.body;
+    assert.deepEqual(shown, all[0]);
     const foreign = await service.call("GET", `${DELIVERIES}/${all[0].id}`, {
       key: service.other.text,
     });

@@ -26,8 +26,10 @@ function delivery(fields: Partial<ClaimedDelivery> = {}): ClaimedDelivery {
     livemode: false,
     failing_since: null,
     suspect: false,
+    settings: null,
     crashed: false,
     body: "{}",
+    fault: null,
     ...fields,
   };
 }

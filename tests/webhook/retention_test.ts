@@ -19,7 +19,7 @@ const DAY = 24 * HOUR;
  * The table has 1 000 pages.
  */
 const KEYS = 10_000;
-const MAX_PAGES = 300;
+const MAX_PAGES = 450;
 /** The tables that are purged by age, children first. */
 const TABLES = [
   "webhook_deliveries",

@@ -5,10 +5,7 @@
 
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
-import {
-  MAX_TRIGGERS_OF_ACCOUNT,
-  MAX_TRIGGERS_OF_ENVIRONMENT,
-} from "../../shared/domain/webhooks/trigger_places.ts";
+import { TRIGGER_LIMITS } from "../../shared/domain/webhooks/trigger.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { assertRefused, paymentIn, PAYMENTS } from "../support/service/service_case.ts";
 import { recordOf } from "../support/database/payment_records.ts";
@@ -85,7 +82,9 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
         payment.id,
       ]);
       assert.deepEqual([attempts.length, attempts[0].response_status], [1, 200]);
-      assert.equal((await service.call("GET", `${DELIVERIES}/${id}`)).text, answer.text);
+      const { exchanges, ...shown } = (await service.call("GET", `${DELIVERIES}/${id}`)).body;
+      assert.deepEqual(shown, answer.body);
+      assert.equal(exchanges[0].request.body, arrival!.text);
       assert.equal((await service.call("GET", `${EVENTS}/${event_id}`)).text, arrival!.text);
     });
   }
@@ -264,7 +263,7 @@ webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
       await until("another attempt is in progress", () => held.length > before);
     }
   };
-  await fill(MAX_TRIGGERS_OF_ENVIRONMENT, service.key.text, body);
+  await fill(TRIGGER_LIMITS.of_environment, service.key.text, body);
   const written = () => service.sql`select from pay.events where sequence is null`;
 
   await t.step("of an environment: 429, nothing written and nothing kept", async () => {
@@ -272,8 +271,8 @@ webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
     const refused = await service.call("POST", TRIGGER, options);
     assertRefused(refused, 429, "rate_limited");
     assert.equal(refused.headers.get("Retry-After"), "1");
-    assert.equal(held.length, MAX_TRIGGERS_OF_ENVIRONMENT);
-    assert.equal((await written()).length, MAX_TRIGGERS_OF_ENVIRONMENT);
+    assert.equal(held.length, TRIGGER_LIMITS.of_environment);
+    assert.equal((await written()).length, TRIGGER_LIMITS.of_environment);
     assert.equal((await service.sql`select from pay.idempotency_keys`).length, 0);
   });
   await t.step("a reset does not renew the limit", async () => {
@@ -287,7 +286,7 @@ webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
   });
   const siblings = await bodyOf(sibling.text, more.id);
   await t.step("of an account with a second sandbox", async () => {
-    await fill(MAX_TRIGGERS_OF_ACCOUNT, sibling.text, siblings);
+    await fill(TRIGGER_LIMITS.of_account, sibling.text, siblings);
     const third = await service.issueKey(await addSandbox(service, "one"));
     const last = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, {
       key: third.text,
@@ -301,7 +300,7 @@ webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
   await t.step("another account has a limit of its own", async () => {
     const { text } = service.other;
     const other = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, { key: text });
-    await fill(MAX_TRIGGERS_OF_ACCOUNT + 1, text, await bodyOf(text, other.id));
+    await fill(TRIGGER_LIMITS.of_account + 1, text, await bodyOf(text, other.id));
   });
   await t.step("an ended attempt frees its place", async () => {
     hooks.judge = () => 200;

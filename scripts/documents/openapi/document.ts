@@ -11,7 +11,7 @@ import { componentExamples } from "./examples.ts";
 import { componentHeaders } from "./headers.ts";
 import { ALIASES_TAG, COMPONENT_PARAMETERS, paths, SERVICE_TAG } from "./paths.ts";
 import { componentSchemas, type Json } from "./schemas.ts";
-import { WEBHOOK_PARAMETERS, webhooks, WEBHOOKS_TAG } from "./webhooks.ts";
+import { webhooks, WEBHOOKS_TAG } from "./webhooks.ts";
 
 const INTRODUCTION = new URL("introduction.md", import.meta.url);
 /** The place of the tables of test values in the introduction. */
@@ -20,6 +20,7 @@ const TEST_VALUES = "{test_values}";
 const GROUPS: Record<OperationGroup, string> = {
   "Payments": "Money in: by card, SEPA, SWIFT or stablecoin.",
   "Refunds": "Money back to the payer: all of a payment or a part of it.",
+  "Disputes": "Payments that the payer has charged back. Evidence can bring the money back to you.",
   "Transfers": "Money out of the available balance, to a bank account or a wallet.",
   "Ledger":
     "Double entry: each change of money is a transaction whose debits and credits are equal.",
@@ -27,6 +28,8 @@ const GROUPS: Record<OperationGroup, string> = {
   "Webhook deliveries": "The delivery of an event to an endpoint, with every attempt.",
   "Events": "Changes of resources. The service keeps events for 30 days.",
   "API keys": "Test keys of your own sandbox.",
+  "Requests":
+    "The first request of an idempotency key, and the log of the requests of your sandbox.",
   "Sandbox":
     "The function `api-v1-sandbox`. It brings payments into any status, for test keys only.",
 };
@@ -59,7 +62,9 @@ export async function buildDocument(): Promise<Json> {
       {
         name: WEBHOOKS_TAG,
         description:
-          "The requests that your endpoints receive. Verify the signature before you use one.",
+          "The requests that your endpoints receive. Verify `Payment-Signature` before you use one: " +
+          "compare in constant time, and refuse a `t` that is 300 s or more from your clock. " +
+          "During a rotation of the secret there is one more `v1` for each older secret.",
       },
       { name: ALIASES_TAG, description: "The same operations at other addresses." },
       {
@@ -84,7 +89,7 @@ export async function buildDocument(): Promise<Json> {
           description: "The operator's `RELAY_TOKEN`, which authenticates the scheduled calls.",
         },
       },
-      parameters: { ...COMPONENT_PARAMETERS, ...WEBHOOK_PARAMETERS },
+      parameters: COMPONENT_PARAMETERS,
       headers: componentHeaders(),
       responses: componentResponses(),
       examples: componentExamples(),

@@ -31,6 +31,8 @@ const TITLES: Record<number, string> = {
 const COMMON: readonly ErrorCode[] = [
   "invalid_parameter",
   "unauthorized",
+  // A live key with the header `Sandbox-Fault`, or at an operation of the sandbox.
+  "test_key_required",
   "permission_denied",
   "origin_not_allowed",
   "rate_limited",
@@ -55,7 +57,6 @@ export function errorResponses(operation: Operation): Record<string, Json> {
   return errorRefs([
     ...COMMON,
     ...(operation.method === "GET" ? [] : WITH_BODY),
-    ...(operation.test_only ? ["test_key_required" as const] : []),
     ...(operation.paths[0].includes(":id") ? ["not_found" as const] : []),
     ...(operation.errors ?? []),
   ]);

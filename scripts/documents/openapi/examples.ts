@@ -14,6 +14,10 @@ export interface Exchange {
   /** Unique for the operation. */
   name: string;
   summary: string;
+  /** The path of the request, with its ids and its query. */
+  path: string;
+  /** The id or the idempotency key in the path; null without one. */
+  id: string | null;
   /** The body; null when there is none. */
   request: Json | null;
   status: number;
@@ -29,6 +33,9 @@ export interface Recorded {
   events: Record<EventType, Json>;
 }
 
+/** Most answers of an operation in the document, which has a limit of bytes. */
+const ANSWERS_MAX = 3;
+
 const { exchanges, errors, events } = recorded as unknown as Recorded;
 
 /** Examples of the requests and of the successful answers of an operation, by name. */
@@ -43,8 +50,16 @@ export function examplesOf(operation: string) {
     );
   return {
     requests: named(({ request }) => request, own.filter(({ request }) => request !== null)),
-    answers: named(({ answer }) => answer, own.filter(({ status }) => status < 300)),
+    answers: named(
+      ({ answer }) => answer,
+      own.filter(({ status }) => status < 300).slice(0, ANSWERS_MAX),
+    ),
   };
+}
+
+/** The first example of an operation, or undefined if it has none. */
+export function firstExample(operation: string): Exchange | undefined {
+  return exchanges.find((exchange) => exchange.operation === operation);
 }
 
 /** `components.examples`: each event, and each error that an operation can answer. */

@@ -1,5 +1,6 @@
 /** Builds `components.headers`: the headers of answers. */
 
+import { FAULT_NAMES } from "../../../shared/core/vocabulary.ts";
 import type { Json } from "./schemas.ts";
 
 const HEADERS: Readonly<Record<string, { description: string; required?: true; schema: Json }>> = {
@@ -13,6 +14,10 @@ const HEADERS: Readonly<Record<string, { description: string; required?: true; s
     description: "No cache may store the answer",
     required: true,
     schema: { const: "no-store" },
+  },
+  "Document-Cache-Control": {
+    description: "The time for which clients may use the document without a new request",
+    schema: { type: "string" },
   },
   "X-Content-Type-Options": {
     description: "Browsers must not guess another type than `Content-Type`",
@@ -35,6 +40,10 @@ const HEADERS: Readonly<Record<string, { description: string; required?: true; s
   "Idempotent-Replayed": {
     description: "This is the answer to an earlier request with the same `Idempotency-Key`",
     schema: { const: "true" },
+  },
+  "Sandbox-Fault": {
+    description: "The declared fault of the sandbox that has decided this answer",
+    schema: { enum: [...FAULT_NAMES] },
   },
   "Location": {
     description: "URL of the new resource",
@@ -60,7 +69,13 @@ const HEADERS: Readonly<Record<string, { description: string; required?: true; s
 /** Headers of every answer. */
 export const EVERY_ANSWER = ["Request-Id", "Cache-Control", "X-Content-Type-Options"] as const;
 /** Headers of every answer to a request with a key. */
-export const WITH_KEY = [...EVERY_ANSWER, "RateLimit-Policy", "RateLimit", "Unknown-Parameters"];
+export const WITH_KEY = [
+  ...EVERY_ANSWER,
+  "RateLimit-Policy",
+  "RateLimit",
+  "Unknown-Parameters",
+  "Sandbox-Fault",
+];
 
 /** All headers, by name without dashes. */
 export function componentHeaders(): Record<string, Json> {

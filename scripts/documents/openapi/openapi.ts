@@ -7,10 +7,11 @@
 import { gzipSync } from "node:zlib";
 import { unpackDocument } from "../../../shared/http/openapi_route.ts";
 import { buildDocument } from "./document.ts";
+import { jsonText } from "./json_text.ts";
 
 /** Returns the text of docs/openapi.json. */
 export async function renderDocument(): Promise<string> {
-  return `${JSON.stringify(await buildDocument(), null, 2)}\n`;
+  return `${jsonText(await buildDocument())}\n`;
 }
 
 /** Returns the text of shared/http/openapi_document.ts. */

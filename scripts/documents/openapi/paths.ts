@@ -18,7 +18,7 @@ import { type Json, queryProperties, schemaRef } from "./schemas.ts";
 
 /** Parameters that many operations share. */
 export const COMPONENT_PARAMETERS: Record<string, Json> = {
-  IdempotencyKey: {
+  IdempotencyKeyHeader: {
     name: "Idempotency-Key",
     in: "header",
     description: "A unique name for this operation, such as a UUID. If you send the same request " +
@@ -87,10 +87,22 @@ function parameters(operation: Operation, path: string): Json[] {
   });
   return [
     ...(path.includes("{id}") ? [idParameter(path)] : []),
+    ...(path.includes("{key}") ? [KEY_PARAMETER] : []),
     ...query,
-    ...(operation.method === "GET" ? [] : [{ $ref: "#/components/parameters/IdempotencyKey" }]),
+    ...(operation.method === "GET"
+      ? []
+      : [{ $ref: "#/components/parameters/IdempotencyKeyHeader" }]),
   ];
 }
+
+/** The idempotency key in a path. */
+const KEY_PARAMETER: Json = {
+  name: "key",
+  in: "path",
+  required: true,
+  description: "The idempotency key, percent-encoded",
+  schema: { type: "string", minLength: 1, maxLength: MAX_IDEMPOTENCY_KEY },
+};
 
 function idParameter(path: string): Json {
   const { prefix, noun } = pathKind(path)!;
@@ -113,17 +125,20 @@ function requestBody({ method, body }: Operation, examples: Json): Json {
   };
 }
 
-function success({ method, status, answer }: Operation, examples: Json): Json {
+const STATUS_WORDS = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
+
+function success(
+  { method, status, answer, media_type = "application/json" }: Operation,
+  examples: Json,
+): Json {
   return {
-    description: status === 201 ? "Created" : "OK",
+    description: STATUS_WORDS[status],
     headers: headerRefs([
       ...WITH_KEY,
       ...(method === "GET" ? [] : ["Idempotent-Replayed"]),
       ...(status === 201 ? ["Location"] : []),
     ]),
-    content: {
-      "application/json": { schema: schemaRef(answer), ...examples },
-    },
+    content: { [media_type]: { schema: schemaRef(answer), ...examples } },
   };
 }
 
@@ -131,10 +146,8 @@ function success({ method, status, answer }: Operation, examples: Json): Json {
 function keylessPaths(): Record<string, Json> {
   const document_headers = {
     ...headerRefs(["Request-Id", "X-Content-Type-Options", "ETag"]),
-    "Cache-Control": {
-      description: "The time for which clients may use the document without a new request",
-      schema: { type: "string" },
-    },
+    // Other answers may not be stored.
+    "Cache-Control": headerRefs(["Document-Cache-Control"])["Document-Cache-Control"],
   };
   const health = (operationId: string, name: string) => ({
     get: {

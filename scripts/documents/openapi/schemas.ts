@@ -5,6 +5,7 @@
  */
 
 import * as z from "zod";
+import { describeFields } from "./common_fields.ts";
 import { OPERATIONS } from "./operations.ts";
 
 /** A JSON Schema, or another object of the document. */
@@ -13,6 +14,8 @@ export type Json = { [name: string]: unknown };
 const FOLDER = new URL("../../../shared/schema/", import.meta.url);
 /** Bounds that zod writes for every safe integer. They are not rules of the API. */
 const SAFE = [Number.MIN_SAFE_INTEGER, Number.MAX_SAFE_INTEGER];
+/** The largest integer of 32 bits. Without `format: int64` generators for Java use such integers. */
+const MAX_INT32 = 2_147_483_647;
 /** Formats whose pattern says nothing more to a reader. */
 const KNOWN_FORMATS: readonly unknown[] = ["date-time", "email"];
 
@@ -64,6 +67,7 @@ export function queryProperties(query: z.ZodType): Record<string, Json> {
 
 function schemaOf(name: string): Json {
   const { $schema: _, $id: __, ...schema } = (SENT.test(name) ? as_sent : as_answered)[name]!;
+  describeFields(schema);
   return schema;
 }
 
@@ -77,8 +81,9 @@ function refTo(name: string): string {
 }
 
 /** Objects, unions and enums become components. Other schemas are written where they are used. */
-function isComponent(name: string, { def }: z.ZodType): boolean {
-  return ["object", "enum", "union"].includes(def.type) || name.endsWith("Input");
+function isComponent(name: string, schema: z.ZodType): boolean {
+  return ["object", "enum", "union"].includes(schema.def.type) || name.endsWith("Input") ||
+    OPERATIONS.some(({ answer }) => answer === schema);
 }
 
 function listedItem(schema: z.ZodType): z.ZodType | undefined {
@@ -92,6 +97,10 @@ function tidy(schema: z.ZodType, json: Json): void {
   for (const bound of ["minimum", "maximum"]) {
     if (SAFE.includes(json[bound] as number)) delete json[bound];
   }
+  // openapi-generator makes Java code from both that does not compile.
+  if (json.type === "boolean") delete json.const;
+  if (json.type === "null") toConstant(json);
+  if (json.type === "integer" && !fitsInt32(json)) json.format = "int64";
   // Answers can get new members at any time, so clients must accept unknown ones.
   if (json.additionalProperties === false) delete json.additionalProperties;
   const { propertyNames } = json as { propertyNames?: Json };
@@ -100,6 +109,17 @@ function tidy(schema: z.ZodType, json: Json): void {
   if (schema instanceof z.ZodPipe && schema.def.in instanceof z.ZodTransform) {
     acceptText(schema, json);
   }
+}
+
+/** Writes the schema that only null matches as a constant. */
+function toConstant(json: Json): void {
+  delete json.type;
+  json.const = null;
+}
+
+/** Whether the bounds of an integer say that 32 bits are enough. */
+function fitsInt32({ maximum, exclusiveMaximum = maximum }: Json): boolean {
+  return typeof exclusiveMaximum === "number" && exclusiveMaximum <= MAX_INT32;
 }
 
 function addDiscriminator(schema: z.ZodDiscriminatedUnion, json: Json): void {

@@ -16,6 +16,7 @@ import type {
 import { callStripe, isUnknown } from "./stripe_call.ts";
 import { readErrorAnswer } from "./stripe_errors.ts";
 import { readNotificationBody } from "./stripe_events.ts";
+import { disputeReply, lookAtDispute } from "./stripe_disputes.ts";
 import { type FactSource, intentFacts, refundFacts } from "./stripe_facts.ts";
 import { findListed } from "./stripe_lists.ts";
 import { expandedOf, PaymentIntent, type StripeError, StripeRefund } from "./stripe_objects.ts";
@@ -72,7 +73,9 @@ async function send(
   const answer = await callStripe(account, request, signal);
   if (isUnknown(answer)) return answer;
   if (answer.status === 200) {
-    const reply = call.op === "refund"
+    const reply = call.dispute
+      ? disputeReply(sourceOf(account), call, answer.body)
+      : call.op === "refund"
       ? refundReply(account, call, answer.body)
       : intentReply(account, call, answer.body);
     return "absent" in reply ? GARBAGE : reply;
@@ -96,6 +99,7 @@ async function look(
   call: ProviderCall,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
+  if (call.dispute) return await lookAtDispute(account, sourceOf(account), call, signal);
   const payment = call.provider_reference;
   if (call.op === "refund") {
     return payment === null ? ABSENT : await lookForRefund(account, call, payment, signal);
@@ -104,13 +108,17 @@ async function look(
   return call.op === "authorize" ? await lookForIntent(account, call, signal) : ABSENT;
 }
 
-/** Reads a payment or refund by its id, whatever its metadata say. */
+/** Reads a payment, refund or dispute by its id, whatever its metadata say. */
 async function find(
   account: ProviderAccount,
   call: ProviderCall,
   reference: string,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
+  if (call.dispute) {
+    const is_own = reference === call.dispute.request.reference;
+    return is_own ? await lookAtDispute(account, sourceOf(account), call, signal) : ABSENT;
+  }
   const list = call.op === "refund" ? "refunds" : "payment_intents";
   const fields = call.op === "refund"
     ? [["expand[]", "balance_transaction"], ["expand[]", "failure_balance_transaction"]] as const

@@ -9,6 +9,8 @@
 import { formatTime } from "../../core/clock.ts";
 import { normalizeCurrency } from "../../core/currency.ts";
 import { idPattern } from "../../core/ids.ts";
+import type { DisputeReason } from "../../schema/dispute.ts";
+import type { DisputeReport } from "../../store/provider_rows.ts";
 import type { Fact, FactOp, FactState } from "../../domain/providers/connector.ts";
 import { fromStripeAmount } from "./stripe_amount.ts";
 import { declineCodeOf } from "./stripe_errors.ts";
@@ -47,6 +49,13 @@ const DISPUTED = [
   "appeal_under_review",
 ];
 
+/** Reasons of a dispute with a name of their own. Every other one is `general`. */
+const REASONS: ReadonlyMap<string, DisputeReason> = new Map([
+  ["fraudulent", "fraudulent"],
+  ["product_not_received", "product_not_received"],
+  ["duplicate", "duplicate"],
+]);
+
 /** A fact before its amount and time are converted. */
 interface Draft {
   /** The object at Stripe, and its state in the reference. */
@@ -61,7 +70,7 @@ interface Draft {
   /** In lower case. */
   currency: string;
   seconds: number;
-  more?: Pick<Fact, "card" | "decline_code" | "failure_code" | "next_action">;
+  more?: Pick<Fact, "card" | "decline_code" | "dispute" | "failure_code" | "next_action">;
 }
 
 /**
@@ -216,8 +225,8 @@ function refundState(status: string | null | undefined): "pending" | "succeeded"
 }
 
 /**
- * Returns the facts of a dispute: the withdrawal with its fee, and its end. A won dispute counts
- * when the money is back, unless Stripe lists no movements at all.
+ * Returns the facts of a dispute: the withdrawal with its fee, the review, and its end. The first
+ * fact is the withdrawal. A won dispute counts when the money is back, unless Stripe lists no movements at all.
  */
 export function disputeFacts(source: FactSource, dispute: Dispute): Fact[] {
   const moves = dispute.balance_transactions;
@@ -230,9 +239,14 @@ export function disputeFacts(source: FactSource, dispute: Dispute): Fact[] {
     subject_id: null,
     provider_reference: idOf(dispute.payment_intent),
   };
-  const fact = (reference_state: string, state: FactState, seconds: number) =>
+  const fact = (
+    reference_state: string,
+    state: FactState,
+    seconds: number,
+    more: Draft["more"] = {},
+  ) =>
     draftFact(source, {
-      ...{ ...common, reference_state, op: "dispute", state, amount, currency, seconds },
+      ...{ ...common, reference_state, op: "dispute", state, amount, currency, seconds, more },
     });
   const fee = (reference_state: string, state: FactState, signed: number, seconds: number) => {
     const paid_in = (taken ?? back)?.currency ?? currency;
@@ -240,14 +254,28 @@ export function disputeFacts(source: FactSource, dispute: Dispute): Fact[] {
     return draftFact(source, { ...common, ...values, op: "fee" });
   };
   const ended = source.event_seconds ?? dispute.created;
+  const is_reviewed = status === "under_review";
   const is_won = status === "won" && (back !== undefined || moves.length === 0);
   return [
-    fact("disputed", "disputed", taken?.created ?? dispute.created),
+    fact("disputed", "disputed", taken?.created ?? dispute.created, {
+      dispute: disputeReport(dispute),
+    }),
+    is_reviewed ? fact("under_review", "dispute_under_review", ended) : null,
     taken ? fee("fee", "succeeded", taken.fee, taken.created) : null,
     is_won ? fact("won", "dispute_won", back?.created ?? ended) : null,
     back ? fee("fee_returned", "returned", -back.fee, back.created) : null,
     status === "lost" ? fact("lost", "dispute_lost", ended) : null,
   ].flatMap(present);
+}
+
+/** Returns the parts of a dispute that answers show. */
+export function disputeReport({ reason, evidence_details }: Dispute): DisputeReport {
+  // 0: the payer's bank takes no evidence.
+  const due_by = evidence_details?.due_by || null;
+  return {
+    reason: REASONS.get(reason) ?? "general",
+    evidence_due_by: due_by === null ? null : formatTime(due_by * 1000),
+  };
 }
 
 /** Our payment that the metadata name. Another program may use the same name for its own ids. */

@@ -123,8 +123,14 @@ export const Dispute = z.object({
   balance_transactions: z.array(BalanceTransaction),
   created: Seconds,
   currency: Currency,
+  evidence: z.object({ uncategorized_text: z.string().nullish() }).nullish(),
+  evidence_details: z.object({
+    due_by: Seconds.nullish(),
+    submission_count: z.number().int(),
+  }).nullish(),
   livemode: z.boolean(),
   payment_intent: Other,
+  reason: z.string(),
   status: z.string(),
 });
 export type Dispute = z.infer<typeof Dispute>;

@@ -5,6 +5,7 @@ import type { ProviderCall, ProviderReply } from "../../domain/providers/connect
 import type { Payment } from "../../schema/payment.ts";
 import type { StripeFields, StripeRequest } from "./stripe_call.ts";
 import { toStripeAmount } from "./stripe_amount.ts";
+import { disputeRequest } from "./stripe_disputes.ts";
 import { ABANDONED } from "./stripe_objects.ts";
 
 /** Answers show a payment with its charge and the movement with the fee. */
@@ -21,7 +22,7 @@ type Refusal = Extract<ProviderReply, { refused: unknown }>;
 /** Returns the request of a call, or the reason why this connector cannot send it. */
 export function requestOf(environment_id: string, call: ProviderCall): StripeRequest | Refusal {
   const amount = toStripeAmount(call.amount_minor, call.currency);
-  const has_amount = call.op !== "cancel" && call.op !== "abandon";
+  const has_amount = call.op !== "cancel" && call.op !== "abandon" && call.dispute === null;
   if (amount === null && has_amount) {
     const message = `Stripe cannot represent this amount in ${call.currency}`;
     return { refused: "invalid_parameter", message, param: "currency" };
@@ -32,6 +33,10 @@ export function requestOf(environment_id: string, call: ProviderCall): StripeReq
   if (call.op === "authorize") return post(...authorization(environment_id, call, String(amount)));
   if (call.op === "transfer" || call.op === "expire") {
     return refusal("An account at Stripe makes payments and refunds only");
+  }
+  if (call.dispute) {
+    const request = disputeRequest(call.op, call.dispute.request);
+    return request === null ? refusal("The dispute is not one of Stripe's") : post(...request);
   }
   const payment = call.provider_reference;
   if (payment === null) return refusal("The payment has no reference at Stripe");
@@ -56,6 +61,8 @@ export function requestOf(environment_id: string, call: ProviderCall): StripeReq
         ["metadata[refund]", call.refund?.id ?? ""],
         ["expand[]", "balance_transaction"],
       ]);
+    default:
+      return refusal("An account at Stripe does not do this");
   }
 }
 

@@ -5,6 +5,7 @@
  */
 
 import { formatTime } from "../../core/clock.ts";
+import type { Dispute } from "../../schema/dispute.ts";
 import type { LedgerAccount } from "../../schema/ledger.ts";
 import type { EventType, EventTypeOf } from "../../schema/event_type.ts";
 import type { MethodKind, Payment } from "../../schema/payment.ts";
@@ -50,9 +51,10 @@ const MOVEMENTS: Record<MovementKind, { debit: LedgerAccount; credit: LedgerAcco
   transfer_reversed: { debit: "in_transit", credit: "available" },
 };
 
-/** Collects the events, refunds and movements of a resource within one request. */
+/** Collects the events, refunds, disputes and movements of a resource within one request. */
 export class ChangeBuilder<T extends Subject> {
   readonly #refunds: Change["refunds"] = [];
+  readonly #disputes: Change["disputes"] = [];
   readonly #ledger: Change["ledger"] = [];
   readonly #events: Change["events"] = [];
   readonly #calls: Change["calls"] = [];
@@ -120,6 +122,27 @@ export class ChangeBuilder<T extends Subject> {
     return body;
   }
 
+  /**
+   * Records the present state of a dispute with its event. Returns the dispute as JSON text.
+   * @param provider_reference of a new live dispute
+   */
+  addDisputeEvent(
+    type: EventTypeOf<"dispute">,
+    dispute: Dispute,
+    provider_reference: string | null = null,
+  ): string {
+    const { sequence } = this.#subject;
+    this.#subject = { ...this.#subject, sequence: sequence + 1, updated_at: this.#at };
+    this.#body = JSON.stringify(this.#subject);
+    const body = JSON.stringify(dispute);
+    const { id, payment_id, status, amount_minor, currency, created_at } = dispute;
+    this.#disputes.push({
+      ...{ id, payment_id, status, amount_minor, currency, provider_reference, created_at, body },
+    });
+    this.#record(type, body);
+    return body;
+  }
+
   /** Records a ledger movement, in minor units of the resource's currency. */
   move(kind: MovementKind, amount_minor: number, refund_id: string | null = null): void {
     const { id: subject_id, currency } = this.#subject;
@@ -157,6 +180,7 @@ export class ChangeBuilder<T extends Subject> {
       payment: changed === "payment" ? paymentRow(subject as Payment, this.#body) : null,
       transfer: changed === "transfer" ? transferRow(subject as Transfer, this.#body) : null,
       refunds: this.#refunds,
+      disputes: this.#disputes,
       ledger: this.#ledger,
       events: this.#events,
       calls: this.#calls,
@@ -177,6 +201,7 @@ export function answerOnly(subject: Subject | null, answer: Answer): Change {
     payment: null,
     transfer: null,
     refunds: [],
+    disputes: [],
     ledger: [],
     events: [],
     calls: [],
@@ -184,7 +209,7 @@ export function answerOnly(subject: Subject | null, answer: Answer): Change {
 }
 
 /** Returns the method of a call about a resource: it chooses the provider. */
-function methodOf(subject: Subject): MethodKind {
+export function methodOf(subject: Subject): MethodKind {
   if (subject.object === "payment") return subject.method_kind;
   if (subject.destination.type === "wallet") return "stablecoin";
   return subject.currency === "EUR" ? "sepa" : "swift";

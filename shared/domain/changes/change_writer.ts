@@ -16,6 +16,9 @@ import { type Reply, type ServiceRequest, withoutRateCount } from "./service_req
 /** Decides a change of a loaded resource. Null: the resource stays as it is. */
 type Decide<T extends Subject> = (subject: T) => Change | null | Promise<Change | null>;
 
+/** Most decisions of a create. It is decided again only if its declared fault is used up. */
+const MAX_DECISIONS = 20;
+
 /** An id that no resource has: the load then looks for a stored answer only. */
 const NO_ID = "none";
 
@@ -34,18 +37,23 @@ export class ChangeWriter {
    * @param decide makes the change. If it throws, the stored answer of an earlier identical request
    *   comes first: a card can have expired since then
    */
-  async create(request: ServiceRequest, decide: () => Change): Promise<Reply> {
-    let change: Change;
-    try {
-      change = decide();
-    } catch (error) {
-      const kept = await this.#keptReply(request);
-      if (kept) return kept;
-      throw error;
+  async create(request: ServiceRequest, decide: () => Change | Promise<Change>): Promise<Reply> {
+    for (let i = 0; i < MAX_DECISIONS; i++) {
+      let change: Change;
+      try {
+        change = await decide();
+      } catch (error) {
+        const kept = await this.#keptReply(request);
+        if (kept) return kept;
+        throw error;
+      }
+      const committed = await this.#store.commit(request.access, change, request.idempotency);
+      if (committed.outcome === "insufficient") return await this.#refuseFunds(request);
+      const reply = replyOf(committed, change);
+      if (reply) return reply;
+      if (change.fault_id === undefined) break;
     }
-    const committed = await this.#store.commit(request.access, change, request.idempotency);
-    if (committed.outcome === "insufficient") return await this.#refuseFunds(request);
-    return replyOf(committed) ?? unavailable();
+    return unavailable();
   }
 
   /** Changes a payment or transfer. Decides again if another request has changed it meanwhile. */
@@ -67,7 +75,7 @@ export class ChangeWriter {
         throw error;
       }
       if ("status" in change) return { answer: change, replayed: false };
-      return replyOf(await this.#store.commit(access, change, request.idempotency));
+      return replyOf(await this.#store.commit(access, change, request.idempotency), change);
     });
   }
 
@@ -101,13 +109,19 @@ export class ChangeWriter {
 }
 
 /** Returns the reply of a commit, or null if the change must be decided again. */
-export function replyOf(committed: Committed): Reply | null {
+export function replyOf(
+  committed: Committed,
+  { fault_id }: Pick<Change, "fault_id"> = {},
+): Reply | null {
   if (committed.outcome === "stale" || committed.outcome === "insufficient") return null;
-  const call = committed.outcome === "committed" ? committed.call : null;
+  const { answer } = committed;
+  if (committed.outcome === "replay") return { answer, replayed: true };
+  const { call } = committed;
   return {
-    answer: committed.answer,
-    replayed: committed.outcome === "replay",
+    answer,
+    replayed: false,
     ...(call && { call }),
+    ...(fault_id !== undefined && { fault_id }),
   };
 }
 

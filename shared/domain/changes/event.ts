@@ -16,11 +16,21 @@ export interface EventContext {
   at_ms: number;
   mint: IdMint;
   random: RandomSource;
+  /**
+   * The real time, if `at_ms` is that of a sandbox with a clock of its own (`idMint`). In a seeded
+   * sandbox the number of the request.
+   */
+  order_ms?: number;
 }
 
 /** The request that makes a change. */
 export interface RequestContext extends EventContext {
   request_id: string;
+  /**
+   * Number of the request in the run of a seeded sandbox; then `mint` and `random` follow from the
+   * seed. Null: the sandbox has no seed.
+   */
+  run_number: number | null;
 }
 
 /** Version of the event payload (contract §4). */
@@ -64,7 +74,7 @@ export function eventRow(facts: EventFacts, context: EventContext): EventRow {
     sequence,
     created_at,
     // A mint of its own, because the ids of one mint share their random characters.
-    delivery_id: idMint(context.at_ms, context.random)("whd_").slice(0, -1),
+    delivery_id: idMint(context.at_ms, context.random, context.order_ms)("whd_").slice(0, -1),
     body: `${head.slice(0, -1)},"data":{"object":${object}},"request":${request}}`,
   };
 }

@@ -10,6 +10,8 @@ export interface ServiceRequest {
   access: Access;
   context: RequestContext;
   idempotency: Idempotency | null;
+  /** True: the sandbox has declared faults of its provider, and the operation asks for them. */
+  has_provider_faults?: boolean;
 }
 
 /** The reply of the domain. */
@@ -19,6 +21,10 @@ export interface Reply {
   replayed: boolean;
   /** The call to a provider that the request has claimed and now sends. */
   call?: ClaimedCall;
+  /** The declared fault that the commit has counted. */
+  fault_id?: string;
+  /** The name of that fault. */
+  fault?: string;
 }
 
 /** Returns the access for later round trips, which do not count against the rate limit again. */
@@ -26,6 +32,6 @@ export function withoutRateCount(access: Access): Access {
   return {
     ...access,
     rate_limits: null,
-    observe: (api_key_id) => access.observe(api_key_id, null),
+    observe: (api_key_id, _, environment_id) => access.observe(api_key_id, null, environment_id),
   };
 }

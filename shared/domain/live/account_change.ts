@@ -1,7 +1,7 @@
 /** Makes changes of money that belongs to an account at a provider, and to no payment. Pure. */
 
 import type { MovementRow } from "../../store/commit_rows.ts";
-import { bookedAtProvider, type FactChange } from "./apply_fact.ts";
+import { bookedAtProvider, type FactChange } from "./fact_effect.ts";
 
 /** Makes the change that books one movement and nothing else. */
 export function accountChange(movement: MovementRow): FactChange {
@@ -13,6 +13,7 @@ export function accountChange(movement: MovementRow): FactChange {
     payment: null,
     transfer: null,
     refunds: [],
+    disputes: [],
     ledger: [movement],
     events: [],
     calls: [],

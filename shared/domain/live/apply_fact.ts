@@ -4,75 +4,31 @@
  * whose amount, currency or mode differs from ours is a finding. Pure.
  */
 
-import { formatAmount } from "../../core/currency.ts";
-import { FINAL_PAYMENT_STATUSES } from "../../core/vocabulary.ts";
 import type { Payment } from "../../schema/payment.ts";
-import type { Transfer } from "../../schema/transfer.ts";
 import type { Refund } from "../../schema/refund.ts";
-import type { Change, MovementKind, MovementRow } from "../../store/commit_rows.ts";
-import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
 import { canBecome, isRefundable, refundable } from "../payments/lifecycle.ts";
 import { beginRefund, completeRefund, failRefund } from "../payments/refund_payment.ts";
 import {
   authorize,
   cancel,
-  chargeBack,
   complete,
   decline,
   fail,
   requireAction,
-  winDispute,
 } from "../payments/settlement.ts";
 import type { Fact } from "../providers/connector.ts";
-import { movedAtProvider } from "./moved_at_provider.ts";
-
-/** The effect of a fact. */
-export type Effect =
-  /** The rows of the change. A finding can come with it, for the operator. */
-  | { outcome: "applied"; change: FactChange; finding: string | null }
-  /** The fact is late or repeated. */
-  | { outcome: "ignored" }
-  /** The fact came before another one that it builds on: apply it later. */
-  | { outcome: "wait" }
-  /** The fact contradicts our books. An operator has to look. */
-  | { outcome: "finding"; finding: string }
-  /** The fact matches no payment or transfer. The change books its money for the account. */
-  | { outcome: "unmatched"; finding: string | null; change: FactChange | null };
-
-/** The rows that a fact changes, and the refund and payment as of the change. */
-export interface FactChange extends Omit<Change, "answer"> {
-  /** Null for a payout and for unmatched money, which belong to no payment. */
-  subject: Payment | Transfer | null;
-  /** The refund of the fact, as JSON text. */
-  refund_body: string | null;
-  /** The signed change of the balance at the provider. */
-  booked_minor: number;
-}
-
-/** A payment with the refund that the fact is about, if it is ours. */
-interface FactSubject {
-  payment: Payment;
-  refund: Refund | null;
-}
-
-/** The effect of each kind of movement on the balance at the provider. */
-const AT_PROVIDER: Record<MovementKind, -1 | 0 | 1> = {
-  capture: 1,
-  capture_reversal: -1,
-  refund: -1,
-  chargeback: -1,
-  chargeback_reversal: 1,
-  fee: -1,
-  fee_reversal: 1,
-  settlement: -1,
-  settlement_reversal: 1,
-  unmatched: 1,
-  unmatched_reversal: -1,
-  transfer: 0,
-  transfer_completed: -1,
-  transfer_reversed: 0,
-};
+import { applyDisputeFact, applyEvidence } from "./apply_dispute_fact.ts";
+import {
+  apply,
+  applyWithoutCapture,
+  differs,
+  type Effect,
+  type FactSubject,
+  finding,
+  isCaptured,
+  shown,
+} from "./fact_effect.ts";
 
 /** Applies a fact to its payment. */
 export function applyFact(subject: FactSubject, fact: Fact, context: EventContext): Effect {
@@ -95,7 +51,12 @@ export function applyFact(subject: FactSubject, fact: Fact, context: EventContex
     case "refund":
       return applyRefundFact({ ...subject, payment }, fact, context);
     case "dispute":
-      return applyDisputeFact(payment, fact, context);
+      return applyDisputeFact({ ...subject, payment }, fact, context);
+    case "dispute_evidence":
+    case "dispute_accept":
+      // An operation that has failed leaves the dispute as it is.
+      if (fact.state === "failed") return { outcome: "ignored" };
+      return applyEvidence({ ...subject, payment }, fact, context);
     case "fee":
       // The provider has taken the fee, also if the payment is over or not captured yet.
       return apply(payment, context, (change) => {
@@ -147,7 +108,8 @@ function applyPaymentFact(payment: Payment, fact: Fact, context: EventContext): 
       return apply(
         payment,
         context,
-        (change) => fail(change, fact.failure_code ?? "processing_failed", null),
+        (change) =>
+          fail(change, fact.failure_code ?? "processing_failed", fact.return_code ?? null),
       );
     case "cancelled":
       if (!canBecome(payment, "cancelled")) return { outcome: "ignored" };
@@ -172,21 +134,9 @@ function applySuccess(payment: Payment, fact: Fact, context: EventContext): Effe
   }
   const is_part = payment.capture === "manual" && fact.amount_minor < payment.amount_minor;
   return (is_part ? null : differs(payment.amount_minor, fact)) ??
-    apply(payment, context, (change) => complete(change, { amount_minor: fact.amount_minor }));
-}
-
-/**
- * Applies a fact about money that this payment has not captured. Money that arrives for a payment
- * that is over is unmatched (`applySuccess`), and so are its refunds and disputes. While the
- * payment is open, the fact waits for the capture or for the end of the payment.
- */
-function applyWithoutCapture(payment: Payment, fact: Fact, context: EventContext): Effect {
-  const final: readonly string[] = FINAL_PAYMENT_STATUSES;
-  if (!final.includes(payment.status)) return { outcome: "wait" };
-  const moved = movedAtProvider(fact);
-  return apply(payment, context, (change) => {
-    change.move(moved > 0 ? "unmatched" : "unmatched_reversal", Math.abs(moved));
-  });
+    apply(payment, context, (change) => {
+      complete(change, { amount_minor: fact.amount_minor, tx_hash: fact.tx_hash });
+    });
 }
 
 function applyReturn(payment: Payment, fact: Fact, context: EventContext): Effect {
@@ -276,97 +226,5 @@ function applyOwnRefund(
     },
     null,
     () => refund_body,
-  );
-}
-
-function applyDisputeFact(payment: Payment, fact: Fact, context: EventContext): Effect {
-  if (fact.state === "dispute_lost") return { outcome: "ignored" };
-  if (fact.state !== "disputed" && fact.state !== "dispute_won") {
-    return finding(`a dispute has no fact ${fact.state}`);
-  }
-  if (!isCaptured(payment)) return applyWithoutCapture(payment, fact, context);
-  switch (fact.state) {
-    case "disputed":
-      // A fact is stored once, so this is another dispute. It counts after the end of the first.
-      if (payment.status === "chargeback") return { outcome: "wait" };
-      // The end of a pending refund decides how much is left to dispute.
-      if (payment.amount_refunding > 0) return { outcome: "wait" };
-      if (!isRefundable(payment) || fact.amount_minor > payment.amount_captured) {
-        return finding(`a dispute of ${shown(fact)} is more than what is left`);
-      }
-      return apply(payment, context, (change) => chargeBack(change, fact.amount_minor));
-    case "dispute_won":
-      if (payment.status !== "chargeback") {
-        // The fact that the payer has disputed can come later, unless it is a finding then.
-        return isRefundable(payment)
-          ? { outcome: "wait" }
-          : finding(`a dispute of ${shown(fact)} that was won has not begun here`);
-      }
-      return differs(payment.amount_disputed, fact) ?? apply(payment, context, winDispute);
-  }
-}
-
-function isCaptured(payment: Payment): boolean {
-  return payment.amount_captured > 0;
-}
-
-/** Returns a finding if the amount of the fact is not the expected one. */
-function differs(expected_minor: number, fact: Fact): Effect | null {
-  if (fact.amount_minor === expected_minor) return null;
-  return finding(
-    `the amount is ${shown(fact)} instead of ${formatAmount(expected_minor, fact.currency)}`,
-  );
-}
-
-function shown({ amount_minor, currency }: Fact): string {
-  return formatAmount(amount_minor, currency);
-}
-
-/** Makes the effect of a fact that contradicts our books. */
-export function finding(text: string): Effect {
-  return { outcome: "finding", finding: text };
-}
-
-/** Builds the change of a payment. */
-function apply(
-  payment: Payment,
-  context: EventContext,
-  build: (change: PaymentChange) => void,
-  found: string | null = null,
-  refundBody: () => string | null = () => null,
-): Effect {
-  const builder = new ChangeBuilder(payment, context);
-  build(builder);
-  return effectOf(builder, found, refundBody());
-}
-
-/** Returns the effect of the changes that a builder has collected. */
-export function effectOf<T extends Payment | Transfer>(
-  builder: ChangeBuilder<T>,
-  found: string | null = null,
-  refund_body: string | null = null,
-): Effect {
-  return { outcome: "applied", finding: found, change: changeOf(builder, refund_body) };
-}
-
-/** Returns the rows that a builder has collected. */
-export function changeOf<T extends Payment | Transfer>(
-  builder: ChangeBuilder<T>,
-  refund_body: string | null = null,
-): FactChange {
-  const { answer: _, ...rows } = builder.finish({ status: 200, body: "" });
-  return {
-    ...rows,
-    subject: builder.subject,
-    refund_body,
-    booked_minor: bookedAtProvider(rows.ledger),
-  };
-}
-
-/** Returns the signed change of the balance at the provider that movements book. */
-export function bookedAtProvider(movements: readonly MovementRow[]): number {
-  return movements.reduce(
-    (sum, { kind, amount_minor }) => sum + AT_PROVIDER[kind] * amount_minor,
-    0,
   );
 }

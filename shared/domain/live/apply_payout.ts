@@ -8,7 +8,7 @@ import { movementRow } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
 import type { Fact } from "../providers/connector.ts";
 import { accountChange } from "./account_change.ts";
-import { type Effect, finding } from "./apply_fact.ts";
+import { type Effect, finding } from "./fact_effect.ts";
 
 /** Applies a payout. The order of its facts does not matter, because each books one movement. */
 export function applyPayout(fact: Fact, context: EventContext): Effect {

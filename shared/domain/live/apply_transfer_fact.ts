@@ -6,7 +6,7 @@ import { ChangeBuilder } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
 import type { Fact } from "../providers/connector.ts";
 import { complete, fail } from "../transfers/create_transfer.ts";
-import { type Effect, effectOf } from "./apply_fact.ts";
+import { type Effect, effectOf } from "./fact_effect.ts";
 
 /** Applies a fact to its transfer. */
 export function applyTransferFact(

@@ -6,7 +6,10 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { idMint, type RandomSource } from "../../core/ids.ts";
+import { sourceIn } from "../../core/seeded_random.ts";
 import { databaseUnavailable } from "../../store/database.ts";
+import { timeIn } from "../../store/known_settings.ts";
+import type { ProviderOp } from "../../store/provider_call.ts";
 import type { Answer } from "../../store/commit_rows.ts";
 import type { StoredAccount } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
@@ -24,6 +27,12 @@ const ACCOUNT_NOT_USABLE =
   "operator check it";
 /** Most decisions about one reply. Others change the same payment at the same time. */
 const MAX_DECISIONS = 10;
+/** The number in the answer of an advance that counts the results of an operation (contract §7). */
+const COUNTED_AS: Partial<Record<ProviderOp, string>> = {
+  abandon: "expired_payments",
+  expire: "expired_payments",
+  dispute_expire: "disputes_closed",
+};
 
 /** Sends calls and records their results. */
 export class CallRunner {
@@ -56,16 +65,24 @@ export class CallRunner {
     return await this.record(call, await this.#ask(stored, call));
   }
 
-  /** Makes the origin of events that belong to no request. */
-  context(livemode: boolean): EventContext {
-    const at_ms = this.#clock();
+  /** Makes the origin of events that belong to no request, but perhaps to a call. */
+  context(livemode: boolean, call?: OwnCall): EventContext {
+    const real_ms = this.#clock();
+    const at_ms = timeOf(call, real_ms);
+    // A call can change its payment more than once.
+    const label = () => `call ${call!.id} ${call!.subject.sequence}`;
+    const { random, order_ms } = sourceIn(call?.clock?.settings ?? null, label, {
+      random: this.#random,
+      real_ms,
+    });
     return {
       request_id: null,
       idempotency_key: null,
       livemode,
       at_ms,
-      mint: idMint(at_ms, this.#random),
-      random: this.#random,
+      mint: idMint(at_ms, random, order_ms),
+      random,
+      ...(order_ms !== undefined && { order_ms }),
     };
   }
 
@@ -93,10 +110,11 @@ export class CallRunner {
       const { record, answer } = decideResult(
         call,
         reply,
-        this.context(call.subject.livemode),
+        this.context(call.subject.livemode, call),
         { booked_minor, records_fees: i === 0 },
       );
-      const [result] = await this.#store.record([record]);
+      const did = call.clock && record.change ? COUNTED_AS[call.op] : undefined;
+      const [result] = await this.#store.record([{ ...record, ...(did && { did }) }]);
       if (record.facts.some(({ outcome }) => outcome === null)) this.#on_facts();
       if (result!.outcome === "recorded") return answer;
       const [reloaded, booked] = await this.#reload(call, reply);
@@ -121,6 +139,9 @@ export class CallRunner {
       ...call,
       subject: readSubject(found.subject_body),
       refund: found.refund_body === null ? null : readRefund(found.refund_body),
+      dispute: call.dispute && found.dispute_body !== null
+        ? { ...call.dispute, present: JSON.parse(found.dispute_body) }
+        : call.dispute,
     };
     return [present, found.booked_minor];
   }
@@ -146,4 +167,16 @@ function provenRefusal(
     reason,
     unusable_account: id,
   };
+}
+
+/**
+ * Returns the time of a call's result at a real time. In an advance it is the time at which the call
+ * is due, but not before the last change of the payment.
+ */
+function timeOf(call: OwnCall | undefined, real_ms: number): number {
+  if (!call?.clock) return real_ms;
+  const { settings, due_ms } = call.clock;
+  if (settings.target_at === null) return timeIn(settings, real_ms);
+  const { updated_at } = call.subject;
+  return Math.max(due_ms, Date.parse(updated_at));
 }

@@ -5,8 +5,8 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { ApiError, type DeclineCode } from "../../core/errors.ts";
+import type { SandboxSettings } from "../../store/known_settings.ts";
 import type { Payment, PaymentStatus } from "../../schema/payment.ts";
-import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { Answer } from "../../store/commit_rows.ts";
 import type { CallResult, HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
@@ -24,12 +24,13 @@ import type {
   StoredFact,
 } from "../providers/connector.ts";
 import { canBecome, invalidState, nextStatuses } from "../payments/lifecycle.ts";
-import { changeOf, type Effect, type FactChange } from "./apply_fact.ts";
+import { changeOf, type Effect, type FactChange } from "./fact_effect.ts";
 import {
   applyToSubject,
   endWait,
   handled,
   recordOf,
+  type SubjectOfFact,
   unhandled,
   unusableAccount,
 } from "./fact_record.ts";
@@ -46,6 +47,8 @@ export interface OwnCall extends ProviderCall {
   request_id: string;
   /** True: a decline answers 402. */
   decline_is_error: boolean;
+  /** Of a call that comes later: when it is due by the clock of its sandbox, and its settings. */
+  clock?: { due_ms: number; settings: SandboxSettings };
 }
 
 /** The record to write for a reply, and the answer of the request. */
@@ -96,15 +99,32 @@ export function decideResult(
 
 /**
  * Makes the record that settles a call which has nothing to do any more, because the payment has left
- * the status that the call ends. Returns null for other calls. No status of `ENDS` comes back.
+ * the status that the call ends, or its dispute has evidence or an end. Returns null for other calls. No status of
+ * `ENDS` comes back.
  */
-export function pointlessRecord(
-  { id, environment_id, op, subject }: OwnCall,
-): ProviderRecord | null {
-  const status = ENDS.get(op);
-  if (status === undefined || subject.status === status) return null;
-  const call = { state: "settled", last_reply: `not sent: it is ${subject.status}` } as const;
+export function pointlessRecord(own: OwnCall): ProviderRecord | null {
+  const { id, environment_id, op, subject, dispute } = own;
+  let left: string | null = null;
+  if (op === "dispute_expire") {
+    const status = dispute?.present.status ?? "needs_response";
+    left = status === "needs_response" ? null : status;
+  } else if (ENDS.has(op) ? ENDS.get(op) !== subject.status : isAdvanced(own)) {
+    left = subject.status;
+  }
+  if (left === null) return null;
+  const call = { state: "settled", last_reply: `not sent: it is ${left}` } as const;
   return { environment_id, call_id: id, call, facts: [], change: null, answer: null };
+}
+
+/**
+ * Reports whether an advance of the sandbox has given the result that the call waits for. A live
+ * provider alone knows its results.
+ */
+function isAdvanced({ op, subject, refund }: OwnCall): boolean {
+  if (subject.livemode) return false;
+  if (op === "authorize") return subject.status !== "processing";
+  if (op === "capture") return subject.status !== "authorized";
+  return op === "refund" && refund?.status !== "pending";
 }
 
 /**
@@ -112,17 +132,13 @@ export function pointlessRecord(
  * @param call null: there is none, or it is settled
  */
 export function decideFact(
-  { subject, refund, call }: {
-    subject: Payment | Transfer;
-    refund: Refund | null;
-    call: OwnCall | null;
-  },
+  { call, ...subject }: SubjectOfFact & { call: OwnCall | null },
   environment_id: string,
   fact: StoredFact,
   context: EventContext,
 ): { effect: Effect; record: ProviderRecord } {
   const { booked_minor } = fact;
-  const applied = applyToSubject(subject, refund, fact, booked_minor, context);
+  const applied = applyToSubject(subject, fact, booked_minor, context);
   const effect = endWait(applied, fact, context);
   const is_result = effect.outcome === "applied" || effect.outcome === "ignored";
   const record = call && is_result
@@ -137,7 +153,7 @@ function decideFacts(
   { booked_minor, records_fees }: Required<ReplyOptions>,
   context: EventContext,
 ): Result {
-  const effect = applyToSubject(call.subject, call.refund, fact, booked_minor, context);
+  const effect = applyToSubject(subjectOf(call), fact, booked_minor, context);
   if (effect.outcome === "finding" || effect.outcome === "unmatched") {
     const { record, answer } = decideUnknown(call, effect.finding ?? "", false, context, true);
     const facts = [handled(fact, effect, booked_minor), ...others.map(unhandled)];
@@ -147,8 +163,7 @@ function decideFacts(
     ? applyFees(effect, others, context)
     : { effect, facts: others.map(unhandled) };
   const change = fees.effect.outcome === "applied" ? fees.effect.change : null;
-  const subject = change?.subject ?? call.subject;
-  const answer = answerOf(call, subject, change?.refund_body ?? null);
+  const answer = answerOf(call, change?.subject ?? call.subject, change);
   return {
     record: {
       ...recordOf(call.environment_id, fact, fees.effect, booked_minor),
@@ -180,7 +195,8 @@ function applyFees(
     if (fact.op !== "fee" || effect.outcome !== "applied" || !effect.change.subject) {
       return unhandled(fact);
     }
-    const fee = applyToSubject(effect.change.subject, null, fact, 0, context);
+    const { subject } = effect.change;
+    const fee = applyToSubject({ subject, refund: null, dispute: null }, fact, 0, context);
     if (fee.outcome !== "applied" || fee.change.events.length > 0) return unhandled(fact);
     const ledger = [...effect.change.ledger, ...fee.change.ledger];
     effect = { ...effect, change: { ...effect.change, ledger } };
@@ -245,11 +261,8 @@ function decideRefusal(
   const is_new = call.op === "authorize" || call.op === "transfer";
   const effect = failSubject(call, context);
   const changed = effect?.subject ?? subject;
-  const refund_body = effect?.refund_body ?? null;
   const is_error = refund === null && (call.decline_is_error || !is_new);
-  const answer = is_error
-    ? refusalAnswer(call, reply, changed)
-    : answerOf(call, changed, refund_body);
+  const answer = is_error ? refusalAnswer(call, reply, changed) : answerOf(call, changed, effect);
   return {
     record: {
       environment_id: call.environment_id,
@@ -302,13 +315,24 @@ function refusalAnswer(
   return { status: error.status, body: renderError(error, call.request_id) };
 }
 
+/** Returns the subject of a call, with the refund or dispute that it is about. */
+export function subjectOf({ subject, refund, dispute }: OwnCall): SubjectOfFact {
+  return { subject, refund, dispute: dispute?.present ?? null };
+}
+
 /** Makes the answer of the request that made the call. */
 function answerOf(
   call: OwnCall,
   subject: Payment | Transfer,
-  refund_body: string | null,
+  change: Pick<FactChange, "refund_body" | "disputes"> | null,
 ): Answer {
-  if (call.refund) return { status: 201, body: refund_body ?? JSON.stringify(call.refund) };
+  if (call.refund) {
+    return { status: 201, body: change?.refund_body ?? JSON.stringify(call.refund) };
+  }
+  if (call.dispute) {
+    const body = change?.disputes.at(-1)?.body ?? JSON.stringify(call.dispute.present);
+    return { status: 200, body };
+  }
   if (subject.object === "payment" && subject.status === "declined" && call.decline_is_error) {
     return declineAnswer(subject, subject.failure_code as DeclineCode, call.request_id);
   }

@@ -1,32 +1,40 @@
 /** Applies facts to their subjects, and makes records of their effects (architecture §7). Pure. */
 
 import { formatTime } from "../../core/clock.ts";
+import type { Dispute } from "../../schema/dispute.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
 import type { EventContext } from "../changes/event.ts";
 import type { Fact, ProviderCall, StoredFact } from "../providers/connector.ts";
-import { applyFact, type Effect, type FactChange } from "./apply_fact.ts";
+import { applyFact } from "./apply_fact.ts";
+import type { Effect, FactChange } from "./fact_effect.ts";
 import { applyTransferFact } from "./apply_transfer_fact.ts";
 import { afterUnmatched } from "./unmatched.ts";
 
 /** Age after which a fact that waits for another one is a finding. Polls bring it within hours. */
 const WAIT_LIMIT_MS = 7 * 24 * 3_600_000;
 
+/** The subject of a fact, and the refund or dispute that the fact is about. */
+export interface SubjectOfFact {
+  subject: Payment | Transfer;
+  refund: Refund | null;
+  dispute: Dispute | null;
+}
+
 /**
- * Applies a fact to the payment or transfer of a call.
+ * Applies a fact to the payment or transfer of a call, and to the refund or dispute that it is about.
  * @param booked_minor the amount that the ledger has booked for the fact as unmatched
  */
 export function applyToSubject(
-  subject: Payment | Transfer,
-  refund: Refund | null,
+  { subject, refund, dispute }: SubjectOfFact,
   fact: Fact,
   booked_minor: number,
   context: EventContext,
 ): Effect {
   const effect = subject.object === "payment"
-    ? applyFact({ payment: subject, refund }, fact, context)
+    ? applyFact({ payment: subject, refund, dispute }, fact, context)
     : applyTransferFact(subject, fact, context);
   return afterUnmatched(effect, fact, booked_minor, context);
 }

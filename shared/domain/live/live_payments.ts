@@ -10,11 +10,14 @@ import type { Refund } from "../../schema/refund.ts";
 import type { CreateTransferBody, Transfer } from "../../schema/transfer.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { Answer, Change } from "../../store/commit_rows.ts";
+import type { Store } from "../../store/store.ts";
 import { ChangeBuilder, type Subject } from "../changes/change_builder.ts";
 import type { ChangeWriter } from "../changes/change_writer.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 import { beginPayment } from "../payments/create_payment.ts";
 import { invalidState, isCancellable, nextStatuses } from "../payments/lifecycle.ts";
+import { checkEvidence, checkOpen } from "../payments/dispute_payment.ts";
+import { type StoredDispute, withDispute } from "../payments/load_dispute.ts";
 import { captureAmount } from "../payments/move_payment.ts";
 import type { LivePayments } from "../payments/payments.ts";
 import { claimRefund } from "../payments/refund_payment.ts";
@@ -37,6 +40,7 @@ interface Claim {
   change: Change;
   subject: Payment | Transfer;
   refund: Refund | null;
+  dispute: OwnCall["dispute"];
   op: OwnCall["op"];
   amount_minor: number;
   token: string | null;
@@ -45,6 +49,7 @@ interface Claim {
 
 /** The operations of live keys over a writer of changes and a runner of calls. */
 export function createLiveOperations(
+  store: Store,
   changes: ChangeWriter,
   runner: CallRunner,
 ): LivePayments & { transfers: LiveTransfers } {
@@ -61,7 +66,7 @@ export function createLiveOperations(
   function change(
     request: ServiceRequest,
     id: string,
-    decide: (payment: Payment) => Claim,
+    decide: (payment: Payment) => Claim | Promise<Claim>,
   ): Promise<Reply> {
     return afterTwin(request, async (asked) => {
       let claim: Claim | null = null;
@@ -69,10 +74,29 @@ export function createLiveOperations(
         asked,
         "payments",
         id,
-        (payment) => (claim = decide(payment)).change,
+        async (payment) => (claim = await decide(payment)).change,
       );
       return await send(asked, reply, claim);
     });
+  }
+
+  /** Claims an operation on a dispute, and sends its call. */
+  function changeDispute(
+    request: ServiceRequest,
+    id: string,
+    decide: (payment: Payment, stored: StoredDispute) => Claim,
+  ): Promise<Reply> {
+    return afterTwin(
+      request,
+      (asked) =>
+        withDispute(
+          store,
+          asked,
+          id,
+          (again, payment_id, present) =>
+            change(again, payment_id, async (payment) => decide(payment, await present())),
+        ),
+    );
   }
 
   async function send(
@@ -82,13 +106,14 @@ export function createLiveOperations(
   ): Promise<Reply> {
     if (!reply.call || !claim) return reply;
     const { call_id, account, provider_reference, created_at } = reply.call;
-    const { subject, refund, op, amount_minor, token, decline_is_error } = claim;
+    const { subject, refund, dispute, op, amount_minor, token, decline_is_error } = claim;
     const answer = await runner.run(account, {
       id: call_id,
       environment_id: account.environment_id,
       op,
       subject,
       refund,
+      dispute,
       amount_minor,
       currency: subject.currency,
       instrument: token === null ? null : { token },
@@ -126,6 +151,21 @@ export function createLiveOperations(
         return finishClaim(builder, "refund", { refund, amount_minor: refund.amount_minor });
       }),
 
+    submitEvidence: (request, id, { text, submit = true }) =>
+      changeDispute(request, id, (payment, stored) => {
+        checkEvidence(stored.dispute, request.context.at_ms);
+        return claimDispute(request, payment, "dispute_evidence", stored, { text, submit });
+      }),
+
+    acceptDispute: (request, id) =>
+      changeDispute(request, id, (payment, stored) => {
+        checkOpen(stored.dispute, "accept the dispute");
+        return claimDispute(request, payment, "dispute_accept", stored, {
+          text: null,
+          submit: false,
+        });
+      }),
+
     transfers: {
       create: (request, body) => create(request, () => claimTransfer(request, body)),
     },
@@ -158,13 +198,28 @@ function claimOf(
   return finishClaim(new ChangeBuilder(payment, context), op, { amount_minor });
 }
 
+/** Makes the claim of an operation on a dispute. */
+function claimDispute(
+  { context }: ServiceRequest,
+  payment: Payment,
+  op: OwnCall["op"],
+  { dispute, provider_reference: reference }: StoredDispute,
+  more: { text: string | null; submit: boolean },
+): Claim {
+  const request = { id: dispute.id, reference, ...more };
+  return finishClaim(new ChangeBuilder(payment, context), op, {
+    amount_minor: dispute.amount_minor,
+    dispute: { present: dispute, request },
+  });
+}
+
 function finishClaim<T extends Subject>(
   builder: ChangeBuilder<T>,
   op: OwnCall["op"],
   more: Partial<Claim>,
 ): Claim {
   const { subject } = builder;
-  const { refund = null, amount_minor = subject.amount_minor, token = null } = more;
+  const { refund = null, dispute = null, amount_minor = subject.amount_minor, token = null } = more;
   const decline_is_error = more.decline_is_error ?? false;
   builder.addCall({
     op,
@@ -173,6 +228,7 @@ function finishClaim<T extends Subject>(
     request: {
       token,
       return_url: subject.object === "payment" ? subject.return_url : null,
+      ...(dispute && { dispute: dispute.request }),
     },
     decline_is_error,
     lease_ms: LEASE_MS,
@@ -181,6 +237,7 @@ function finishClaim<T extends Subject>(
     change: builder.finish(UNDER_WAY),
     subject,
     refund,
+    dispute,
     op,
     amount_minor,
     token,

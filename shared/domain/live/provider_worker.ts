@@ -129,6 +129,8 @@ export class ProviderWorker {
   }
 
   async #call(work: ProviderWork): Promise<void> {
+    // Retention has deleted the payment before its call was due.
+    if (work.subject_body === null) return void await this.#record(orphanRecord(work));
     const call = ownCall(work);
     const pointless = pointlessRecord(call);
     if (pointless) await this.#record(pointless);
@@ -168,9 +170,15 @@ export class ProviderWorker {
     const subject = readSubject(subject_body);
     const refund = refund_body === null ? null : readRefund(refund_body);
     const known = await this.#withCard(work, fact, subject);
+    const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
     const call = work.call === null || work.call.state === "settled" ? null : ownCall(work);
     const ours = asStored(work, known, subject.livemode);
-    const { effect, record } = decideFact({ subject, refund, call }, environment_id, ours, context);
+    const { effect, record } = decideFact(
+      { subject, refund, dispute, call },
+      environment_id,
+      ours,
+      context,
+    );
     return effect.outcome === "wait" ? null : await this.#record(record);
   }
 
@@ -238,6 +246,19 @@ function asStored(work: ProviderWork, fact: StoredFact, livemode: boolean): Stor
   return { ...fact, ...ours };
 }
 
+/** Makes the record that settles a call whose payment is deleted. */
+function orphanRecord({ environment_id, call }: ProviderWork): ProviderRecord {
+  const settled = { state: "settled", last_reply: "not sent: the payment is deleted" } as const;
+  return {
+    environment_id,
+    call_id: call!.id,
+    call: settled,
+    facts: [],
+    change: null,
+    answer: null,
+  };
+}
+
 /** Returns the call of a piece of work as the domain needs it. */
 export function ownCall(work: ProviderWork): OwnCall {
   const call = work.call!;
@@ -248,9 +269,13 @@ export function ownCall(work: ProviderWork): OwnCall {
     op,
     subject: readSubject(work.subject_body!),
     refund: work.refund_body === null ? null : readRefund(work.refund_body),
+    dispute: request.dispute && work.dispute_body !== null
+      ? { present: JSON.parse(work.dispute_body), request: request.dispute }
+      : null,
     amount_minor,
     currency,
     instrument: request.token === null ? null : { token: request.token },
+    ...(request.simulated && { simulated: request.simulated }),
     provider_reference: call.provider_reference,
     created_at_ms: Date.parse(created_at),
     first_sent_at_ms: Date.parse(first_sent_at ?? created_at),
@@ -258,5 +283,8 @@ export function ownCall(work: ProviderWork): OwnCall {
     may_repeat: call.may_repeat,
     request_id: call.request_id,
     decline_is_error: call.decline_is_error,
+    ...(call.settings !== null && call.due_at !== null && {
+      clock: { due_ms: Date.parse(call.due_at), settings: call.settings },
+    }),
   };
 }

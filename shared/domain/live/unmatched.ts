@@ -9,7 +9,7 @@ import type { EventContext } from "../changes/event.ts";
 import { movementRow } from "../changes/change_builder.ts";
 import type { Fact, StoredFact } from "../providers/connector.ts";
 import { accountChange } from "./account_change.ts";
-import type { Effect, FactChange } from "./apply_fact.ts";
+import type { Effect, FactChange } from "./fact_effect.ts";
 import { movedAtProvider } from "./moved_at_provider.ts";
 
 /** Books a fact without a payment or transfer, unless it is booked already. */

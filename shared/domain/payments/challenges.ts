@@ -7,10 +7,12 @@
 import type { Clock } from "../../core/clock.ts";
 import { ApiError } from "../../core/errors.ts";
 import { idMint, type RandomSource } from "../../core/ids.ts";
+import { sourceIn } from "../../core/seeded_random.ts";
 import { withPaymentId } from "../../core/return_url.ts";
 import type { Challenge } from "../../schema/challenge.ts";
 import type { AuthenticationResult, Payment } from "../../schema/payment.ts";
 import { databaseUnavailable } from "../../store/database.ts";
+import { readSettings, timeIn } from "../../store/known_settings.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import { readPayment } from "../changes/read_resource.ts";
@@ -45,16 +47,20 @@ export function createChallenges(
 
     async answer(token, result) {
       for (let i = 0; i < MAX_DECISIONS; i++) {
-        const { environment_id, account, payment } = await find(token);
-        const at_ms = clock();
+        const { environment_id, account, payment, settings } = await find(token);
+        const real_ms = clock();
+        const present = readSettings(settings);
+        const at_ms = timeIn(present, real_ms);
+        const label = () => `challenge ${payment.id} ${payment.sequence}`;
+        const source = sourceIn(settings === null ? null : present, label, { random, real_ms });
         const change = new ChangeBuilder(payment, {
           // As with a live provider, the result comes later and belongs to no request.
           request_id: null,
           idempotency_key: null,
           livemode: false,
           at_ms,
-          mint: idMint(at_ms, random),
-          random,
+          mint: idMint(at_ms, source.random, source.order_ms),
+          ...source,
         });
         authenticate(change, result);
         const [recorded] = await store.record([{

@@ -12,12 +12,18 @@ import type { Change } from "../../store/commit_rows.ts";
 import { capabilityOf, type Instrument, readInstrument } from "../providers/instrument.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
+import {
+  countFault,
+  faultyAuthorization,
+  lostCall,
+  type ProviderFault,
+} from "../providers/provider_fault.ts";
 import { type Authorization, authorizePayment } from "../providers/sandbox_provider.ts";
 import type { PayerUrls } from "./challenge_url.ts";
+import { openDispute } from "./dispute_payment.ts";
 import { addRefund } from "./refund_payment.ts";
 import {
   authorize,
-  chargeBack,
   complete,
   decline,
   declineAnswer,
@@ -34,29 +40,38 @@ interface CreateContext extends RequestContext {
   urls: PayerUrls;
   /** True: a decline answers 402. False: it answers 201, as the sandbox function does. */
   decline_is_error: boolean;
+  /** The declared fault of the provider; absent: none. */
+  fault?: ProviderFault | null;
 }
 
 /** Decides the creation of a sandbox payment. Throws `ApiError` if the request is refused. */
 export function decideCreate(body: CreatePaymentBody, context: CreateContext): Change {
   const { change, instrument } = beginPayment(body, context);
   const manual = body.settlement === "manual";
-  const authorization = authorizePayment({
+  const usual = authorizePayment({
     amount_minor: change.subject.amount_minor,
     currency: body.currency,
     instrument,
     outcome: body.outcome ?? null,
     manual,
   });
+  const { fault = null } = context;
+  const authorization = fault === null ? usual : faultyAuthorization(fault, instrument.kind);
   settle(change, authorization, context.urls);
   const { status } = change.subject;
   if (status === "processing" && !manual) {
-    change.addCall({ op: "authorize", delay_ms: LATE_ANSWER_MS });
+    change.addCall(
+      fault === null
+        ? { op: "authorize", delay_ms: LATE_ANSWER_MS }
+        : { op: "authorize", ...lostCall(usual) },
+    );
   }
-  return change.finish(
+  const decided = change.finish(
     authorization.result === "declined" && context.decline_is_error
       ? declineAnswer(change.subject, authorization.code, context.request_id)
       : { status: 201, body: change.body },
   );
+  return countFault(fault, decided);
 }
 
 /** Begins a payment: checks the body and adds `payment.created`. Throws `ApiError`. */
@@ -169,5 +184,5 @@ function settle(change: PaymentChange, authorization: Authorization, urls: Payer
   if (change.subject.capture === "manual") return authorize(change);
   complete(change, { tx_hash: authorization.tx_hash });
   if (authorization.result === "refunded") addRefund(change, change.subject.amount_minor);
-  if (authorization.result === "chargeback") chargeBack(change);
+  if (authorization.result === "chargeback") openDispute(change, authorization.reason);
 }

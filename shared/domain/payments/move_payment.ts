@@ -10,8 +10,6 @@ import { amountOf } from "../../schema/values.ts";
 import type {
   AuthenticationResult,
   CapturePaymentBody,
-  FailureCode,
-  MethodKind,
   Payment,
   PaymentStatus,
 } from "../../schema/payment.ts";
@@ -24,40 +22,46 @@ import {
   nextStatuses,
   refundable,
 } from "./lifecycle.ts";
+import type { Dispute, DisputeReason } from "../../schema/dispute.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import type { PayerUrls } from "./challenge_url.ts";
+import {
+  closeDispute,
+  disputeTestCard,
+  invalidDisputeState,
+  isOpen,
+  openDispute,
+} from "./dispute_payment.ts";
 import { addRefund } from "./refund_payment.ts";
-import { transactionHash } from "../providers/sandbox_provider.ts";
+import type { ProviderFault } from "../providers/provider_fault.ts";
+import { RAIL_FAILURES, transactionHash } from "../providers/sandbox_provider.ts";
+import { faultyMove } from "./faulty_moves.ts";
 import {
   authorize,
   cancel,
-  chargeBack,
   complete,
   decline,
   declineAnswer,
   fail,
   requireChallenge,
-  winDispute,
 } from "./settlement.ts";
 
-/** The failure of each rail, for an advance to `failed`. */
-const FAILURE_OF: Record<MethodKind, { code: FailureCode; return_code: string | null }> = {
-  card: { code: "processing_failed", return_code: null },
-  sepa: { code: "bank_return", return_code: "R01" },
-  swift: { code: "bank_return", return_code: "R01" },
-  stablecoin: { code: "onchain_reverted", return_code: null },
-};
-
-/** Decides a capture of an authorized payment, whole or in part. The rest is released. */
+/**
+ * Decides a capture of an authorized payment, whole or in part. The rest is released.
+ * @param fault the declared fault of the provider; null: none
+ */
 export function decideCapture(
   payment: Payment,
   body: CapturePaymentBody,
   context: RequestContext,
+  fault: ProviderFault | null = null,
 ): Change {
   const amount_minor = captureAmount(payment, body);
+  if (fault) return faultyMove(payment, { op: "capture", amount_minor }, fault, context);
   const change = new ChangeBuilder(payment, context);
   complete(change, { amount_minor });
+  disputeTestCard(change);
   return change.finish({ status: 200, body: change.body });
 }
 
@@ -78,29 +82,55 @@ export function captureAmount(payment: Payment, body: CapturePaymentBody): numbe
   return amount_minor;
 }
 
-/** Decides a cancel. Throws `invalid_state` if money has moved or is in transit. */
-export function decideCancel(payment: Payment, context: RequestContext): Change {
+/**
+ * Decides a cancel. Throws `invalid_state` if money has moved or is in transit.
+ * @param fault the declared fault of the provider; null: none
+ */
+export function decideCancel(
+  payment: Payment,
+  context: RequestContext,
+  fault: ProviderFault | null = null,
+): Change {
   if (!isCancellable(payment)) throw invalidState("cancel", payment, nextStatuses(payment));
+  if (fault) {
+    const { amount_minor } = payment;
+    return faultyMove(payment, { op: "cancel", amount_minor }, fault, context);
+  }
   const change = new ChangeBuilder(payment, context);
   cancel(change);
   return change.finish({ status: 200, body: change.body });
 }
 
+/** Options of an advance. */
+interface AdvanceOptions {
+  /** The present dispute of the payment. */
+  dispute?: Dispute | null;
+  /** The reason of a new dispute. */
+  reason?: DisputeReason | undefined;
+}
+
 /**
  * Decides an advance to the status `to`. Returns null if the payment has this status already.
  * @param urls for the URL of a next action
+ * @param dispute of a payment that is charged back. Null: it is of release 1.0.0 and has none
  */
 export function decideAdvance(
   payment: Payment,
   to: PaymentStatus,
   urls: PayerUrls,
   context: RequestContext,
+  { dispute = null, reason }: AdvanceOptions = {},
 ): Change | null {
   if (to === payment.status) return null;
   const allowed = advancesOf(payment);
   if (!allowed.includes(to)) throw invalidState(`advance to "${to}"`, payment, allowed);
+  if (dispute && !isOpen(dispute)) {
+    throw invalidDisputeState(`Cannot advance to "${to}": the dispute is lost`, dispute);
+  }
   const change = new ChangeBuilder(payment, context);
-  advance(change, to, urls);
+  if (payment.status === "chargeback") closeDispute(change, dispute, "won");
+  else if (to === "chargeback") openDispute(change, reason);
+  else advance(change, to, urls);
   return change.finish({ status: 200, body: change.body });
 }
 
@@ -130,15 +160,17 @@ export function authenticate(change: PaymentChange, result: AuthenticationResult
   complete(change);
 }
 
-function advance(change: PaymentChange, to: PaymentStatus, urls: PayerUrls): void {
+function advance(
+  change: PaymentChange,
+  to: Exclude<PaymentStatus, "chargeback">,
+  urls: PayerUrls,
+): void {
   const { subject: payment } = change;
   switch (to) {
     case "authorized":
       return authorize(change);
     case "completed":
-      return payment.status === "chargeback"
-        ? winDispute(change)
-        : complete(change, { tx_hash: hashOf(payment) });
+      return complete(change, { tx_hash: hashOf(payment) });
     case "requires_action":
       return requireChallenge(change, urls);
     case "processing":
@@ -148,17 +180,13 @@ function advance(change: PaymentChange, to: PaymentStatus, urls: PayerUrls): voi
     case "declined":
       return decline(change, "payment_declined");
     case "failed": {
-      const { code, return_code } = FAILURE_OF[payment.method_kind];
+      const { code, return_code } = RAIL_FAILURES[payment.method_kind];
       return fail(change, code, return_code);
     }
-    case "chargeback":
-      return chargeBack(change);
     case "refunded":
       return addRefund(change, refundable(payment));
     case "partially_refunded":
-      return payment.status === "chargeback"
-        ? winDispute(change)
-        : addRefund(change, halfOfRest(payment));
+      return addRefund(change, halfOfRest(payment));
     case "pending":
       throw new Error("no payment can be moved to pending");
     default:

@@ -10,13 +10,22 @@ import type {
   CreatePaymentBody,
   Payment,
 } from "../../schema/payment.ts";
+import type { Dispute, SubmitEvidenceBody } from "../../schema/dispute.ts";
+import type { ResetSandboxBody } from "../../schema/service.ts";
 import type { AdvanceRefundBody, CreateRefundBody } from "../../schema/refund.ts";
 import { amountOf } from "../../schema/values.ts";
+import type { Change } from "../../store/commit_rows.ts";
+import type { FaultStore } from "../../store/fault_store.ts";
 import type { Store } from "../../store/store.ts";
 import { readRefund } from "../changes/read_resource.ts";
 import { type ChangeWriter, replyOf, unavailable } from "../changes/change_writer.ts";
 import type { PayerUrls } from "./challenge_url.ts";
 import { decideCreate } from "./create_payment.ts";
+import { decideAccept, decideEvidence } from "./dispute_payment.ts";
+import { currentDispute, withDispute } from "./load_dispute.ts";
+import { faultyRefund } from "./faulty_moves.ts";
+import { readInstrument } from "../providers/instrument.ts";
+import { FaultOfRequest, type ProviderFault } from "../providers/provider_fault.ts";
 import { KeyedQueue } from "../changes/keyed_queue.ts";
 import { decideAdvance, decideAuthenticate, decideCancel, decideCapture } from "./move_payment.ts";
 import { decideAdvanceRefund, decideRefund } from "./refund_payment.ts";
@@ -32,6 +41,9 @@ export interface Payments {
   capture(request: ServiceRequest, id: string, body: CapturePaymentBody): Promise<Reply>;
   cancel(request: ServiceRequest, id: string): Promise<Reply>;
   refund(request: ServiceRequest, id: string, body: CreateRefundBody): Promise<Reply>;
+  /** Sends evidence for a dispute. `id` is that of the dispute, here and in `acceptDispute`. */
+  submitEvidence(request: ServiceRequest, id: string, body: SubmitEvidenceBody): Promise<Reply>;
+  acceptDispute(request: ServiceRequest, id: string): Promise<Reply>;
   advance(
     request: ServiceRequest,
     id: string,
@@ -48,19 +60,28 @@ export interface Payments {
     id: string,
     body: z.infer<typeof AdvanceRefundBody>,
   ): Promise<Reply>;
-  reset(request: ServiceRequest): Promise<Reply>;
+  reset(request: ServiceRequest, body: z.infer<typeof ResetSandboxBody>): Promise<Reply>;
 }
 
 /** The operations that a provider takes part in. Live keys and sandboxes have one set each. */
-export type LivePayments = Pick<Payments, "create" | "capture" | "cancel" | "refund">;
+export type LivePayments = Pick<
+  Payments,
+  "create" | "capture" | "cancel" | "refund" | "submitEvidence" | "acceptDispute"
+>;
 
 /** Creates the operations over a store. */
 export function createPayments(
-  options: { store: Store; changes: ChangeWriter; live: LivePayments; urls: PayerUrls },
+  options: {
+    store: Store;
+    faults: FaultStore;
+    changes: ChangeWriter;
+    live: LivePayments;
+    urls: PayerUrls;
+  },
 ): Payments {
-  const { store, changes, live, urls } = options;
+  const { store, faults, changes, live, urls } = options;
   const resets = new KeyedQueue();
-  const sandbox = sandboxPayments(changes, urls);
+  const sandbox = sandboxPayments(store, changes, faults, urls);
   const of = ({ context }: ServiceRequest) => context.livemode ? live : sandbox;
   return {
     create: (request, body, decline_is_error) =>
@@ -68,13 +89,18 @@ export function createPayments(
     capture: (request, id, body) => of(request).capture(request, id, body),
     cancel: (request, id) => of(request).cancel(request, id),
     refund: (request, id, body) => of(request).refund(request, id, body),
+    submitEvidence: (request, id, body) => of(request).submitEvidence(request, id, body),
+    acceptDispute: (request, id) => of(request).acceptDispute(request, id),
 
-    advance: (request, id, { to }) =>
+    advance: (request, id, { to, reason }) =>
       changes.change<Payment>(
         request,
         "payments",
         id,
-        (payment) => decideAdvance(payment, to, urls, request.context),
+        async (payment) => {
+          const dispute = await currentDispute(store, request, payment);
+          return decideAdvance(payment, to, urls, request.context, { dispute, reason });
+        },
       ),
 
     authenticate: (request, id, { result }) =>
@@ -104,45 +130,106 @@ export function createPayments(
     },
 
     // One at a time for each key: a reset that waits for running changes occupies a connection.
-    reset: ({ access, idempotency }) =>
+    reset: ({ access, idempotency }, { webhook_endpoints }) =>
       resets.run(
         access.key_hash,
-        async () => replyOf(await store.resetSandbox(access, idempotency)) ?? unavailable(),
+        async () =>
+          replyOf(await store.resetSandbox(access, idempotency, webhook_endpoints === true)) ??
+            unavailable(),
       ),
   };
 }
 
-/** The operations of sandboxes, whose provider is a pure function. Each is one commit. */
-function sandboxPayments(changes: ChangeWriter, urls: PayerUrls): LivePayments {
+/**
+ * The operations of sandboxes, whose provider is a pure function. Each is one commit. If the sandbox
+ * has declared faults of its provider, each asks for them before.
+ */
+function sandboxPayments(
+  store: Store,
+  changes: ChangeWriter,
+  faults: FaultStore,
+  urls: PayerUrls,
+): LivePayments {
+  function change(
+    request: ServiceRequest,
+    id: string,
+    operation: "capture" | "cancel" | "refund",
+    decide: (payment: Payment, fault: ProviderFault | null) => Change,
+  ): Promise<Reply> {
+    if (!request.has_provider_faults) {
+      return changes.change<Payment>(request, "payments", id, (payment) => decide(payment, null));
+    }
+    const fault = new FaultOfRequest(faults, request);
+    return changes.change<Payment>(
+      request,
+      "payments",
+      id,
+      async (payment) => decide(payment, await fault.find(operation, payment.method_kind)),
+    ).then((reply) => fault.name(reply));
+  }
+
+  /** Changes a dispute together with its payment. */
+  const dispute = (
+    request: ServiceRequest,
+    id: string,
+    decide: (payment: Payment, dispute: Dispute) => Change,
+  ) =>
+    withDispute(store, request, id, (asked, payment_id, present) =>
+      changes.change<Payment>(
+        asked,
+        "payments",
+        payment_id,
+        async (payment) => decide(payment, (await present()).dispute),
+      ));
   return {
-    create: (request, body, decline_is_error) =>
-      changes.create(
-        request,
-        () => decideCreate(body, { ...request.context, urls, decline_is_error }),
-      ),
+    async create(request, body, decline_is_error) {
+      const context = { ...request.context, urls, decline_is_error };
+      if (!request.has_provider_faults) {
+        return await changes.create(request, () => decideCreate(body, context));
+      }
+      const fault = new FaultOfRequest(faults, request);
+      const reply = await changes.create(request, async () => {
+        const { kind } = readInstrument(body, false, context.at_ms);
+        return decideCreate(body, { ...context, fault: await fault.find("authorize", kind) });
+      });
+      return fault.name(reply);
+    },
 
     capture: (request, id, body) =>
-      changes.change<Payment>(
+      change(
         request,
-        "payments",
         id,
-        (payment) => decideCapture(payment, body, request.context),
+        "capture",
+        (payment, fault) => decideCapture(payment, body, request.context, fault),
       ),
 
     cancel: (request, id) =>
-      changes.change<Payment>(
+      change(
         request,
-        "payments",
         id,
-        (payment) => decideCancel(payment, request.context),
+        "cancel",
+        (payment, fault) => decideCancel(payment, request.context, fault),
       ),
 
     refund: (request, id, body) =>
-      changes.change<Payment>(
+      change(
         request,
-        "payments",
         id,
-        (payment) => decideRefund(payment, amountOf(body), body, request.context),
+        "refund",
+        (payment, fault) =>
+          fault
+            ? faultyRefund(payment, amountOf(body), body, fault, request.context)
+            : decideRefund(payment, amountOf(body), body, request.context),
       ),
+
+    submitEvidence: (request, id, body) =>
+      dispute(
+        request,
+        id,
+        (payment, present) => decideEvidence(payment, present, body, request.context),
+      ),
+
+    acceptDispute: (request, id) =>
+      dispute(request, id, (payment, present) => decideAccept(payment, present, request.context)),
   };
 }

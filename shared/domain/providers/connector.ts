@@ -4,10 +4,11 @@
  * fact from one of four sources: the answer of a call, a notification, a poll or a look.
  */
 
+import type { Dispute } from "../../schema/dispute.ts";
 import type { MethodKind, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
-import type { ProviderOp } from "../../store/provider_call.ts";
+import type { DisputeRequest, ProviderOp, SimulatedResult } from "../../store/provider_call.ts";
 import type { Fact, ProviderTotal } from "../../store/provider_rows.ts";
 
 export type { ProviderOp } from "../../store/provider_call.ts";
@@ -47,6 +48,8 @@ export interface ProviderCall {
   subject: Payment | Transfer;
   /** The refund of `op: "refund"`. */
   refund: Refund | null;
+  /** The dispute of an operation on one, and the rest of its request; null for other operations. */
+  dispute: { present: Dispute; request: DisputeRequest } | null;
   /** The amount to authorize, capture, refund or transfer, in minor units of `currency`. */
   amount_minor: number;
   /** Upper case. */
@@ -57,6 +60,8 @@ export interface ProviderCall {
   provider_reference: string | null;
   /** The time of the claim. */
   created_at_ms: number;
+  /** The result that the sandbox's provider answers; absent: success. */
+  simulated?: SimulatedResult;
 }
 
 /** Why the result of a call is unknown. */

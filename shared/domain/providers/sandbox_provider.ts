@@ -8,7 +8,8 @@ import { canonicalJson } from "../../core/canonical_json.ts";
 import type { Stablecoin } from "../../core/currency.ts";
 import { type DeclineCode, invalidParameter } from "../../core/errors.ts";
 import type { Network } from "../../core/wallet_address.ts";
-import type { Outcome } from "../../schema/payment.ts";
+import type { DisputeReason } from "../../schema/dispute.ts";
+import type { MethodKind, Outcome } from "../../schema/payment.ts";
 import type { Instrument } from "./instrument.ts";
 import { OUTCOME_RESULTS, TEST_RESULTS } from "./test_values.ts";
 
@@ -30,6 +31,8 @@ export interface AuthorizationRequest {
 /** The money has come in. An outcome can force that it goes back at once. */
 interface Capture {
   result: "completed" | "refunded" | "chargeback";
+  /** Of a dispute that a test value causes. */
+  reason?: DisputeReason;
   /** Of a stablecoin payment. */
   tx_hash?: string;
 }
@@ -42,7 +45,21 @@ export type Authorization =
   | { result: "processing" }
   | { result: "requires_action" }
   | { result: "declined"; code: DeclineCode }
-  | { result: "failed"; code: "bank_return" | "onchain_reverted"; return_code?: string };
+  | { result: "failed"; code: RailFailure["code"]; return_code?: string };
+
+/** The way in which a rail fails. */
+interface RailFailure {
+  code: "processing_failed" | "bank_return" | "onchain_reverted";
+  return_code: string | null;
+}
+
+/** The failure of each rail, for advances and declared faults. */
+export const RAIL_FAILURES: Record<MethodKind, RailFailure> = {
+  card: { code: "processing_failed", return_code: null },
+  sepa: { code: "bank_return", return_code: "R01" },
+  swift: { code: "bank_return", return_code: "R01" },
+  stablecoin: { code: "onchain_reverted", return_code: null },
+};
 
 /** The answer to a transfer. */
 type TransferResult = Extract<Authorization, { result: "failed" | "pending" }> | {

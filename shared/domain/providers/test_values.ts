@@ -6,6 +6,7 @@
 import { normalizeCardNumber } from "../../core/card_number.ts";
 import type { DeclineCode } from "../../core/errors.ts";
 import { normalizeIban } from "../../core/iban.ts";
+import type { ShownCard } from "../../schema/payment.ts";
 import type { OUTCOMES } from "../../core/vocabulary.ts";
 
 /** The result of a payment, by the behaviour of its test value. */
@@ -21,6 +22,8 @@ export const TEST_RESULTS = {
   revert: { result: "failed", code: "onchain_reverted" },
   /** The answer of the provider is late: the payment completes by itself after 2 seconds. */
   late: { result: "processing" },
+  /** The payment completes, and the payer disputes it at once. */
+  dispute: { result: "chargeback", reason: "fraudulent" },
 } as const;
 
 /** The result of a payment, by the outcome that forces it. */
@@ -60,7 +63,7 @@ export const TEST_CARDS: readonly TestValue[] = [
   { value: "5200 8282 8282 8210", name: "Mastercard debit", behaviour: "approve" },
   { value: "3782 822463 10005", name: "American Express", behaviour: "approve" },
   { value: "6011 1111 1111 1117", name: "Discover", behaviour: "approve" },
-  { value: "4000 0000 0000 0259", name: "For a chargeback", behaviour: "approve" },
+  { value: "4000 0000 0000 0259", name: "Disputed at once", behaviour: "dispute" },
   { value: "4000 0000 0000 0119", name: "Late answer", behaviour: "late" },
 ];
 
@@ -73,6 +76,7 @@ export const TEST_TOKENS: Readonly<Record<string, string>> = {
   pm_card_chargeDeclinedInsufficientFunds: "4000 0000 0000 9995",
   pm_card_authenticationRequired: "4000 0025 0000 3155",
   pm_card_late: "4000 0000 0000 0119",
+  pm_card_createDispute: "4000 0000 0000 0259",
 };
 
 /** Test IBANs. Other valid IBANs are approved. */
@@ -114,6 +118,12 @@ const wallets = byForm(TEST_WALLETS, normalizeAddress);
 /** Returns the behaviour of a test card, or undefined for any other number. */
 export function testCard(number: string): TestBehaviour | undefined {
   return cards.get(normalizeCardNumber(number))?.behaviour;
+}
+
+/** Returns the test card behind the shown parts of a card, if it is the only one with them. */
+export function testCardOf({ last4 }: Pick<ShownCard, "last4">): TestValue | undefined {
+  const found = TEST_CARDS.filter(({ value }) => value.endsWith(last4));
+  return found.length === 1 ? found[0] : undefined;
 }
 
 /** Returns the entry of a test IBAN, or undefined for any other IBAN. */

@@ -5,19 +5,31 @@
 
 import { formatTime } from "../../core/clock.ts";
 import { invalidParameter } from "../../core/errors.ts";
-import type { FailureCode } from "../../schema/payment.ts";
+import type { FailureCode, MethodKind } from "../../schema/payment.ts";
 import type { CreateTransferBody, Transfer, TransferDestination } from "../../schema/transfer.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { Change } from "../../store/commit_rows.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { checkCurrency, type Instrument, readIban, readWallet } from "../providers/instrument.ts";
 import { invalidTransferState, transferAdvances } from "../payments/lifecycle.ts";
-import { ChangeBuilder, type TransferChange } from "../changes/change_builder.ts";
-import { authorizeTransfer, transactionHash } from "../providers/sandbox_provider.ts";
+import { ChangeBuilder, methodOf, type TransferChange } from "../changes/change_builder.ts";
+import { countFault, lostCall, type ProviderFault } from "../providers/provider_fault.ts";
+import {
+  authorizeTransfer,
+  RAIL_FAILURES,
+  transactionHash,
+} from "../providers/sandbox_provider.ts";
 import { FAILURES } from "../payments/settlement.ts";
 
-/** Decides the creation of a transfer. Throws `ApiError` if the request is refused. */
-export function decideTransfer(body: CreateTransferBody, context: RequestContext): Change {
+/**
+ * Decides the creation of a transfer. Throws `ApiError` if the request is refused.
+ * @param fault the declared fault of the provider; null: none
+ */
+export function decideTransfer(
+  body: CreateTransferBody,
+  context: RequestContext,
+  fault: ProviderFault | null = null,
+): Change {
   const instrument = readDestination(body);
   const amount_minor = amountOf(body)!;
   const settled = authorizeTransfer({
@@ -27,9 +39,34 @@ export function decideTransfer(body: CreateTransferBody, context: RequestContext
     manual: body.settlement === "manual",
   });
   const change = beginTransfer(body, context, instrument);
+  if (fault) {
+    failAsDeclared(change, fault, settled);
+    return countFault(fault, change.finish({ status: 201, body: change.body }));
+  }
   if (settled.result === "completed") complete(change);
   if (settled.result === "failed") fail(change, settled.code, settled.return_code ?? null);
   return change.finish({ status: 201, body: change.body });
+}
+
+/** Returns the kind of the rail of a new transfer. Throws `ApiError` if the request is refused. */
+export function kindOfTransfer(body: CreateTransferBody): MethodKind {
+  return readDestination(body).kind;
+}
+
+/** Applies a declared fault of the provider, as with a live provider (ADR 0045). */
+function failAsDeclared(
+  change: TransferChange,
+  { fault }: ProviderFault,
+  settled: ReturnType<typeof authorizeTransfer>,
+): void {
+  if (fault === "timeout") {
+    change.addCall({ op: "transfer", ...lostCall(settled) });
+  } else if (fault === "declined") {
+    fail(change, "provider_refused", null);
+  } else {
+    const { code, return_code } = RAIL_FAILURES[methodOf(change.subject)];
+    fail(change, code, return_code);
+  }
 }
 
 /** Begins a transfer: it holds its amount until it completes or fails. */

@@ -4,7 +4,14 @@
 
 import type { CreateTransferBody, Transfer } from "../../schema/transfer.ts";
 import type { ChangeWriter } from "../changes/change_writer.ts";
-import { decideAdvanceTransfer, decideCancelTransfer, decideTransfer } from "./create_transfer.ts";
+import type { FaultStore } from "../../store/fault_store.ts";
+import { FaultOfRequest } from "../providers/provider_fault.ts";
+import {
+  decideAdvanceTransfer,
+  decideCancelTransfer,
+  decideTransfer,
+  kindOfTransfer,
+} from "./create_transfer.ts";
 import type { Reply, ServiceRequest } from "../changes/service_request.ts";
 
 /** The operations that change transfers. Each throws `ApiError`. */
@@ -18,12 +25,24 @@ export interface Transfers {
 export type LiveTransfers = Pick<Transfers, "create">;
 
 /** Creates the operations over a writer of changes. */
-export function createTransfers(changes: ChangeWriter, live: LiveTransfers): Transfers {
+export function createTransfers(
+  changes: ChangeWriter,
+  live: LiveTransfers,
+  faults: FaultStore,
+): Transfers {
   return {
-    create: (request, body) =>
-      request.context.livemode
-        ? live.create(request, body)
-        : changes.create(request, () => decideTransfer(body, request.context)),
+    async create(request, body) {
+      if (request.context.livemode) return await live.create(request, body);
+      if (!request.has_provider_faults) {
+        return await changes.create(request, () => decideTransfer(body, request.context));
+      }
+      const fault = new FaultOfRequest(faults, request);
+      const reply = await changes.create(request, async () => {
+        const found = await fault.find("transfer", kindOfTransfer(body));
+        return decideTransfer(body, request.context, found);
+      });
+      return fault.name(reply);
+    },
 
     cancel: (request, id) =>
       changes.change<Transfer>(

@@ -6,11 +6,15 @@
 import { formatTime } from "../../core/clock.ts";
 import { signDelivery } from "../../core/webhook_signature.ts";
 import type { DeliveryAttempt } from "../../schema/webhook.ts";
+import type { ClaimedDelivery, KeptExchange } from "../../store/webhook_store.ts";
 import type { WebhookRequest, WebhookResult } from "../../delivery/webhook_sender.ts";
+
+/** How many of the first bytes of an answer a sandbox keeps (contract §4, ADR 0056). */
+const KEPT_ANSWER_BYTES = 1024;
 
 /** Sends a signed request. Production uses `sendWebhook`; some tests pass another function. */
 export type Send = (
-  request: Pick<WebhookRequest, "url" | "headers" | "body" | "allow_private">,
+  request: Pick<WebhookRequest, "url" | "headers" | "body" | "allow_private" | "answer_bytes">,
 ) => Promise<WebhookResult>;
 
 /** The input of an attempt. */
@@ -21,8 +25,14 @@ interface AttemptToMake {
   url: string;
   number: number;
   /** The secrets that sign now, as text, newest first. */
-  secrets: string[];
+  secrets: readonly string[];
   allow_private: boolean;
+  /** The mode of the endpoint. Nothing of a live exchange is kept. */
+  livemode: boolean;
+  /** The real time, which the signature carries because receivers compare it with their own. */
+  signed_ms: number;
+  /** The declared fault of the attempt; absent: none. */
+  fault?: ClaimedDelivery["fault"];
 }
 
 /** An attempt that has ended. */
@@ -31,6 +41,8 @@ export interface EndedAttempt {
   delivered: boolean;
   record: DeliveryAttempt;
   retry_after: string | undefined;
+  /** The request and the beginning of the answer, to keep them; null for a live endpoint. */
+  exchange: KeptExchange | null;
 }
 
 /** Makes the record of an attempt whose process ended before the attempt (ADR 0032). */
@@ -45,23 +57,62 @@ export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
       error: "crashed",
     },
     retry_after: undefined,
+    exchange: null,
   };
 }
 
-/** Makes one attempt. `at_ms` is its time. */
+/** The header that names the declared fault of an attempt. It is not signed. */
+const FAULT_HEADER = "Sandbox-Fault";
+
+/** A secret of no endpoint, which signs attempts with the fault `wrong_signature`. */
+const WRONG_SECRET = "whsec_" + btoa("\0".repeat(32));
+
+/**
+ * Makes the headers of an attempt, signed with the real time `signed_ms`. With the fault
+ * `wrong_signature` no secret of the endpoint signs.
+ */
+export function deliveryHeaders(
+  { event_id, body, number, secrets, fault }: Pick<
+    AttemptToMake,
+    "event_id" | "body" | "number" | "secrets" | "fault"
+  >,
+  signed_ms: number,
+): Record<string, string> {
+  const signature = signDelivery({
+    event_id,
+    body,
+    secrets: fault === "wrong_signature" ? [WRONG_SECRET] : secrets,
+    timestamp_seconds: Math.floor(signed_ms / 1000),
+  });
+  return {
+    "Content-Type": "application/json",
+    "User-Agent": "Payments-Webhooks/1",
+    ...signature,
+    "Webhook-Attempt": String(number),
+    ...(fault && { [FAULT_HEADER]: fault }),
+  };
+}
+
+/**
+ * Makes one attempt. `at_ms` is its time, by the clock of the environment. With the fault
+ * `duplicate` the request is sent again after the answer; the attempt has the result of the first
+ * one.
+ */
 export async function makeAttempt(
   attempt: AttemptToMake,
   at_ms: number,
   send: Send,
 ): Promise<EndedAttempt> {
-  const { event_id, body, url, number, secrets, allow_private } = attempt;
-  const headers = {
-    "Content-Type": "application/json",
-    "User-Agent": "Payments-Webhooks/1",
-    ...signDelivery({ event_id, body, secrets, timestamp_seconds: Math.floor(at_ms / 1000) }),
-    "Webhook-Attempt": String(number),
-  };
-  const result = await send({ url, headers, body, allow_private });
+  const { body, url, number, allow_private, livemode, signed_ms, fault } = attempt;
+  const headers = deliveryHeaders(attempt, signed_ms);
+  const result = await send({
+    url,
+    headers,
+    body,
+    allow_private,
+    ...(!livemode && { answer_bytes: KEPT_ANSWER_BYTES }),
+  });
+  if (fault === "duplicate") await send({ url, headers, body, allow_private });
   const response_status = result.outcome === "response" ? result.status : null;
   return {
     delivered: response_status !== null && response_status >= 200 && response_status <= 299,
@@ -73,5 +124,20 @@ export async function makeAttempt(
       error: result.outcome === "response" ? null : result.outcome,
     },
     retry_after: result.outcome === "response" ? result.retry_after : undefined,
+    exchange: livemode ? null : exchangeOf(url, headers, result),
+  };
+}
+
+function exchangeOf(
+  url: string,
+  headers: Record<string, string>,
+  result: WebhookResult,
+): KeptExchange {
+  const answer = result.outcome === "response" ? result.answer : undefined;
+  return {
+    url,
+    headers: JSON.stringify(headers),
+    answer: answer?.text ?? null,
+    answer_truncated: answer?.truncated ?? false,
   };
 }

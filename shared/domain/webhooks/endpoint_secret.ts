@@ -5,12 +5,20 @@
  */
 
 import { formatTime } from "../../core/clock.ts";
-import { randomHex, type RandomSource } from "../../core/ids.ts";
-import { deriveEndpointSecret } from "../../core/webhook_signature.ts";
+import { randomHex } from "../../core/ids.ts";
+import { deriveEndpointSecret, MASTER_SECRET_MIN_BYTES } from "../../core/webhook_signature.ts";
+import type { RequestContext } from "../changes/event.ts";
 import type { SecretSource } from "../../store/webhook_store.ts";
 
 /** Length of a salt in bytes. */
 const SALT_BYTES = 16;
+/**
+ * Length of the salt of a seeded sandbox. Such a secret follows from its salt alone, so that it is
+ * the same with every master secret.
+ */
+const SEEDED_SALT_BYTES = 32;
+/** Takes the place of the master secret then. */
+const NO_MASTER_SECRET = "0".repeat(MASTER_SECRET_MIN_BYTES);
 /** The reference in an answer. It is the last member, so no text of a merchant can look like it. */
 const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
 
@@ -21,9 +29,12 @@ const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
  */
 const MAX_ACTIVE_SECRETS = 5;
 
+/** The request that makes a secret. */
+type SecretOrigin = Pick<RequestContext, "random" | "run_number">;
+
 /** Makes the first secret of an endpoint. */
-export function firstSecret(random: RandomSource): SecretSource {
-  return newSecret(1, random);
+export function firstSecret(origin: SecretOrigin): SecretSource {
+  return newSecret(1, origin);
 }
 
 /**
@@ -35,14 +46,14 @@ export function firstSecret(random: RandomSource): SecretSource {
 export function rotateSecrets(
   secrets: readonly SecretSource[],
   expires_in_s: number,
-  at_ms: number,
-  random: RandomSource,
+  origin: SecretOrigin & { at_ms: number },
 ): [SecretSource, ...SecretSource[]] {
+  const { at_ms } = origin;
   const until_ms = at_ms + expires_in_s * 1000;
   const older = secrets
     .map((source) => ({ ...source, expires_at: formatTime(Math.min(endOf(source), until_ms)) }));
   return [
-    newSecret(secrets[0]!.version + 1, random),
+    newSecret(secrets[0]!.version + 1, origin),
     ...activeSecrets(older, at_ms).slice(0, MAX_ACTIVE_SECRETS - 1),
   ];
 }
@@ -52,8 +63,23 @@ export function activeSecrets(secrets: readonly SecretSource[], at_ms: number): 
   return secrets.filter((source) => endOf(source) > at_ms);
 }
 
-function newSecret(version: number, random: RandomSource): SecretSource {
-  return { version, salt: randomHex(SALT_BYTES, random), expires_at: null };
+function newSecret(version: number, { random, run_number }: SecretOrigin): SecretSource {
+  const salt = randomHex(run_number !== null ? SEEDED_SALT_BYTES : SALT_BYTES, random);
+  return { version, salt, expires_at: null };
+}
+
+/** Returns the text of a secret. */
+function textOf(
+  { version, salt }: Omit<SecretSource, "expires_at">,
+  endpoint_id: string,
+  master_secret: string,
+): string {
+  return deriveEndpointSecret({
+    master_secret: salt.length === 2 * SEEDED_SALT_BYTES ? NO_MASTER_SECRET : master_secret,
+    endpoint_id,
+    version,
+    salt,
+  });
 }
 
 function endOf({ expires_at }: SecretSource): number {
@@ -96,14 +122,8 @@ export class EndpointSecrets {
   }
 
   #derive(endpoint_id: string, sources: SecretSource[]): DerivedSecret[] {
-    const master_secret = this.#master_secret;
     return sources.map((source) => ({
-      text: deriveEndpointSecret({
-        master_secret,
-        endpoint_id,
-        version: source.version,
-        salt: source.salt,
-      }),
+      text: textOf(source, endpoint_id, this.#master_secret),
       until_ms: endOf(source),
     }));
   }
@@ -118,7 +138,7 @@ export function secretReference({ version, salt }: SecretSource): string {
 export function revealSecret(body: string, master_secret: string): string {
   return body.replace(REFERENCE, (_, version, salt) => {
     const endpoint_id = JSON.parse(body).id;
-    const source = { master_secret, endpoint_id, version: Number(version), salt };
-    return `"secret":${JSON.stringify(deriveEndpointSecret(source))}}`;
+    const text = textOf({ version: Number(version), salt }, endpoint_id, master_secret);
+    return `"secret":${JSON.stringify(text)}}`;
   });
 }

@@ -15,11 +15,13 @@
 import type { Clock } from "../../core/clock.ts";
 import { formatTime } from "../../core/clock.ts";
 import { idMint, type RandomSource } from "../../core/ids.ts";
+import { sourceIn } from "../../core/seeded_random.ts";
 import type { DisabledReason } from "../../schema/webhook.ts";
 import type { AttemptResult, ClaimedDelivery, WebhookStore } from "../../store/webhook_store.ts";
 import { crashedAttempt, type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "../changes/event.ts";
+import { readSettings, timeIn } from "../../store/known_settings.ts";
 import { FAILING_LIMIT_MS, nextAttemptAt } from "./retry_schedule.ts";
 import { type Chain, FIRST_CLAIM, MAX_CLAIMED, RelayLanes } from "./relay_lanes.ts";
 import { SuspectTurns } from "./suspect_turns.ts";
@@ -252,10 +254,11 @@ export class Relay {
 
   /** Makes an attempt and queues its result. Returns true if the receiver answered 2xx. */
   async #attempt(delivery: ClaimedDelivery): Promise<boolean> {
-    const at_ms = this.#options.clock();
+    const real_ms = this.#options.clock();
+    const at_ms = timeIn(readSettings(delivery.settings), real_ms);
     const ended = delivery.crashed
       ? crashedAttempt(delivery.attempt, at_ms)
-      : await this.#make(delivery, at_ms);
+      : await this.#make(delivery, real_ms, at_ms);
     // `stop` gave it back, so another relay may now use the same attempt number.
     if (!this.#under_way.has(delivery)) return false;
     this.#options.on_attempt(delivery, ended);
@@ -265,7 +268,7 @@ export class Relay {
       const reason = disablingReason(delivery, ended, at_ms);
       if (reason) is_off = await this.#disable(delivery, reason, at_ms);
     } finally {
-      this.#add(this.#judge(delivery, ended, at_ms, is_off));
+      this.#add(this.#judge(delivery, ended, { real_ms, at_ms }, is_off));
     }
     if (is_off) {
       for (const waiting of this.#lanes.empty(delivery.endpoint_id)) this.#release(waiting);
@@ -273,9 +276,10 @@ export class Relay {
     return ended.delivered;
   }
 
-  #make(delivery: ClaimedDelivery, at_ms: number): Promise<EndedAttempt> {
+  /** Makes an attempt at `at_ms` of the sandbox. The signature has the real time. */
+  #make(delivery: ClaimedDelivery, real_ms: number, at_ms: number): Promise<EndedAttempt> {
     const { settings, send } = this.#options;
-    const { endpoint_id, event_id, body, url, attempt } = delivery;
+    const { endpoint_id, event_id, body, url, attempt, fault } = delivery;
     return makeAttempt(
       {
         event_id,
@@ -284,6 +288,9 @@ export class Relay {
         number: attempt,
         secrets: this.#secrets.signing(endpoint_id, delivery.secrets, at_ms),
         allow_private: settings.allow_private && !delivery.livemode,
+        livemode: delivery.livemode,
+        signed_ms: real_ms,
+        fault,
       },
       at_ms,
       send,
@@ -293,11 +300,11 @@ export class Relay {
   #judge(
     delivery: ClaimedDelivery,
     ended: EndedAttempt,
-    at_ms: number,
+    { real_ms, at_ms }: { real_ms: number; at_ms: number },
     is_off: boolean,
   ): AttemptResult {
     const { environment_id, id, attempt, livemode } = delivery;
-    const failed = { livemode, number: attempt, at_ms, retry_after: ended.retry_after };
+    const failed = { livemode, number: attempt, at_ms: real_ms, retry_after: ended.retry_after };
     const [byte] = this.#options.random(new Uint8Array(1));
     const is_last = ended.delivered || is_off || ended.record.response_status === GONE;
     const next = is_last ? null : nextAttemptAt(failed, byte! / 256);
@@ -308,6 +315,10 @@ export class Relay {
       outcome: ended.delivered ? "delivered" : "failed",
       next_attempt_at: next === null ? null : formatTime(next),
       record: JSON.stringify(ended.record),
+      ...(ended.exchange && { exchange: ended.exchange }),
+      ...(delivery.settings !== null && {
+        due_at: formatTime(next === null ? at_ms : at_ms + next - real_ms),
+      }),
     };
   }
 
@@ -329,6 +340,12 @@ export class Relay {
       disabled_reason: reason,
       updated_at: formatTime(at_ms),
     });
+    const { settings } = delivery;
+    const source = sourceIn(
+      settings === null ? null : readSettings(settings),
+      () => `disabled ${endpoint_id} ${stored.revision}`,
+      { random, real_ms: this.#options.clock() },
+    );
     const event = eventRow({
       type: "webhook_endpoint.disabled",
       subject_id: endpoint_id,
@@ -339,8 +356,8 @@ export class Relay {
       idempotency_key: null,
       livemode,
       at_ms,
-      mint: idMint(at_ms, random),
-      random,
+      mint: idMint(at_ms, source.random, source.order_ms),
+      ...source,
     });
     return await store.disableEndpoint({
       environment_id,

@@ -19,7 +19,10 @@ const RESERVED = { places: 64, few: 4 };
 /** Places of an endpoint, and most attempts under way at an endpoint whose last attempt failed. */
 const OF_ENDPOINT: PlaceBounds = { first: 4, most: 16, least: 2 };
 const MAX_OF_FAILING = 2;
-/** Places of an environment. `least` is two for each of its 16 endpoints, so none stops another. */
+/**
+ * Places of an environment. `least` is two for each of 16 endpoints, so none stops another. The 64
+ * endpoints that a sandbox can have take turns.
+ */
 const OF_ENVIRONMENT: PlaceBounds = { first: 16, most: 64, least: 32 };
 /** Places of an account. Two accounts at their limit leave the reserved places free. */
 const OF_ACCOUNT: PlaceBounds = { first: 32, most: 96, least: 48 };

@@ -1,11 +1,12 @@
 /**
  * Delivers an event on demand (interface §4): one synchronous attempt, signed with the real secret
- * of the endpoint. It changes no payment and has no retry.
+ * of the endpoint, or a delivery in its inbox. It changes no payment and has no retry.
  */
 
 import type { Clock } from "../../core/clock.ts";
 import { ApiError, invalidParameter } from "../../core/errors.ts";
 import { idMint } from "../../core/ids.ts";
+import type { DisputeStatus } from "../../schema/dispute.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { EventType } from "../../schema/event_type.ts";
 import type { TriggerWebhookBody } from "../../schema/webhook.ts";
@@ -14,15 +15,23 @@ import type { Store } from "../../store/store.ts";
 import type { SecretSource, WebhookStore } from "../../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
-import { eventRow } from "../changes/event.ts";
+import { eventRow, type RequestContext } from "../changes/event.ts";
 import { readPayment } from "../changes/read_resource.ts";
+import { sampleDispute } from "../payments/dispute_payment.ts";
 import { sampleRefund } from "../payments/refund_payment.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
-import { type TriggerOwner, TriggerPlaces } from "./trigger_places.ts";
+import { type Tenant, type TenantLimits, TenantPlaces } from "./tenant_places.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
 /** Duration of the lease on a triggered delivery: longer than its one attempt can take. */
 const LEASE_MS = 60_000;
+
+/**
+ * Most triggered attempts under way, because each occupies a request and a connection for up to
+ * 15 s. Of an environment: enough for a test suite that triggers in parallel. Of an account: two
+ * sandboxes at the limit. In total: half of the relay's limit.
+ */
+export const TRIGGER_LIMITS: TenantLimits = { of_environment: 16, of_account: 32, in_all: 128 };
 
 /**
  * Delivers an event on demand. Throws `ApiError`; `rate_limited` also means that too many triggered
@@ -40,15 +49,18 @@ export function createTrigger(options: {
 }): Trigger {
   const { store, webhook_store, settings, send, clock } = options;
   const endpoint_secrets = new EndpointSecrets(settings.master_secret);
-  const places = new TriggerPlaces();
+  const places = new TenantPlaces(
+    TRIGGER_LIMITS,
+    "Too many triggered deliveries are under way: try again when one has ended",
+  );
   return async function trigger(request, body) {
     const { access, context, idempotency } = request;
     const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency)
       .catch(missing('No webhook endpoint has the id in "endpoint_id"'));
     if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
     const counted = withoutRateCount(access);
-    const { url } = JSON.parse(loaded.body);
-    const { secrets, ...owner }: TriggerOwner & { secrets: SecretSource[] } = JSON.parse(
+    const { url }: { url: string | null } = JSON.parse(loaded.body);
+    const { secrets, ...owner }: Tenant & { secrets: SecretSource[] } = JSON.parse(
       loaded.detail!,
     );
     const paid = await store.load(counted, "payments", body.payment_id)
@@ -63,6 +75,7 @@ export function createTrigger(options: {
       object: objectOf(body.event, payment, paid.body, loaded.body, request),
       triggered: true,
     }, context);
+    if (url === null) return await putIntoInbox(request, body.endpoint_id, event);
     const leave = places.enter(owner);
     try {
       return await attemptOnce(request, { endpoint_id: body.endpoint_id, url, secrets }, event);
@@ -70,6 +83,21 @@ export function createTrigger(options: {
       leave();
     }
   };
+
+  /** Stores the delivery for an endpoint that has an inbox. */
+  async function putIntoInbox(
+    { access, context, idempotency }: ServiceRequest,
+    endpoint_id: string,
+    event: EventRow,
+  ): Promise<Reply> {
+    const triggered = deliveryOf(event, endpoint_id, context);
+    const reply = await webhook_store.beginTrigger(
+      withoutRateCount(access),
+      { ...triggered, leased_until_ms: null },
+      idempotency,
+    );
+    return reply!;
+  }
 
   /** Stores the delivery, makes its one attempt and stores the result. */
   async function attemptOnce(
@@ -79,40 +107,59 @@ export function createTrigger(options: {
   ): Promise<Reply> {
     const { endpoint_id, url, secrets } = endpoint;
     const counted = withoutRateCount(access);
-    const delivery_id = idMint(context.at_ms, context.random)("whd_");
+    const triggered = deliveryOf(event, endpoint_id, context);
     const kept = await webhook_store.beginTrigger(counted, {
-      endpoint_id,
-      event_id: event.id,
-      type: event.type,
-      subject_id: event.subject_id,
-      body: event.body,
-      delivery_id,
+      ...triggered,
       leased_until_ms: context.at_ms + LEASE_MS,
     }, idempotency);
-    if (kept) return { answer: kept, replayed: true };
-    const at_ms = clock();
+    if (kept) return kept;
     const attempt = await makeAttempt(
       {
         event_id: event.id,
         body: event.body,
         url,
         number: 1,
-        secrets: endpoint_secrets.signing(endpoint_id, JSON.stringify(secrets), at_ms),
+        secrets: endpoint_secrets.signing(endpoint_id, JSON.stringify(secrets), context.at_ms),
         allow_private: settings.allow_private && !context.livemode,
+        livemode: context.livemode,
+        signed_ms: clock(),
       },
-      at_ms,
+      context.at_ms,
       send,
     );
     const answer = await webhook_store.endTrigger(
       counted,
-      delivery_id,
-      attempt.delivered,
-      JSON.stringify(attempt.record),
+      {
+        delivery_id: triggered.delivery_id,
+        delivered: attempt.delivered,
+        record: JSON.stringify(attempt.record),
+        exchange: attempt.exchange,
+      },
       idempotency,
     );
     return { answer, replayed: false };
   }
 }
+
+/** Makes the row of a triggered delivery. */
+function deliveryOf(event: EventRow, endpoint_id: string, context: RequestContext) {
+  const { at_ms, random, order_ms } = context;
+  return {
+    endpoint_id,
+    event_id: event.id,
+    type: event.type,
+    subject_id: event.subject_id,
+    body: event.body,
+    delivery_id: idMint(at_ms, random, order_ms)("whd_"),
+  };
+}
+/** The status of the sample in an event of a dispute. */
+const SAMPLE_DISPUTES: ReadonlyMap<EventType, DisputeStatus> = new Map([
+  ["dispute.created", "needs_response"],
+  ["dispute.updated", "under_review"],
+  ["dispute.won", "won"],
+  ["dispute.lost", "lost"],
+]);
 
 /** Makes an error handler that gives a 404 these words. Other errors pass unchanged. */
 function missing(words: string): (error: unknown) => never {
@@ -123,7 +170,7 @@ function missing(words: string): (error: unknown) => never {
   };
 }
 
-/** Returns the resource of the event: the payment, the endpoint, or a sample refund. */
+/** Returns the resource of the event: the payment, the endpoint, or a sample of a refund or dispute. */
 function objectOf(
   type: EventType,
   payment: Payment,
@@ -141,8 +188,11 @@ function objectOf(
       : "completed";
     return JSON.stringify(sampleRefund(payment, status, context));
   }
+  const disputed = SAMPLE_DISPUTES.get(type);
+  if (disputed) return JSON.stringify(sampleDispute(payment, disputed, context));
   throw invalidParameter(
     "event",
-    "Events of transfers cannot be triggered: choose one of a payment, a refund or an endpoint",
+    "Events of transfers cannot be triggered: choose one of a payment, a refund, a dispute or an " +
+      "endpoint",
   );
 }

@@ -6,11 +6,13 @@
 import { formatTime } from "../../core/clock.ts";
 import { checkEndpointUrl, EndpointUrlError } from "../../core/endpoint_url.ts";
 import { ApiError, invalidParameter, tryAgain } from "../../core/errors.ts";
-import type {
-  CreateWebhookEndpointBody,
-  DeletedWebhookEndpoint,
-  UpdateWebhookEndpointBody,
-  WebhookEndpoint,
+import {
+  type CreateWebhookEndpointBody,
+  type DeletedWebhookEndpoint,
+  type EndpointDelivery,
+  type UpdateWebhookEndpointBody,
+  URL_RULES,
+  type WebhookEndpoint,
 } from "../../schema/webhook.ts";
 import type { Access } from "../../store/outcome.ts";
 import type { Store } from "../../store/store.ts";
@@ -31,7 +33,7 @@ import {
 import type { Reply, ServiceRequest } from "../changes/service_request.ts";
 
 /** Most endpoints of one environment (contract §4). */
-const MAX_ENDPOINTS = 16;
+const MAX_ENDPOINTS = { test: 64, live: 16 };
 
 /** The operator's settings of webhooks. */
 export interface WebhookSettings {
@@ -39,7 +41,7 @@ export interface WebhookSettings {
   master_secret: string;
   /** True: endpoints of test keys may have http URLs and private addresses. */
   allow_private: boolean;
-  /** Hosts of this service, which no endpoint may name. */
+  /** Hosts of this service, as in `EndpointUrlRules`. */
   own_hosts: readonly string[];
 }
 
@@ -67,11 +69,12 @@ export function createWebhookEndpoints(
   const loop = new DecisionLoop(store);
 
   async function write(
-    { idempotency }: ServiceRequest,
+    { idempotency, context }: ServiceRequest,
     access: Access,
     change: EndpointChange,
   ): Promise<Reply | null> {
-    return replyOf(await webhook_store.changeEndpoint(access, change, idempotency));
+    const written = await webhook_store.changeEndpoint(access, change, idempotency);
+    return replyOf(written, context.livemode);
   }
 
   async function changeExisting(
@@ -88,12 +91,13 @@ export function createWebhookEndpoints(
 
   return {
     async create(request, body) {
-      const url = checkUrl(body.url, request, settings);
-      const secret = firstSecret(request.context.random);
+      const url = body.url === undefined ? null : checkUrl(body.url, request, settings);
+      const secret = firstSecret(request.context);
       const at = formatTime(request.context.at_ms);
       const endpoint: WebhookEndpoint = {
         id: request.context.mint("whe_"),
         object: "webhook_endpoint",
+        delivery: body.delivery,
         url,
         events: body.events,
         status: "enabled",
@@ -110,12 +114,14 @@ export function createWebhookEndpoints(
     },
 
     update: (request, id, body) => {
-      const url = body.url === undefined ? undefined : checkUrl(body.url, request, settings);
+      const sent_url = body.url === undefined ? null : checkUrl(body.url, request, settings);
       return changeExisting(request, id, ({ endpoint, revision, secrets }) => {
+        const { delivery, url } = addressAfter(endpoint, body.delivery, sent_url);
         const status = body.status ?? endpoint.status;
         const updated: WebhookEndpoint = {
           ...endpoint,
-          url: url ?? endpoint.url,
+          delivery,
+          url,
           events: body.events ?? endpoint.events,
           status,
           disabled_reason: status === "enabled"
@@ -141,12 +147,32 @@ export function createWebhookEndpoints(
 
     rotate: (request, id, expires_in_s) =>
       changeExisting(request, id, ({ endpoint, revision, secrets }) => {
-        const { at_ms, random } = request.context;
-        const rotated = rotateSecrets(secrets, expires_in_s, at_ms, random);
-        const updated = { ...endpoint, updated_at: formatTime(at_ms) };
+        const rotated = rotateSecrets(secrets, expires_in_s, request.context);
+        const updated = { ...endpoint, updated_at: formatTime(request.context.at_ms) };
         return changeTo({ endpoint: updated, revision, secrets: rotated }, 200, rotated[0]);
       }),
   };
+}
+
+/** Returns the way and the URL of an endpoint after an update. */
+function addressAfter(
+  endpoint: WebhookEndpoint,
+  sent_delivery: EndpointDelivery | undefined,
+  sent_url: string | null,
+): { delivery: EndpointDelivery; url: string | null } {
+  const delivery = sent_delivery ?? deliveryOf(endpoint);
+  if (delivery === "inbox") {
+    if (sent_url !== null) throw invalidParameter("url", `"url" ${URL_RULES.refused}`);
+    return { delivery, url: null };
+  }
+  const url = sent_url ?? endpoint.url;
+  if (url === null) throw invalidParameter("url", `"url" ${URL_RULES.required}`);
+  return { delivery, url };
+}
+
+/** Returns the way in which an endpoint gets its events. Those of release 1.0.0 have a URL. */
+function deliveryOf({ delivery }: WebhookEndpoint): EndpointDelivery {
+  return delivery ?? "url";
 }
 
 /** Makes the change to this state of an endpoint. Its answer has a reference to `secret`. */
@@ -159,6 +185,7 @@ function changeTo(stored: StoredEndpoint, status: number, secret?: SecretSource)
     expects_revision: revision === 0 ? null : revision,
     endpoint: {
       id,
+      delivery: deliveryOf(endpoint),
       url,
       events,
       status: endpoint.status,
@@ -190,7 +217,7 @@ function revealed({ answer, replayed }: Reply, master_secret: string): Reply {
 }
 
 /** Returns the reply of a written change, or null if the change must be decided again. */
-function replyOf(written: Written): Reply | null {
+function replyOf(written: Written, livemode: boolean): Reply | null {
   switch (written.outcome) {
     case "committed":
     case "replay":
@@ -202,10 +229,18 @@ function replyOf(written: Written): Reply | null {
         "service_unavailable",
         "The older deliveries of this endpoint are still being cancelled: try again",
       );
+    case "unread":
+      throw new ApiError(
+        "invalid_state",
+        "Too many deliveries in the inbox are not acknowledged to send all of them to a URL: read " +
+          "the inbox first",
+        { current_status: "inbox", allowed: ["inbox"] },
+      );
     case "full":
       throw new ApiError(
         "invalid_parameter",
-        `There are ${MAX_ENDPOINTS} webhook endpoints, which is the limit: delete one first`,
+        `There are ${MAX_ENDPOINTS[livemode ? "live" : "test"]} webhook endpoints, which is the ` +
+          "limit: delete one first",
         { param: "url" },
       );
   }

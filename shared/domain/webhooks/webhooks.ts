@@ -1,5 +1,6 @@
 /**
- * Connects the parts of webhooks: endpoints, relay and trigger, over one store and one sender.
+ * Connects the parts of webhooks: endpoints, inboxes, relay and trigger, over one store and one
+ * sender.
  */
 
 import type { Clock } from "../../core/clock.ts";
@@ -7,8 +8,11 @@ import type { RandomSource } from "../../core/ids.ts";
 import type { Store } from "../../store/store.ts";
 import { WebhookConnectionPool } from "../../delivery/webhook_connection.ts";
 import { sendWebhook, type WebhookRequest } from "../../delivery/webhook_sender.ts";
+import type { InboxStore } from "../../store/inbox_store.ts";
 import type { WebhookStore } from "../../store/webhook_store.ts";
 import type { Send } from "./attempt.ts";
+import { Inboxes } from "./inboxes.ts";
+import { createRecovery, type Recover } from "./recovery.ts";
 import { Relay, type RelayOptions } from "./relay.ts";
 import { createTrigger, type Trigger } from "./trigger.ts";
 import {
@@ -23,9 +27,13 @@ const CLOSE_MS = 3_000;
 /** The parts of webhooks. */
 export interface Webhooks {
   endpoints: WebhookEndpoints;
+  inboxes: Inboxes;
+  recover: Recover;
   trigger: Trigger;
   relay: Relay;
-  /** Waits up to 3 s for attempts under way, and closes connections. */
+  /** Wakes the relay and the readers of inboxes after a commit. The promise is the relay's. */
+  nudge(): Promise<void>;
+  /** Answers waiting reads, waits up to 3 s for attempts under way, and closes connections. */
   close(): Promise<void>;
 }
 
@@ -33,6 +41,7 @@ export interface Webhooks {
 export function createWebhooks(options: {
   store: Store;
   webhook_store: WebhookStore;
+  inbox_store: InboxStore;
   settings: WebhookSettings;
   clock: Clock;
   random: RandomSource;
@@ -47,11 +56,23 @@ export function createWebhooks(options: {
   const send: Send = (request) =>
     sendWebhook({ ...request, own_hosts: settings.own_hosts, pool, ...sender });
   const relay = new Relay({ ...options, store: options.webhook_store, send });
+  const inboxes = new Inboxes({
+    store: options.inbox_store,
+    master_secret: settings.master_secret,
+    clock: options.clock,
+  });
   return {
     endpoints: createWebhookEndpoints(options),
+    inboxes,
+    recover: createRecovery(options.inbox_store),
     trigger: createTrigger({ ...options, send }),
     relay,
+    nudge() {
+      inboxes.notice();
+      return relay.nudge();
+    },
     async close() {
+      inboxes.close();
       let timer: ReturnType<typeof setTimeout> | undefined;
       const too_long = new Promise<void>((resolve) => timer = setTimeout(resolve, CLOSE_MS));
       await relay.stop(too_long);

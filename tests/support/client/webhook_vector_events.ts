@@ -66,6 +66,22 @@ const REFUND = {
   updated_at: LATER,
 };
 
+/** A dispute of 25.00 EUR. */
+const DISPUTE = {
+  id: `dp_${SUFFIX}`,
+  object: "dispute",
+  payment_id: PAYMENT.id,
+  amount_minor: 2500,
+  currency: "EUR",
+  reason: "fraudulent",
+  status: "needs_response",
+  evidence: null as { text: string; submitted_at: string | null } | null,
+  evidence_due_by: "2026-01-08T00:00:05.250Z",
+  created_at: LATER,
+  closed_at: null as string | null,
+};
+const EVIDENCE = { text: "Geliefert am 2. März – Größe M", submitted_at: LATER };
+
 const NOT_TAKEN = { amount_captured: 0, completed_at: null };
 
 /** The events by the names of their vectors. */
@@ -112,6 +128,22 @@ export const VECTOR_EVENTS: Readonly<Record<string, string>> = {
       failure_code: "processing_failed",
       failure_message: "The refund failed while it was processed",
     },
+  }),
+  "dispute.created": eventOf({ type: "dispute.created", sequence: 3, object: DISPUTE }),
+  "dispute.updated with evidence": eventOf({
+    type: "dispute.updated",
+    sequence: 5,
+    object: { ...DISPUTE, status: "under_review", evidence: EVIDENCE },
+  }),
+  "dispute.won": eventOf({
+    type: "dispute.won",
+    sequence: 6,
+    object: { ...DISPUTE, status: "won", evidence: EVIDENCE, closed_at: LATER },
+  }),
+  "dispute.lost": eventOf({
+    type: "dispute.lost",
+    sequence: 6,
+    object: { ...DISPUTE, status: "lost", closed_at: LATER },
   }),
   "payment.partially_refunded while another refund is pending": eventOf({
     type: "payment.partially_refunded",

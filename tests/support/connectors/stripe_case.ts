@@ -1,12 +1,14 @@
 /** An account, calls and objects of Stripe for the tests of its connector. */
 
 import type { ProviderAccount, ProviderCall } from "../../../shared/domain/providers/connector.ts";
+import type { Dispute } from "../../../shared/schema/dispute.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Refund } from "../../../shared/schema/refund.ts";
 
 const SUFFIX = "0".repeat(26);
 export const PAYMENT_ID = `pay_${SUFFIX}`;
 export const REFUND_ID = `re_${SUFFIX}`;
+const DISPUTE_ID = `dp_${"5".repeat(26)}`;
 export const CALL_ID = `pc_${SUFFIX}`;
 export const SECRET = "sk_test_0123456789";
 export const NOTIFICATION_SECRET = "whsec_0123456789";
@@ -43,6 +45,7 @@ export function call(more: Partial<ProviderCall> = {}, terms: Members = {}): Pro
       ...terms,
     } as unknown as Payment,
     refund: null,
+    dispute: null,
     amount_minor: 1099,
     currency: "EUR",
     instrument: { token: "pm_card_visa" },
@@ -59,6 +62,17 @@ export function laterCall(
 ): ProviderCall {
   const refund = op === "refund" ? { id: REFUND_ID } as Refund : null;
   return call({ op, amount_minor, refund, instrument: null, provider_reference: "pi_1" });
+}
+
+/** A call about the dispute `du_1`. A text of null accepts it. */
+export function disputeCall(text: string | null, submit = true): ProviderCall {
+  const request = { id: DISPUTE_ID, reference: "du_1", text, submit };
+  return call({
+    op: text === null ? "dispute_accept" : "dispute_evidence",
+    dispute: { present: { id: DISPUTE_ID } as Dispute, request },
+    instrument: null,
+    provider_reference: "pi_1",
+  });
 }
 
 const METADATA = { payment: PAYMENT_ID, call: CALL_ID, environment: "env_1" };
@@ -161,6 +175,7 @@ export function dispute(status: string, ...moves: [amount: number, fee: number][
     currency: "eur",
     livemode: false,
     payment_intent: "pi_1",
+    reason: "fraudulent",
     status,
   };
 }

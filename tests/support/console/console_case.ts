@@ -13,7 +13,7 @@ import { launchStart, type LocalStart, PROJECT_DIR } from "../local/local_start.
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
 
 /** Viewports of a desktop and of a phone. */
-export const DESKTOP = { width: 1360, height: 900 };
+export const DESKTOP = { width: 1280, height: 900 };
 export const PHONE = { width: 390, height: 844 };
 /** Longer than a page needs for anything. */
 const PATIENCE_MS = 30_000;
@@ -34,7 +34,7 @@ interface OpenOptions extends BrowserContextOptions {
 }
 
 /** The local start, and the operations of a test in the browser. */
-interface ConsoleCase {
+export interface ConsoleCase {
   start: LocalStart;
   /** `http://127.0.0.1:<port>` */
   origin: string;
@@ -45,16 +45,24 @@ interface ConsoleCase {
 }
 
 /** Runs a step of a test. If it fails, the test ends, because later steps depend on it. */
-type Step = (name: string, work: () => Promise<void>) => Promise<void>;
+export type Step = (name: string, work: () => Promise<void>) => Promise<void>;
+
+/** The steps of a test. */
+type BrowserTest = (step: Step, console_case: ConsoleCase) => Promise<void>;
+
+/** Registers a test of the console. */
+export function consoleCase(name: string, run: BrowserTest): void {
+  browserCase({ name: `console: ${name}` }, run);
+}
 
 /** Registers a test with its own local start and browser. */
-export function consoleCase(
-  name: string,
-  run: (step: Step, console_case: ConsoleCase) => Promise<void>,
+export function browserCase(
+  { name, ignore = false }: { name: string; ignore?: boolean },
+  run: BrowserTest,
 ): void {
   Deno.test({
-    name: `console: ${name}`,
-    ignore: no_browser,
+    name,
+    ignore: ignore || no_browser,
     fn: (t) =>
       withTemporaryFolder(async (data_dir) => {
         await using open = new AsyncDisposableStack();

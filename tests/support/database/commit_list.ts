@@ -41,6 +41,7 @@ function newContext() {
     at_ms: NOW,
     mint,
     random: systemRandom,
+    run_number: null,
   };
   return { ...context, request_id: mint("req_") };
 }
@@ -75,6 +76,7 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
       access: {
         key_hash: parseApiKey(key)!.hash,
         scope: scope ?? "payments:write",
+        version: 0,
         at_ms,
         request_id: idMint(at_ms)("req_"),
         rate_limits: rate_limits ?? null,
@@ -82,7 +84,11 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
       },
       change,
       idempotency: idempotency_key
-        ? { key: idempotency_key, fingerprint: fingerprint.repeat(64) }
+        ? {
+          key: idempotency_key,
+          fingerprint: fingerprint.repeat(64),
+          request_line: "POST /api-v1-payments/v1/payments",
+        }
         : null,
     })),
     null,

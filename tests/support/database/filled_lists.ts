@@ -15,6 +15,8 @@ export interface FilteredList {
 const suffix = (n: string) => `lpad((${n})::text, 26, '0')`;
 const idOf = (prefix: string, n: number) => prefix + String(n).padStart(26, "0");
 
+/** The customer of every fifth payment. */
+const CUSTOMER = "ada@example.com";
 /** The endpoint and the payment with the most rows, and an event of the payment. */
 const ENDPOINT = idOf("whe_", 1);
 const HOT = idOf("pay_", 7);
@@ -43,13 +45,24 @@ export async function fillLists(
     "pay_",
     "status, amount_minor, amount_refunded, currency, method_kind, reference, sequence, updated_at, body",
     `case when n % 3 = 0 then 'declined' else 'completed' end, 1, 0, ${currency}, 'card',
-     case when n % 2 = 0 then 'often' end, 1, now(), ${body}`,
+     case when n % 2 = 0 then 'often' end, 1, now(),
+     case when n % 5 = 0 then '{"id":"' || n || '","customer":{"email":"${CUSTOMER}"}}'
+       else '{"id":"' || n || '","customer":null}' end`,
   );
   await insert(
     "refunds",
     "re_",
     "payment_id, amount_minor, currency, body",
     `${SUBJECT}, 1, 'EUR', ${body}`,
+  );
+  // A payment has one dispute at most that is not won.
+  const is_lost = "n % 500 = 1";
+  await insert(
+    "disputes",
+    "dp_",
+    "payment_id, status, amount_minor, currency, body",
+    `case when ${is_lost} then 'pay_' || ${suffix("n + 1000000")} else ${SUBJECT} end,
+     case when ${is_lost} then 'lost' else 'won' end, 1, 'EUR', ${body}`,
   );
   await insert(
     "transfers",
@@ -89,6 +102,10 @@ const FILTERS: Readonly<Partial<Record<ListKind, Choices>>> = {
     reference: [undefined, "often", "never"],
   },
   refunds: { payment_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)] },
+  disputes: {
+    payment_id: [undefined, HOT, idOf("pay_", 1003), idOf("pay_", 1)],
+    status: [undefined, "won", "lost", "under_review"],
+  },
   transfers: {
     status: [undefined, "completed", "failed"],
     currency: [undefined, "USD", "GBP"],
@@ -115,9 +132,22 @@ const PREFIXES: Readonly<Partial<Record<ListKind, string>>> = {
   transfers: "tr_",
 };
 
+/** Combinations with the filter by customer, whose rows are in no index. */
+const BY_CUSTOMER: readonly FilteredList[] = [
+  {},
+  { status: "completed" },
+  { status: "declined" },
+  { reference: "often" },
+  { reference: "often", status: "declined", currency: "USD" },
+  { method_kind: "card", id_before: idOf("pay_", 5_000) },
+].map((others) => ({
+  kind: "payments",
+  filters: { customer: CUSTOMER, ...others } as Record<string, string>,
+}));
+
 /** Returns every list with every combination of its filters and its bounds of the id. */
 export function everyCombination(rows: number): FilteredList[] {
-  return Object.entries(FILTERS).flatMap(([name, choices]) => {
+  const combined = Object.entries(FILTERS).flatMap(([name, choices]) => {
     const kind = name as ListKind;
     const prefix = PREFIXES[kind];
     const bounds = prefix === undefined ? {} : {
@@ -126,6 +156,7 @@ export function everyCombination(rows: number): FilteredList[] {
     };
     return combine({ ...choices, ...bounds }).map((filters) => ({ kind, filters }));
   });
+  return [...combined, ...BY_CUSTOMER];
 }
 
 function combine(choices: Choices): Record<string, string>[] {

@@ -35,6 +35,7 @@ interface EventRecord {
 export async function recordOf({ sql }: Database, id: string): Promise<PaymentRecord> {
   const payments = await sql`select * from pay.payments where id = ${id}`;
   const refunds = await sql`select * from pay.refunds where payment_id = ${id} order by id`;
+  const disputes = await sql`select * from pay.disputes where payment_id = ${id} order by id`;
   const events = await sql`select * from pay.events where subject_id = ${id} order by sequence`;
   const transactions = await sql`
     select * from pay.ledger_movements where subject_id = ${id} order by transaction_id, leg`;
@@ -55,7 +56,7 @@ export async function recordOf({ sql }: Database, id: string): Promise<PaymentRe
     );
   }
   return {
-    text: JSON.stringify({ payments, refunds, events, transactions, entries }, null, 1),
+    text: JSON.stringify({ payments, refunds, disputes, events, transactions, entries }, null, 1),
     body: payments[0]?.body,
     events: events.map(({ id, type, sequence, body }) => ({
       id,

@@ -7,6 +7,7 @@ const ROOT = new URL("../../../", import.meta.url);
 const LEFT_OUT = new Set([
   ".git",
   ".local",
+  ".venv",
   "artifacts",
   "console_site",
   "dist",

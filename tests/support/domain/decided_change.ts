@@ -26,6 +26,7 @@ export function requestContext(livemode = false): Parameters<typeof decideCancel
     at_ms: NOW_MS,
     mint: idMint(NOW_MS),
     random: systemRandom,
+    run_number: null,
   };
   return context;
 }

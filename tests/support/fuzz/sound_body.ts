@@ -82,6 +82,11 @@ export function soundBody(
           ...without(body, ["amount", "amount_minor"]),
           ...amount !== null && { amount },
         }));
+    case "RecoverDeliveriesBody":
+      return mixed.map((body) => ({
+        ...without(body, ["until", "starting_after"]),
+        since: new Date(Date.now() - 60_000).toISOString(),
+      }));
   }
   return mixed;
 }

@@ -11,6 +11,7 @@ type Make = (service: TestService) => Promise<TestAnswer>;
 type Mistakes = [title: string, mistakes: [mistake: string, make: Make][]];
 
 const TRANSFERS = "/api-v1-payments/v1/transfers";
+const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 const UNKNOWN = `pay_${"0".repeat(26)}`;
 const WALLET = "0x000000000000000000000000000000000000dEaD";
 
@@ -59,7 +60,31 @@ function asking(method: string, path: string): [string, Make] {
 
 function hooking(url: string): [string, Make] {
   const body = { url };
-  return [url, ({ call }) => call("POST", "/api-v1-payments/v1/webhook_endpoints", { body })];
+  return [url, ({ call }) => call("POST", ENDPOINTS, { body })];
+}
+
+/** A read of a new inbox, or of another endpoint. `MINE` stands for its id without the prefix. */
+function reading(
+  query: string,
+  shown: string,
+  endpoint: Record<string, unknown> = { delivery: "inbox" },
+): [string, Make] {
+  return [shown, async ({ call }) => {
+    const { body: { id } } = await call("POST", ENDPOINTS, { body: endpoint });
+    const sent = query.replace("MINE", id.slice("whe_".length));
+    const answer = await call("GET", `${ENDPOINTS}/${id}/inbox?${sent}`);
+    await call("DELETE", `${ENDPOINTS}/${id}`);
+    return answer;
+  }];
+}
+
+function recovering(body: Record<string, unknown>): [string, Make] {
+  return [`the recovery ${JSON.stringify(body)}`, async ({ call }) => {
+    const { body: { id } } = await call("POST", ENDPOINTS, { body: { delivery: "inbox" } });
+    const answer = await call("POST", `${ENDPOINTS}/${id}/recover`, { body });
+    await call("DELETE", `${ENDPOINTS}/${id}`);
+    return answer;
+  }];
 }
 
 const EVM = "0x52908400098527886E0F7030069857D2E4169EE7";
@@ -154,11 +179,23 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
     [
       "https://localhost/ with a live key",
       ({ call, live }) =>
-        call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+        call("POST", ENDPOINTS, {
           body: { url: "https://localhost/" },
           key: live.text,
         }),
     ],
+    [
+      "a URL for an inbox",
+      ({ call }) =>
+        call("POST", ENDPOINTS, {
+          body: { delivery: "inbox", url: "https://example.com/webhooks" },
+        }),
+    ],
+    reading("", "the inbox of an endpoint with a URL", { url: "https://example.com/webhooks" }),
+    reading("after=inb_00000000000000000000000000_1", "a cursor of another inbox"),
+    reading("after=inb_MINE_9", "a cursor beyond the newest delivery"),
+    recovering({ since: "2099-01-01T00:00:00Z" }),
+    recovering({ since: "2020-01-01T00:00:00Z" }),
     [
       "the trigger of an unknown endpoint",
       ({ call }) =>
@@ -167,7 +204,7 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
         }),
     ],
     ["the trigger of an unknown payment", async ({ call }) => {
-      const { body } = await call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+      const { body } = await call("POST", ENDPOINTS, {
         body: { url: "http://127.0.0.1:4343/", events: ["ping"] },
       });
       return call("POST", `${SANDBOX}/webhooks/trigger`, {

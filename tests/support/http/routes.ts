@@ -20,6 +20,10 @@ export const ROUTES: Route[] = [
   ["GET", "/api-v1-payments/v1/payments/:pay/refunds", "payments:read"],
   ["GET", "/api-v1-payments/v1/refunds", "payments:read"],
   ["GET", "/api-v1-payments/v1/refunds/:re", "payments:read"],
+  ["GET", "/api-v1-payments/v1/disputes", "payments:read"],
+  ["GET", "/api-v1-payments/v1/disputes/:dp", "payments:read"],
+  ["POST", "/api-v1-payments/v1/disputes/:dp/evidence", "payments:write"],
+  ["POST", "/api-v1-payments/v1/disputes/:dp/accept", "payments:write"],
   ["GET", "/api-v1-payments/v1/ledger_entries", "ledger:read"],
   ["GET", "/api-v1-payments/v1/balance", "ledger:read"],
   ["POST", "/api-v1-payments/v1/transfers", "transfers:write"],
@@ -31,6 +35,7 @@ export const ROUTES: Route[] = [
   ["GET", "/api-v1-payments/v1/api_keys/:key", "keys:write"],
   ["POST", "/api-v1-payments/v1/api_keys/:key/rotate", "keys:write"],
   ["DELETE", "/api-v1-payments/v1/api_keys/:key", "keys:write"],
+  ["GET", "/api-v1-payments/v1/idempotency_keys/:key", "payments:read"],
   ["POST", "/api-v1-payments/v1/sandbox/:pay/advance", "sandbox:write"],
   ["POST", "/api-v1-payments/v1/webhook_endpoints", "webhooks:write"],
   ["GET", "/api-v1-payments/v1/webhook_endpoints", "webhooks:read"],
@@ -38,6 +43,8 @@ export const ROUTES: Route[] = [
   ["PUT", "/api-v1-payments/v1/webhook_endpoints/:whe", "webhooks:write"],
   ["DELETE", "/api-v1-payments/v1/webhook_endpoints/:whe", "webhooks:write"],
   ["POST", "/api-v1-payments/v1/webhook_endpoints/:whe/rotate_secret", "webhooks:write"],
+  ["GET", "/api-v1-payments/v1/webhook_endpoints/:whe/inbox", "webhooks:read"],
+  ["POST", "/api-v1-payments/v1/webhook_endpoints/:whe/recover", "webhooks:write"],
   ["GET", "/api-v1-payments/v1/webhook_deliveries", "webhooks:read"],
   ["GET", "/api-v1-payments/v1/webhook_deliveries/:whd", "webhooks:read"],
   ["POST", "/api-v1-payments/v1/webhook_deliveries/:whd/redeliver", "webhooks:write"],
@@ -55,8 +62,32 @@ export const ROUTES: Route[] = [
   ["POST", "/api-v1-sandbox/v1/transfers/:tr/advance", "sandbox:write"],
   ["POST", "/api-v1-sandbox/webhooks/trigger", "sandbox:write"],
   ["POST", "/api-v1-sandbox/v1/webhooks/trigger", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/clock", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/clock", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/clock", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/clock", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/transcript", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/transcript", "sandbox:write"],
   ["POST", "/api-v1-sandbox/reset", "sandbox:write"],
   ["POST", "/api-v1-sandbox/v1/reset", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/sandboxes", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/sandboxes", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/sandboxes", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/sandboxes", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/sandboxes/:env", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/sandboxes/:env", "sandbox:write"],
+  ["DELETE", "/api-v1-sandbox/sandboxes/:env", "sandbox:write"],
+  ["DELETE", "/api-v1-sandbox/v1/sandboxes/:env", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/requests", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/requests", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/faults", "sandbox:write"],
+  ["POST", "/api-v1-sandbox/v1/faults", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/faults", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/faults", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/faults/:flt", "sandbox:write"],
+  ["GET", "/api-v1-sandbox/v1/faults/:flt", "sandbox:write"],
+  ["DELETE", "/api-v1-sandbox/faults/:flt", "sandbox:write"],
+  ["DELETE", "/api-v1-sandbox/v1/faults/:flt", "sandbox:write"],
 ];
 
 /** Every scope of a key (contract §5). */
@@ -87,7 +118,7 @@ export function pathOf([, path]: Route, id?: string): string {
 /** Returns `METHOD /path` of every operation that the product serves, in the form of ROUTES. */
 export function servedRoutes(): string[] {
   return OPERATIONS.flatMap(({ function_name, operation: { method, paths } }) =>
-    paths.map((path) => `${method} /${function_name}${path}`)
+    paths.map((path) => `${method} /${function_name}${path.replace(/:[a-z]+/, ":id")}`)
   );
 }
 

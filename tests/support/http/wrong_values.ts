@@ -32,6 +32,7 @@ const SOUND: Readonly<Record<string, unknown>> = {
   endpoint_id: `whe_${"0".repeat(26)}`,
   payment_id: `pay_${"0".repeat(26)}`,
   expires_at: "2034-01-31T09:00:00Z",
+  since: "2026-01-31T09:00:00Z",
   metadata: { order: "1001" },
 };
 
@@ -54,8 +55,10 @@ export function wrongQueries(query: z.ZodType): WrongValue[] {
     const values = ["", "nonsense!", "x".repeat(300)];
     if (/created/.test(nameOf(path))) values.push("2026-01-31", "9999-12-31T23:59:59-01:00");
     if (nameOf(path) === "limit") values.push("0", "101");
-    // Every text of a reference is valid, except an empty or too long one.
-    const wrong = nameOf(path) === "reference" ? ["", "x".repeat(300)] : values;
+    // Every text of these is valid, except an empty or too long one.
+    const wrong = ["reference", "idempotency_key"].includes(nameOf(path))
+      ? ["", "x".repeat(300)]
+      : values;
     return wrong.map((value) => ({
       path: nameOf(path),
       shown: show(value),

@@ -1,8 +1,8 @@
 /**
  * A model of one sandbox as the contract describes it, in memory and in virtual time. It gives the
  * expected answer to each step and the expected state after it. torture/payment_model.ts
- * and torture/transfer_model.ts have the transitions; this module has keys, balances, retention and
- * reset. It shares no code with the product.
+ * and torture/transfer_model.ts have the transitions, declared_faults.ts has the faults; this module
+ * has keys, balances, clocks, retention and reset. It shares no code with the product.
  */
 
 import {
@@ -18,60 +18,28 @@ import {
   expectTransferMove,
   type TransferStanding,
 } from "../../../torture/transfer_model.ts";
+import { INSTRUMENTS } from "../../../torture/instruments.ts";
+import {
+  DeclaredFaults,
+  expectFaultyCreate,
+  expectFaultyMove,
+  expectFaultyTransfer,
+  laterStatus,
+  refusalOf,
+  TIMEOUT_MS,
+} from "./declared_faults.ts";
+import { EVIDENCE_MS, laterMove, madeNow, schedule } from "./due_moves.ts";
+import type { ChangeStep, Judgement, Made, SentRequest } from "./model_steps.ts";
 
 const HOUR_MS = 3_600_000;
 /** Lifetime of idempotency keys, from the first request (interface §8). */
 const KEY_RETENTION_MS = 24 * HOUR_MS;
+/** The delay of a late answer (contract §2). */
+const LATE_MS = 2_000;
+/** The rail of the transfers of the workload. */
+const RAILS = { approved: "swift", returned: "sepa" } as const;
 /** Lifetime of the data of a test key (interface §8). */
 const DATA_RETENTION_MS = 30 * 24 * HOUR_MS;
-
-/** A request that changes something. `target` counts back from the newest resource, which is 0. */
-export type ChangeStep =
-  | {
-    do: "create";
-    instrument: string;
-    outcome: string | null;
-    amount: number;
-    is_sandbox: boolean;
-  }
-  | { do: "move"; target: number; move: Exclude<Move, { do: "advance_refund" }> }
-  /** `refund` counts back from the newest requested refund of the payment. */
-  | { do: "advance_refund"; target: number; refund: number; to: "completed" | "failed" }
-  | { do: "transfer"; amount: number; destination: "approved" | "returned"; is_manual: boolean }
-  | {
-    do: "move_transfer";
-    target: number;
-    move: { do: "cancel" } | { do: "advance"; to: string };
-  };
-
-/** One step of a workload. */
-export type Step =
-  /** `key`: number of an idempotency key, which several steps can share; null for none. */
-  | { do: "send"; change: ChangeStep; key: number | null }
-  | { do: "pass"; ms: number }
-  | { do: "look" }
-  | { do: "purge" }
-  | { do: "reset" };
-
-/** A payment or transfer of the sandbox. */
-interface Made<T> {
-  id: string;
-  at_ms: number;
-  standing: T;
-  /** Its events, with their times. */
-  events: { type: string; at_ms: number }[];
-}
-
-/** The expected answer to a change. `happen` updates the model with the actual answer. */
-interface Judgement {
-  http: number;
-  code: string | null;
-  /** The text of the stored answer if the step is a replay, else null. */
-  replays: string | null;
-  /** The state of the payment or transfer afterwards. */
-  standing: Standing | TransferStanding | null;
-  happen(answer: { id: string; text: string }): void;
-}
 
 /** The state of the sandbox. */
 export class ServiceModel {
@@ -81,13 +49,53 @@ export class ServiceModel {
   transfers: Made<TransferStanding>[] = [];
   /** The available balance, in euro cents. */
   available = 0;
+  /** The time at which the clock of the sandbox stands, or how far it is ahead. */
+  #frozen_ms: number | null = null;
+  #offset_ms = 0;
+  readonly faults = new DeclaredFaults();
   readonly #kept = new Map<
     number,
-    { request: string; at_ms: number; http: number; text: string }
+    /** `text` is null until an answer shows it. */
+    { request: string; at_ms: number; http: number; text: string | null }
   >();
 
   constructor(now_ms: number) {
     this.now_ms = now_ms;
+  }
+
+  /** The time of the sandbox. `now_ms` is the real time. */
+  get time_ms(): number {
+    return this.#frozen_ms ?? this.now_ms + this.#offset_ms;
+  }
+
+  /** Advances the clock. Returns the numbers of what happens by itself. */
+  advance(advance_s: number, mode: "real" | "frozen") {
+    const goal = this.time_ms + advance_s * 1_000;
+    const target = mode === "real" ? Math.max(goal, this.now_ms) : goal;
+    const did = { expired_payments: 0, disputes_closed: 0 };
+    for (;;) {
+      const [next] = this.payments
+        .flatMap((payment) => payment.due.map((due) => ({ payment, due })))
+        .filter(({ due }) => due.at_ms <= target)
+        .sort((a, b) => a.due.at_ms - b.due.at_ms);
+      if (!next) break;
+      const { payment, due } = next;
+      payment.due = payment.due.filter((other) => other !== due);
+      if (!due.waits()) continue;
+      // A change of the payment can come after the time at which the result was due.
+      this.#apply(payment, due.move, Math.max(due.at_ms, payment.changed_ms));
+      if (due.did) did[due.did]++;
+    }
+    for (const transfer of this.transfers) {
+      for (const { at_ms, waits, move } of transfer.due.filter((due) => due.at_ms <= target)) {
+        if (waits() && move.do === "advance") this.#moveTransfer(transfer, move, at_ms);
+      }
+      transfer.due = transfer.due.filter((due) => due.at_ms > target);
+    }
+    this.#frozen_ms = mode === "frozen" ? target : null;
+    this.#offset_ms = target - this.now_ms;
+    this.#purgeBefore(target);
+    return did;
   }
 
   /** The payment, transfer or refund that a step is about; undefined when there is none. */
@@ -96,20 +104,61 @@ export class ServiceModel {
       const id = this.#refundOf(change);
       return id === undefined ? undefined : { id };
     }
+    if (change.do === "dispute") return newest(this.payments, change.target)?.dispute;
     if (change.do === "move") return newest(this.payments, change.target);
     if (change.do === "move_transfer") return newest(this.transfers, change.target);
     return undefined;
   }
 
-  /** Returns the expected answer to a change that is sent now. */
-  judge(change: ChangeStep, key: number | null): Judgement {
+  /**
+   * Returns the expected answer to a change that is sent now.
+   * @param sent null: no declared fault of requests concerns it
+   * @param asked the fault that the header of the request asks for
+   */
+  judge(
+    change: ChangeStep,
+    key: number | null,
+    sent: SentRequest | null = null,
+    asked: string | null = null,
+  ): Judgement {
+    const idempotency_key = key === null ? null : `key-${key}`;
+    const fault = asked ??
+      (sent && this.faults.take("request", { ...sent, idempotency_key }));
+    const refusal = refusalOf(fault);
+    if (refusal) return { ...refusal, fault, replays: null, standing: null, happen: () => {} };
+    const judgement = this.#judgeKeyed(change, key);
+    if (fault === null) return judgement;
+    return {
+      ...judgement,
+      ...(fault === "server_error_after" &&
+        {
+          http: 500,
+          code: "internal_error",
+          hidden_http: judgement.http,
+          replays: null,
+          is_replay: false,
+          standing: null,
+        }),
+      fault,
+    };
+  }
+
+  #judgeKeyed(change: ChangeStep, key: number | null): Judgement {
     const request = JSON.stringify([change, this.subjectOf(change)?.id]);
     const kept = key === null ? undefined : this.#kept.get(key);
-    if (kept !== undefined && this.now_ms - kept.at_ms < KEY_RETENTION_MS) {
-      const nothing = { standing: null, happen: () => {} };
-      return kept.request === request
-        ? { http: kept.http, code: null, replays: kept.text, ...nothing }
-        : { http: 409, code: "idempotency_conflict", replays: null, ...nothing };
+    if (kept !== undefined && this.time_ms - kept.at_ms < KEY_RETENTION_MS) {
+      if (kept.request !== request) {
+        const code = "idempotency_conflict";
+        return { http: 409, code, replays: null, standing: null, happen: () => {} };
+      }
+      return {
+        http: kept.http,
+        code: null,
+        replays: kept.text,
+        is_replay: true,
+        standing: null,
+        happen: ({ text }) => void (kept.text ??= text),
+      };
     }
     const judgement = this.#judgeNew(change);
     return {
@@ -119,14 +168,19 @@ export class ServiceModel {
         const { http, code } = judgement;
         const is_kept = http < 300 || http === 402 || code === "invalid_state";
         if (key !== null && is_kept) {
-          this.#kept.set(key, { request, at_ms: this.now_ms, http, text: answer.text });
+          this.#kept.set(key, { request, at_ms: this.time_ms, http, text: answer.text });
         }
       },
     };
   }
 
   purge(): void {
-    const is_young = ({ at_ms }: { at_ms: number }) => at_ms >= this.now_ms - DATA_RETENTION_MS;
+    this.#purgeBefore(this.time_ms);
+  }
+
+  #purgeBefore(now_ms: number): void {
+    const is_young = ({ at_ms }: { at_ms: number }) => at_ms >= now_ms - DATA_RETENTION_MS;
+    this.faults.purgeBefore(now_ms - DATA_RETENTION_MS);
     this.payments = this.payments.filter(is_young);
     this.transfers = this.transfers.filter(is_young);
     for (const made of [...this.payments, ...this.transfers]) {
@@ -138,26 +192,53 @@ export class ServiceModel {
     this.payments = [];
     this.transfers = [];
     this.available = 0;
+    this.#frozen_ms = null;
+    this.#offset_ms = 0;
     this.#kept.clear();
+    this.faults.clear();
   }
 
   #judgeNew(change: ChangeStep): Judgement {
-    const at_ms = this.now_ms;
+    const at_ms = this.time_ms;
     const dated = (types: string[]) => types.map((type) => ({ type, at_ms }));
     switch (change.do) {
       case "create": {
         const { instrument, outcome, amount, is_sandbox } = change;
-        const { http, code, next, events } = expectCreate(instrument, outcome, amount, is_sandbox);
-        if (http === 400) return { http, code, replays: null, standing: null, happen: () => {} };
+        const usual = expectCreate(instrument, outcome, amount, is_sandbox);
+        if (usual.http === 400) {
+          const { http, code } = usual;
+          return { http, code, replays: null, standing: null, happen: () => {} };
+        }
+        const { kind, body } = INSTRUMENTS[instrument]!;
+        const fault = this.faults.take("provider", { operation: "authorize", method_kind: kind });
+        const { http, code, next, events } = fault === null
+          ? usual
+          : expectFaultyCreate(usual, fault, is_sandbox);
         const happen = ({ id }: { id: string }) => {
-          this.payments.push({ id, at_ms, standing: next, events: dated(events) });
+          const payment = madeNow(id, at_ms, next, dated(events));
+          this.payments.push(payment);
+          schedule(payment, { status: "", dispute: null }, at_ms);
+          if (next.status === "processing" && body["settlement"] !== "manual") {
+            payment.due.push({
+              at_ms: at_ms + (fault === null ? LATE_MS : TIMEOUT_MS),
+              waits: () => payment.standing.status === "processing",
+              move: { do: "advance", to: laterStatus(usual.next) },
+            });
+          }
           this.available += availableOf(next);
         };
-        return { http, code, replays: null, standing: next, happen };
+        return { http, code, fault, replays: null, standing: next, happen };
       }
       case "move": {
         const payment = newest(this.payments, change.target);
         return payment === undefined ? NOT_FOUND : this.#judgeMove(payment, change.move);
+      }
+      case "dispute": {
+        const { target, move } = change;
+        const payment = newest(this.payments, target);
+        if (payment?.dispute === undefined) return NOT_FOUND;
+        const is_late = at_ms > payment.dispute.at_ms + EVIDENCE_MS;
+        return this.#judgeMove(payment, move.do === "evidence" ? { ...move, is_late } : move);
       }
       case "advance_refund": {
         const { target, to } = change;
@@ -172,36 +253,88 @@ export class ServiceModel {
           const code = "balance_insufficient";
           return { http: 402, code, replays: null, standing: null, happen: () => {} };
         }
-        const { http, code, next, events } = expectTransfer(destination, is_manual, amount);
+        const usual = expectTransfer(destination, is_manual, amount);
+        const asked = { operation: "transfer", method_kind: RAILS[destination] };
+        const fault = this.faults.take("provider", asked);
+        const { http, code, next, events } = fault === null
+          ? usual
+          : expectFaultyTransfer(amount, fault);
         const happen = ({ id }: { id: string }) => {
-          this.transfers.push({ id, at_ms, standing: next, events: dated(events) });
+          const transfer = madeNow(id, at_ms, next, dated(events));
+          this.transfers.push(transfer);
           this.available -= takenBy(next);
+          if (fault === "timeout") {
+            transfer.due.push({
+              at_ms: at_ms + TIMEOUT_MS,
+              waits: () => transfer.standing.status === "pending",
+              move: { do: "advance", to: usual.next.status === "failed" ? "failed" : "completed" },
+            });
+          }
         };
-        return { http, code, replays: null, standing: next, happen };
+        return { http, code, fault, replays: null, standing: next, happen };
       }
       case "move_transfer": {
         const transfer = newest(this.transfers, change.target);
         if (transfer === undefined) return NOT_FOUND;
-        const { http, code, next, events } = expectTransferMove(transfer.standing, change.move);
-        const happen = () => {
-          this.available += takenBy(transfer.standing) - takenBy(next);
-          transfer.standing = next;
-          transfer.events.push(...dated(events));
-        };
+        const { http, code, next } = expectTransferMove(transfer.standing, change.move);
+        const happen = () => this.#moveTransfer(transfer, change.move, at_ms);
         return { http, code, replays: null, standing: next, happen };
       }
     }
   }
 
   #judgeMove(payment: Made<Standing>, move: Move): Judgement {
-    const at_ms = this.now_ms;
-    const { http, code, next, events } = expectMove(payment.standing, move);
+    const usual = expectMove(payment.standing, move);
+    const fault = this.#faultOf(payment.standing, move, usual.http);
+    const { http, code, next } = fault === null
+      ? usual
+      : expectFaultyMove(payment.standing, usual, fault);
     const happen = ({ id }: { id: string }) => {
-      this.available += availableOf(next) - availableOf(payment.standing);
-      payment.standing = move.do === "refund" && http === 201 ? nameNewestRefund(next, id) : next;
-      payment.events.push(...events.map((type) => ({ type, at_ms })));
+      const at_ms = this.time_ms;
+      this.#apply(payment, move, at_ms, id, fault);
+      if (fault === "timeout") payment.due.push(laterMove(payment, move, at_ms, id));
     };
-    return { http, code, replays: null, standing: next, happen };
+    return { http, code, fault, replays: null, standing: next, happen };
+  }
+
+  /** Counts the fault of a move that asks the provider and would not be refused. */
+  #faultOf({ status, kind }: Standing, { do: operation }: Move, http: number): string | null {
+    const asks = operation === "refund" || operation === "capture" ||
+      operation === "cancel" && status === "authorized";
+    return asks && http < 300
+      ? this.faults.take("provider", { operation, method_kind: kind })
+      : null;
+  }
+
+  /** Moves a payment at a time. `id`: of the answer, for a new refund. */
+  #apply(
+    payment: Made<Standing>,
+    move: Move,
+    at_ms: number,
+    id = "",
+    fault: string | null = null,
+  ): void {
+    const { standing } = payment;
+    const usual = expectMove(standing, move);
+    const { http, next, events } = fault === null
+      ? usual
+      : expectFaultyMove(standing, usual, fault);
+    this.available += availableOf(next) - availableOf(standing);
+    payment.standing = move.do === "refund" && http === 201 ? nameNewestRefund(next, id) : next;
+    payment.events.push(...events.map((type) => ({ type, at_ms })));
+    if (events.length > 0) payment.changed_ms = at_ms;
+    schedule(payment, standing, at_ms);
+  }
+
+  #moveTransfer(
+    transfer: Made<TransferStanding>,
+    move: { do: "cancel" } | { do: "advance"; to: string },
+    at_ms: number,
+  ): void {
+    const { next, events } = expectTransferMove(transfer.standing, move);
+    this.available += takenBy(transfer.standing) - takenBy(next);
+    transfer.standing = next;
+    transfer.events.push(...events.map((type) => ({ type, at_ms })));
   }
 
   /** Id of the refund of a step; undefined when there is none. */

@@ -3,7 +3,8 @@
  * purpose (torture/planted_bugs.ts). fast-check shrank them. They run before the random steps.
  */
 
-import type { ChangeStep, Step } from "./service_model.ts";
+import type { FaultDeclaration } from "./declared_faults.ts";
+import type { ChangeStep, Step } from "./model_steps.ts";
 
 const DAY_MS = 86_400_000;
 
@@ -38,6 +39,23 @@ const endRefund = (refund: number, to: "completed" | "failed"): ChangeStep => ({
   refund,
   to,
 });
+
+const declare = (
+  on: "request" | "provider",
+  fault: string,
+  where: FaultDeclaration["where"] = {},
+): Step => ({ do: "declare", fault: { on, fault, times: 1, where } });
+const clock = (advance_s: number): Step => ({ do: "clock", advance_s, mode: "frozen" });
+const dispute = (move: Extract<ChangeStep, { do: "dispute" }>["move"]): Step =>
+  send({ do: "dispute", target: 0, move });
+const evidence = (text: "winning" | "losing" | "other" | "saved") =>
+  dispute({ do: "evidence", text });
+const transfer: ChangeStep = {
+  do: "transfer",
+  amount: 1,
+  destination: "approved",
+  is_manual: false,
+};
 
 /** The cases. The test runs each in its own sandbox and then compares the whole state. */
 export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
@@ -127,5 +145,97 @@ export const SHRUNK_CASES: [name: string, steps: Step[]][] = [
   [
     "a bank returns a payment of which a part was refunded",
     [send(made("sepa")), send(refund(4)), send(advance("failed")), send(refund(1))],
+  ],
+  [
+    "a dispute is lost after 7 days, and then takes nothing more",
+    [
+      send(paid),
+      send(advance("chargeback")),
+      evidence("other"),
+      clock(7 * 86_400),
+      { do: "look" },
+      dispute({ do: "accept" }),
+      evidence("winning"),
+    ],
+  ],
+  [
+    "saved evidence decides nothing, and winning evidence comes a second too late",
+    [
+      clock(1),
+      send(paid),
+      send(advance("chargeback")),
+      evidence("saved"),
+      { do: "look" },
+      clock(7 * 86_400 - 1),
+      evidence("saved"),
+      clock(2),
+      evidence("winning"),
+    ],
+  ],
+  [
+    "a payment is disputed again after a dispute that was won",
+    [
+      send(paid),
+      send(advance("chargeback")),
+      evidence("winning"),
+      clock(3_600),
+      send(advance("chargeback")),
+      clock(7 * 86_400 - 3_600),
+      { do: "look" },
+      clock(3_600),
+    ],
+  ],
+  [
+    "a transfer above the balance uses no fault up and names none",
+    [declare("provider", "timeout"), send(transfer, 0), send(paid), send(paid), send(transfer)],
+  ],
+  [
+    "after a timeout of the provider the result comes after 60 s",
+    ["card", "card_declined", "sepa_returned", "card_3ds", "card_captured_later"].flatMap((
+      name,
+    ) => [
+      declare("provider", "timeout", { operation: "authorize" }),
+      send(made(name)),
+      { do: "look" },
+      clock(60),
+      { do: "look" },
+    ]),
+  ],
+  [
+    "captures, refunds and transfers come after a timeout, and a decline refuses them",
+    [
+      send(made("card_captured_later")),
+      declare("provider", "declined", { operation: "capture" }),
+      send(capture(4)),
+      declare("provider", "timeout", { operation: "capture" }),
+      send(capture(4)),
+      clock(60),
+      declare("provider", "failed", { operation: "refund" }),
+      send(refund(1)),
+      declare("provider", "timeout", { operation: "refund" }),
+      send(refund(2)),
+      { do: "look" },
+      clock(60),
+      declare("provider", "timeout", { operation: "transfer" }),
+      send(transfer),
+      clock(60),
+    ],
+  ],
+  [
+    "an answer that is lost is under its key, and a refusal before is not",
+    [
+      declare("request", "server_error_after", { idempotency_key: "key-0" }),
+      send(paid, 0),
+      send(paid, 0),
+      declare("request", "server_error_before", { idempotency_key: "key-1" }),
+      send(paid, 1),
+      send(paid, 1),
+      declare("request", "rate_limited", { path: "/api-v1-payments/v1/transfers" }),
+      send(refund(1)),
+      send(transfer),
+      send(transfer),
+      { do: "send", change: refund(2), key: 2, fault: "server_error_after" },
+      send(refund(2), 2),
+    ],
   ],
 ];

@@ -15,6 +15,8 @@ interface ExampleRequest {
   query?: string;
   /** Name of the saved id that goes into the path. */
   of?: string;
+  /** The idempotency key of the request, or for a GET the one in its path. */
+  key?: string;
   /** Saves the id of the answer, or of the payment of its error. */
   save?: string;
 }
@@ -223,6 +225,55 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     body: forced("chargeback"),
   },
   {
+    operation: "createPayment",
+    name: "disputed",
+    summary: "A card that is disputed as soon as the payment completes",
+    body: { ...EUR, card: { token: "pm_card_createDispute" } },
+    save: "disputed",
+  },
+  {
+    operation: "listDisputes",
+    name: "page",
+    summary: "A page of one",
+    query: one,
+    save: "dispute",
+  },
+  { operation: "getDispute", name: "dispute", summary: "A dispute", of: "dispute" },
+  {
+    operation: "submitEvidence",
+    name: "saved",
+    summary: "Evidence that is only saved",
+    of: "dispute",
+    body: { text: "Delivered on 2 March, tracking number 00340434", submit: false },
+  },
+  {
+    operation: "submitEvidence",
+    name: "under_review",
+    summary: "Submitted evidence",
+    of: "dispute",
+    body: { text: "Delivered on 2 March, tracking number 00340434" },
+  },
+  {
+    operation: "acceptDispute",
+    name: "lost",
+    summary: "A dispute that is given up",
+    of: "dispute",
+  },
+  {
+    operation: "listDisputes",
+    name: "open",
+    summary: "Disputes that wait for evidence",
+    query: "status=needs_response&limit=1",
+    save: "open_dispute",
+  },
+  {
+    operation: "submitEvidence",
+    name: "won",
+    summary: "Winning evidence in the sandbox",
+    of: "open_dispute",
+    body: { text: "winning_evidence" },
+  },
+  {
     operation: "advancePayment",
     name: "processing",
     summary: "To `processing`",
@@ -326,6 +377,16 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     body: { name: "Reports", scopes: ["payments:read", "ledger:read"] },
     save: "api_key",
   },
+  {
+    operation: "createSandbox",
+    name: "pull_request",
+    summary: "A sandbox for a pull request, which ends after an hour",
+    body: { name: "PR 17", expires_in: 3600 },
+    save: "sandbox",
+  },
+  { operation: "getSandbox", name: "sandbox", summary: "A sandbox", of: "sandbox" },
+  { operation: "listSandboxes", name: "page", summary: "A page of one", query: one },
+  { operation: "deleteSandbox", name: "deleted", summary: "A deleted sandbox", of: "sandbox" },
   { operation: "getApiKey", name: "key", summary: "A key", of: "api_key" },
   { operation: "listApiKeys", name: "page", summary: "A page of one", query: one },
   {
@@ -336,6 +397,25 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     body: { expires_in: 3600 },
   },
   { operation: "revokeApiKey", name: "revoked", summary: "A revoked key", of: "api_key" },
+  {
+    operation: "createPayment",
+    name: "idempotent",
+    summary: "With an idempotency key",
+    body: { ...EUR, reference: "order-1002" },
+    key: "order-1002",
+  },
+  {
+    operation: "getIdempotencyKey",
+    name: "first_request",
+    summary: "The first request of an idempotency key",
+    key: "order-1002",
+  },
+  {
+    operation: "listRequests",
+    name: "page",
+    summary: "The requests with an idempotency key",
+    query: "limit=1&idempotency_key=order-1002",
+  },
   {
     operation: "createWebhookEndpoint",
     name: "some",
@@ -387,6 +467,33 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     },
   },
   {
+    operation: "createWebhookEndpoint",
+    name: "inbox",
+    summary: "An endpoint without a URL, whose deliveries you read",
+    body: { delivery: "inbox", events: ["payment.completed"] },
+    save: "inbox",
+  },
+  {
+    operation: "triggerWebhook",
+    name: "inbox",
+    summary: "A payment was completed, for an inbox",
+    body: { endpoint_id: "$inbox", event: "payment.completed", payment_id: "$payment" },
+  },
+  {
+    operation: "readInbox",
+    name: "one",
+    summary: "The first delivery of an inbox",
+    of: "inbox",
+    query: "limit=1",
+  },
+  {
+    operation: "recoverDeliveries",
+    name: "all",
+    summary: "Every delivery since a time",
+    of: "inbox",
+    body: { since: "2026-11-20T09:00:00Z", status: "all" },
+  },
+  {
     operation: "getWebhookDelivery",
     name: "delivered",
     summary: "A delivery that succeeded",
@@ -407,5 +514,59 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     summary: "A deleted endpoint",
     of: "endpoint",
   },
+  {
+    operation: "createFault",
+    name: "lost_answer",
+    summary: "The answer of the next refund is lost",
+    body: {
+      on: "request",
+      fault: "server_error_after",
+      where: { method: "POST", path: "/v1/payments/{id}/refund" },
+    },
+    save: "fault",
+  },
+  {
+    operation: "createFault",
+    name: "late_webhooks",
+    summary: "The next three events of completed payments arrive 2 seconds later",
+    body: {
+      on: "delivery",
+      fault: "delay",
+      delay_ms: 2000,
+      times: 3,
+      where: { event_type: "payment.completed" },
+    },
+  },
+  {
+    operation: "createFault",
+    name: "provider_timeout",
+    summary: "The provider does not answer the next payment by card",
+    body: {
+      on: "provider",
+      fault: "timeout",
+      where: { method_kind: "card", operation: "authorize" },
+    },
+  },
+  { operation: "listFaults", name: "page", summary: "A page of one item", query: one },
+  { operation: "getFault", name: "fault", summary: "A declared fault", of: "fault" },
+  { operation: "deleteFault", name: "deleted", summary: "Deleted", of: "fault" },
   { operation: "resetSandbox", name: "reset", summary: "The numbers of deleted resources" },
+  { operation: "getClock", name: "real", summary: "The real clock" },
+  {
+    operation: "setClock",
+    name: "advance",
+    summary: "A week later, and frozen",
+    body: { advance: 604_800, mode: "frozen" },
+  },
+  { operation: "setClock", name: "real", summary: "The clock runs again", body: { mode: "real" } },
 ];
+
+/** The id or the idempotency key in the path of a request; null without one. */
+export function idInPath(
+  path: string,
+  { of, key }: { of: string | undefined; key: string | undefined },
+  saved: ReadonlyMap<string, string>,
+): string | null {
+  if (of !== undefined) return saved.get(of)!;
+  return path.includes("{key}") ? key! : null;
+}

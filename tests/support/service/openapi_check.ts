@@ -66,12 +66,13 @@ export function checkExchange(exchange: CheckedExchange): void {
   const at_response = named.$ref ?? `${pointer}/responses/${status}`;
   const described = Object.keys(response.headers);
   const required = described.filter((name) => resolve(response.headers[name]).required);
-  checkHeaders(at, headers, described.map((name) => name.toLowerCase()), required);
+  const [media_type] = Object.keys(response.content ?? {});
+  checkHeaders(at, headers, described.map((name) => name.toLowerCase()), required, media_type);
   for (const name of described.filter((name) => headers.has(name))) {
     const ref = response.headers[name].$ref ?? `${at_response}/headers/${name}`;
     check(`${at}: header ${name}`, `${ref}/schema`, headers.get(name));
   }
-  if (!response.content) return;
+  if (!response.content || media_type !== "application/json") return;
   const { examples } = response.content["application/json"];
   checkBody(at, `${at_response}/content/application~1json/schema`, body);
   if (status >= 400) {
@@ -110,13 +111,14 @@ function checkHeaders(
   headers: Headers,
   described: readonly string[],
   required: readonly string[],
+  media_type = "application/json",
 ): void {
   for (const name of headers.keys()) {
     const is_known = STANDARD_HEADER.test(name) || described.includes(name);
     assert.ok(is_known, `${at} with the header ${name}, which docs/openapi.json does not describe`);
   }
   for (const name of required) assert.ok(headers.has(name), `${at} without the header ${name}`);
-  assert.equal(headers.get("Content-Type") ?? "application/json", "application/json", at);
+  assert.equal(headers.get("Content-Type") ?? media_type, media_type, at);
 }
 
 function checkBody(at: string, ref: string, body: unknown): void {
@@ -145,10 +147,10 @@ function load() {
   closeObjects(answers.components.schemas);
   ajv.addSchema(answers, "answers");
   const templates = Object.keys(document.paths)
-    // Paths with `{id}` come last, because a literal segment is the better match.
+    // Paths with a parameter come last, because a literal segment is the better match.
     .sort((a, b) => Number(a.includes("{")) - Number(b.includes("{")))
     .map((path): [RegExp, string] => [
-      new RegExp(`^${path.replaceAll(".", "\\.").replace("{id}", "[^/]+")}$`),
+      new RegExp(`^${path.replaceAll(".", "\\.").replace(/\{\w+\}/g, "[^/]+")}$`),
       path,
     ]);
   return { document, ajv, templates };

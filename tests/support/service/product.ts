@@ -144,12 +144,15 @@ function environmentOf(settings: Settings): Record<string, string> {
     allow_private_webhooks = false,
     rate_limit = 0,
     environment_rate_limit = 0,
+    request_log = false,
     max_connections,
     prepare,
     ...others
   } = settings;
   const [other] = Object.keys(others);
   if (other) throw new NeedsInternals(`the setting ${other}`);
+  // A test that reads the log makes the functions write it at once.
+  if (request_log) throw new NeedsInternals("the setting request_log");
   const { pooler_port, superuser_url } = testServer();
   const url = new URL(database_url);
   // A test with its own proxy in front of the database keeps the proxy's port.
@@ -166,6 +169,7 @@ function environmentOf(settings: Settings): Record<string, string> {
     ALLOW_PRIVATE_WEBHOOKS: String(allow_private_webhooks),
     RATE_LIMIT_PER_SECOND: String(rate_limit),
     RATE_LIMIT_ENVIRONMENT_PER_SECOND: String(environment_rate_limit),
+    REQUEST_LOG: "false",
     ...(max_connections && { DB_POOL_SIZE: String(max_connections) }),
     ...(is_prepared !== undefined && { DB_PREPARE: String(is_prepared) }),
   };

@@ -37,7 +37,41 @@ export interface Tenants {
 
 /** Rows for tables that requests leave empty. Columns without a value are null. */
 const SEEDS: Record<string, Record<string, unknown>> = {
+  sandboxes: {
+    id: `env_${"0".repeat(26)}`,
+    account: "one",
+    created_at: "2026-01-01",
+    expires_at: "2026-01-02",
+  },
   relay_wakes: { request_id: "1", woken_at: "2026-01-01" },
+  sandbox_settings: {
+    version: 1,
+    offset_ms: 0,
+    runs_after: false,
+    did: {},
+    fault_kinds: [],
+    requests: 0,
+    transcript_bytes: 0,
+  },
+  faults: {
+    id: "flt_1",
+    kind: "request",
+    fault: "rate_limited",
+    filter: {},
+    times: 1,
+    times_left: 1,
+    created_at: "2026-01-01",
+  },
+  transcript_lines: { n: 1, line: "{}" },
+  delivery_exchanges: {
+    delivery_id: "whd_1",
+    slot: 1,
+    attempt: 1,
+    url: "https://example.com/",
+    headers: "{}",
+    answer_truncated: false,
+    kept_at: "2026-01-01",
+  },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
   oracle_findings: {
     oracle: "oracle_refunds",
@@ -48,7 +82,10 @@ const SEEDS: Record<string, Record<string, unknown>> = {
   webhook_endpoints: {
     id: "whe_1",
     slot: 0,
+    delivery: "url",
     url: "https://example.com/",
+    inbox_position: 0,
+    inbox_acknowledged: 0,
     events: ["*"],
     status: "enabled",
     secrets: [],
@@ -71,6 +108,15 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     sequence: 1,
     created_at: "2026-01-01",
     updated_at: "2026-01-01",
+    body: "{}",
+  },
+  disputes: {
+    id: "dp_1",
+    payment_id: "pay_1",
+    status: "needs_response",
+    amount_minor: 1,
+    currency: "EUR",
+    created_at: "2026-01-01",
     body: "{}",
   },
   provider_accounts: {
@@ -114,6 +160,17 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     body: {},
     booked_minor: 0,
   },
+  requests: {
+    id: "req_1",
+    api_key_id: "key_1",
+    method: "GET",
+    path: "/",
+    status: 200,
+    is_replay: false,
+    duration_us: 1,
+    source: "program",
+    created_at: "2026-01-01",
+  },
   provider_cursors: { account_id: "pac_1" },
   provider_totals: {
     account_id: "pac_1",
@@ -134,6 +191,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     attempts: "",
     created_at: "2026-01-01",
   },
+  inbox_entries: { delivery_id: "whd_1", endpoint_id: "whe_1", position: 1 },
 };
 
 /** Starts the product and fills three environments. */

@@ -7,7 +7,7 @@ import type { Event, Exchange } from "../../../client/mod.ts";
 
 /** Members that differ by intent. `request` of an event names the request that caused it. */
 const LEFT_OUT = ["livemode", "settlement", "request", "request_id", "idempotency_key"];
-const ID = /\b(pay|re|evt|req)_[0-9a-z]{26}\b/g;
+const ID = /\b(pay|re|dp|evt|req)_[0-9a-z]{26}\b/g;
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 const CARD = ["last4", "exp_month", "exp_year"];
 

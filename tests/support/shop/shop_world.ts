@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { type Exchange, type Payment, PaymentsClient } from "../../../client/mod.ts";
+import { type Exchange, type Fetch, type Payment, PaymentsClient } from "../../../client/mod.ts";
 import { openLocalServer } from "../../../scripts/local/local_server.ts";
 import { idMint } from "../../../shared/core/ids.ts";
 import { createPaymentsFunction } from "../../../shared/http/payments_function.ts";
@@ -18,8 +18,8 @@ import { startService, type TestService } from "../service/service.ts";
 import type { StripeDouble } from "../stripe/double.ts";
 import { leadingTo } from "../webhook/live_endpoint.ts";
 import { HOOKS_CERTIFICATE, TEST_AUTHORITY } from "../webhook/test_certificates.ts";
-import type { Order } from "./order_book.ts";
-import { createShop } from "./shop.ts";
+import type { Order } from "../../../examples/express_shop/order_book.js";
+import { createShop } from "../../../examples/express_shop/shop.js";
 
 /** The address of the shop in webhooks and return URLs. The test leads it to the shop's port. */
 const SHOP_URL = "https://hooks.example.com";
@@ -28,8 +28,19 @@ const NOTIFICATION_SECRET = "whsec_of_the_shop";
 /** Longer than the first delay before an unknown result is asked for again. */
 const LATER_MS = 6_000;
 
-/** An answer of the shop to the browser. */
-export interface ShopAnswer {
+/** The token of the shop's back office. */
+const ADMIN_TOKEN = "token of the back office";
+
+/** A page of the shop, as the browser sees it. */
+export interface ShopPage {
+  status: number;
+  /** Where the browser goes next: a path of the shop, "the bank", or null. */
+  leads_to: string | null;
+  html: string;
+}
+
+/** An answer of the shop's back office. */
+export interface OfficeAnswer {
   status: number;
   // deno-lint-ignore no-explicit-any
   body: any;
@@ -37,24 +48,28 @@ export interface ShopAnswer {
 
 /** The people and programs that the shop does not control. */
 interface Others {
-  /** The payer answers the bank's question. Resolves to the address of the shop's page. */
+  /** The payer answers the bank's question. Resolves to the shop's page that opens then. */
   authenticate(payment: Payment, result: "success" | "failure"): Promise<string>;
   dispute(payment: Payment): Promise<void>;
   winDispute(payment: Payment): Promise<void>;
   /** The payer's bank answers a pending refund. */
   settleRefund(refund_id: string, result: "completed" | "failed"): Promise<void>;
-  /** Parts of a checkout whose refunds are pending at first. */
-  slow_refund: { token: string; more?: object };
+  /** Makes the refunds of the next payment pending at first. Returns the token of its card. */
+  slowRefundToken(): string;
   /** Makes the result of the next payment late. Returns the token of its card. */
   lateToken(): Promise<string>;
+  /** The `fetch` of the shop's client, if it is not the global one. */
+  fetch?: Fetch;
 }
 
 /** A mode, with its shop. */
 export interface ShopWorld {
   client: PaymentsClient;
   others: Others;
-  /** Calls the shop as a browser does. */
-  browse(method: string, path: string, body?: object): Promise<ShopAnswer>;
+  /** Opens a page of the shop. With a form, sends the form. */
+  browse(path: string, form?: Record<string, string>): Promise<ShopPage>;
+  /** Asks the back office of the shop. */
+  office(method: string, path: string, body?: object): Promise<OfficeAnswer>;
   order(id: string): Promise<Order>;
   /** Waits until the order book shows this status, and returns the payment. */
   reaches(id: string, status: Order["status"], more?: Partial<Order>): Promise<Payment>;
@@ -96,30 +111,55 @@ export async function startShopWorld(double: StripeDouble | null): Promise<ShopW
   const given = { apiKey, baseUrl: server.base_url };
   const client = new PaymentsClient(given);
   const endpoint = await client.webhookEndpoints.create({ url: `${SHOP_URL}/webhooks` });
+  const others = double ? atStripe(double) : inTheSandbox(client, server.base_url);
+  let orders = 0;
   handle = createShop({
-    client: new PaymentsClient({ ...given, onExchange: (one) => exchanges.push(one) }),
-    webhook_secret: endpoint.secret,
-    public_url: SHOP_URL,
+    client: new PaymentsClient({
+      ...given,
+      onExchange: (one) => exchanges.push(one),
+      ...(others.fetch && { fetch: others.fetch }),
+    }),
+    webhookSecret: endpoint.secret,
+    publicUrl: SHOP_URL,
+    adminToken: ADMIN_TOKEN,
+    // Both modes have orders of the same ids.
+    newId: () => `order-${++orders}`,
   });
 
   const http = Deno.createHttpClient({ caCerts: [TEST_AUTHORITY] });
-  const browse = async (method: string, path: string, body?: object) => {
-    const response = await fetch(`https://127.0.0.1:${port}${path}`, {
+  const origin = `https://127.0.0.1:${port}`;
+  const browse = async (path: string, form?: Record<string, string>) => {
+    const response = await fetch(origin + path, {
+      client: http,
+      redirect: "manual",
+      ...(form && { method: "POST", body: new URLSearchParams(form) }),
+    });
+    const location = response.headers.get("Location");
+    const leads_to = location === null || location.startsWith("/") ? location : "the bank";
+    const text = await response.text();
+    // The text of a redirect repeats the address, and modes have different banks.
+    return { status: response.status, leads_to, html: location === null ? text : "" };
+  };
+  const office = async (method: string, path: string, body?: object) => {
+    const response = await fetch(`${origin}/admin${path}`, {
       client: http,
       method,
-      ...(body && {
-        headers: { "Content-Type": "application/json" },
-        body: JSON.stringify(body),
-      }),
+      headers: {
+        Authorization: `Bearer ${ADMIN_TOKEN}`,
+        "Content-Type": "application/json",
+        "Idempotency-Key": crypto.randomUUID(),
+      },
+      ...(body && { body: JSON.stringify(body) }),
     });
     return { status: response.status, body: await response.json() };
   };
-  const order = async (id: string): Promise<Order> => (await browse("GET", `/orders/${id}`)).body;
+  const order = async (id: string): Promise<Order> => (await office("GET", `/orders/${id}`)).body;
 
   return {
     client,
-    others: double ? atStripe(double) : inTheSandbox(client, server.base_url),
+    others,
     browse,
+    office,
     order,
     async reaches(id, status, more = {}) {
       let now: Order | null = null;
@@ -161,7 +201,15 @@ async function addAccount(
 }
 
 function inTheSandbox({ sandbox }: PaymentsClient, base_url: string): Others {
+  let next: { settlement?: "manual" } = {};
   return {
+    // A shop does not send `settlement`, which only a sandbox has.
+    fetch(url, init) {
+      if (!url.endsWith("/v1/payments")) return fetch(url, init);
+      const body = JSON.stringify({ ...JSON.parse(String(init.body)), ...next });
+      next = {};
+      return fetch(url, { ...init, body });
+    },
     async authenticate(payment, result) {
       const page = await fetch(base_url + challengePath(payment), {
         method: "POST",
@@ -173,7 +221,10 @@ function inTheSandbox({ sandbox }: PaymentsClient, base_url: string): Others {
     dispute: async ({ id }) => void await sandbox.advance(id, { to: "chargeback" }),
     winDispute: async ({ id }) => void await sandbox.advance(id, { to: "completed" }),
     settleRefund: async (id, to) => void await sandbox.advanceRefund(id, { to }),
-    slow_refund: { token: "pm_card_visa", more: { settlement: "manual" } },
+    slowRefundToken() {
+      next = { settlement: "manual" };
+      return "pm_card_visa";
+    },
     lateToken: () => Promise.resolve("pm_card_late"),
   };
 }
@@ -195,7 +246,10 @@ function atStripe(double: StripeDouble): Others {
       return pathOf(page.headers.get("Location")!, payment);
     },
     dispute: async (payment) =>
-      void await double.act("disputes", { payment_intent: await intentOf(payment) }),
+      void await double.act("disputes", {
+        payment_intent: await intentOf(payment),
+        reason: "general",
+      }),
     async winDispute(payment) {
       const dispute = await named("dispute", "payment_intent", await intentOf(payment));
       await double.act("close_dispute", { dispute, status: "won" });
@@ -205,7 +259,7 @@ function atStripe(double: StripeDouble): Others {
       const status = result === "completed" ? "succeeded" : "failed";
       await double.act("settle_refund", { refund, status });
     },
-    slow_refund: { token: "pm_card_pendingRefund" },
+    slowRefundToken: () => "pm_card_pendingRefund",
     async lateToken() {
       // Only the repeat of the call brings the result.
       await double.notify({ lose: 1_000 });
@@ -224,5 +278,5 @@ function atStripe(double: StripeDouble): Others {
 function pathOf(address: string, { id }: Payment): string {
   const { origin, pathname, searchParams } = new URL(address);
   assert.deepEqual([origin, searchParams.getAll("payment_id")], [SHOP_URL, [id]]);
-  return `${pathname}?order=${searchParams.get("order")}`;
+  return pathname;
 }

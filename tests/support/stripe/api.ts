@@ -194,6 +194,10 @@ async function change(work: Work, url: URL, form: Form): Promise<Outcome> {
       return await cancel(work, id!, form);
     case "refunds create":
       return await createRefund(work, form);
+    case "disputes update":
+      return work.addEvidence(id!, form);
+    case "disputes close":
+      return work.closeDispute(id!, "lost");
   }
   return refuse({ message: "Unrecognized URL" }, false, 404);
 }

@@ -20,6 +20,8 @@ export interface Outcome {
 const API_VERSION = "2026-10-28.endive";
 /** Stripe's fee for a dispute, in minor units. */
 const DISPUTE_FEE = 1500;
+/** Time in which a dispute takes evidence. */
+const EVIDENCE_S = 9 * 24 * 3600;
 
 /** Returns the time as Stripe writes it. */
 export const nowSeconds = () => Math.floor(Date.now() / 1000);
@@ -85,6 +87,8 @@ export class Work {
       reason,
       metadata: {},
       payment_intent: charge.payment_intent,
+      evidence: {},
+      evidence_details: { due_by: nowSeconds() + EVIDENCE_S, submission_count: 0 },
       status: "needs_response",
       is_charge_refundable: false,
       balance_transactions: [],
@@ -97,10 +101,25 @@ export class Work {
     return dispute;
   }
 
+  /** Takes evidence. Submitted evidence goes to the bank, once. */
+  addEvidence(id: string, form: Form): Outcome {
+    const dispute = this.find("dispute", id);
+    if (dispute?.status !== "needs_response") return unexpectedState(dispute);
+    this.put(dispute).evidence = { uncategorized_text: form["evidence[uncategorized_text]"] };
+    if (form.submit !== "false") {
+      dispute.evidence_details.submission_count++;
+      dispute.status = "under_review";
+    }
+    this.event("charge.dispute.updated", dispute);
+    return done(dispute);
+  }
+
   /** Ends a dispute as won, which returns the money and the fee, or as lost. */
   closeDispute(id: string, status: string): Outcome {
     const dispute = this.find("dispute", id);
-    if (dispute?.status !== "needs_response") return unexpectedState(dispute);
+    if (!dispute || dispute.status === "won" || dispute.status === "lost") {
+      return unexpectedState(dispute);
+    }
     this.put(dispute).status = status;
     this.event("charge.dispute.closed", dispute);
     if (status === "won") {

@@ -4,10 +4,10 @@
  * bundles, which arrive as multipart uploads.
  */
 
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 /** A deployed function. */
-export interface DeployedFunction {
+interface DeployedFunction {
   /** Contents of the files, by their paths in the upload. */
   files: Map<string, string>;
   /** Further values from the CLI, such as `entrypoint_path` and `verify_jwt`. */
@@ -102,4 +102,12 @@ function describe(slug: string, functions: ReadonlyMap<string, DeployedFunction>
     updated_at: 1,
     ...functions.get(slug)!.metadata,
   };
+}
+
+/** Writes the files of a deployed function into a folder. */
+export async function writeFiles(folder: string, { files }: DeployedFunction): Promise<void> {
+  for (const [path, text] of files) {
+    await Deno.mkdir(join(folder, dirname(path)), { recursive: true });
+    await Deno.writeTextFile(join(folder, path), text);
+  }
 }

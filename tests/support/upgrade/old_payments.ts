@@ -61,7 +61,15 @@ async function checkDisputed({ sql }: FixtureService): Promise<void> {
 }
 
 async function checkWonDispute(service: FixtureService, key: string): Promise<void> {
-  const { id, amount_minor, currency } = await paymentOf(service, key, "chargeback");
+  const { id, amount_minor, currency, amount_disputed } = await paymentOf(
+    service,
+    key,
+    "chargeback",
+  );
+  // Release 1.0.0 had no disputes, and its payments lack this member.
+  const disputes = `/api-v1-payments/v1/disputes?payment_id=${id}`;
+  const { data } = await service.done("GET", disputes, { key });
+  assert.equal(data.length, amount_disputed === undefined ? 0 : 1);
   const won = await service.done("POST", `${SANDBOX}/payments/${id}/advance`, {
     key,
     body: { to: "completed" },

@@ -55,13 +55,17 @@ async function checkGets(service: FixtureService, { keys, gets }: Fixture): Prom
   assert.ok(gets.length > 200);
   for (const { key, path, answer } of gets) {
     const { text } = await service.call("GET", path, { key: keys[key] });
-    assert.equal(withoutLastUse(text), withoutLastUse(answer), path);
+    assert.equal(withoutState(text), withoutState(answer), path);
   }
 }
 
-/** Removes the time of a key's last use, which requests of the test change. */
-function withoutLastUse(text: string): string {
-  return text.replaceAll(/"last_used_at":(null|"[^"]*")/g, '"last_used_at":…');
+/**
+ * Removes the members that show a present state and not a stored one: the time of a key's last use,
+ * which requests of the test change, and those of endpoints and deliveries that 1.0.0 did not show.
+ */
+function withoutState(text: string): string {
+  return text.replaceAll(/"last_used_at":(null|"[^"]*")/g, '"last_used_at":…')
+    .replaceAll(/,"failing":true|,"blocked_by":"whd_[0-9a-z]{26}"/g, "");
 }
 
 async function checkReplays(service: FixtureService, { keys, keyed }: Fixture): Promise<void> {

@@ -1,0 +1,112 @@
+/** The clock of the sandbox in the head of the console, and the dialog that sets it. */
+
+import { useState } from "preact/hooks";
+import type { ClockAdvance } from "../client/mod.ts";
+import { call } from "./calls.ts";
+import { Dialog } from "./dialog.tsx";
+import { showFlash } from "./flash.tsx";
+import { Form, SelectField } from "./form.tsx";
+import { useLive } from "./live.ts";
+
+/** Seconds and names of the advances that the dialog offers. */
+const ADVANCES = [
+  ["", "nothing"],
+  ["60", "1 minute"],
+  ["3600", "1 hour"],
+  ["86400", "1 day"],
+  ["604800", "7 days"],
+  ["2592000", "30 days"],
+  ["31536000", "365 days"],
+] as const;
+
+/** Shows the time of the sandbox. A button opens the dialog. */
+export function ClockButton() {
+  const { data: clock } = useLive(call("sandbox", "clock"));
+  const [open, setOpen] = useState(false);
+  if (clock === null) return null;
+  const { now, mode, target } = clock;
+  const is_real = mode === "real" && clock.offset_seconds === 0;
+  return (
+    <>
+      <button
+        type="button"
+        class="plain clock"
+        title={`The clock of the sandbox shows ${now}`}
+        onClick={() => setOpen(true)}
+      >
+        {is_real ? "Clock" : now.slice(0, 16).replace("T", " ")}
+        {mode === "frozen" && <span class="wide-only">&nbsp;· frozen</span>}
+      </button>
+      {open && <ClockDialog now={now} mode={mode} target={target} close={() => setOpen(false)} />}
+    </>
+  );
+}
+
+function ClockDialog({ now, mode, target, close }: {
+  now: string;
+  mode: "real" | "frozen";
+  target: string | null;
+  close: () => void;
+}) {
+  const [seconds, setSeconds] = useState("86400");
+  const [next, setNext] = useState<string>(mode);
+  const done = (clock: ClockAdvance) => {
+    close();
+    showFlash(textOf(clock));
+  };
+  return (
+    <Dialog title="The clock of the sandbox" close={close}>
+      <Form
+        label="The clock of the sandbox"
+        build={(idempotencyKey) =>
+          call("sandbox", "setClock", {
+            ...(seconds !== "" && { advance: Number(seconds) }),
+            mode: next === "frozen" ? "frozen" : "real",
+          }, { idempotencyKey })}
+        done={done}
+        actions={(sending) => (
+          <>
+            <button type="button" onClick={close}>Close</button>
+            <button type="submit" class="primary" aria-disabled={sending}>
+              {sending ? "Setting…" : "Set the clock"}
+            </button>
+          </>
+        )}
+      >
+        <p>
+          It shows <time dateTime={now}>{now}</time>
+          {mode === "frozen" ? " and stands" : ""}.{" "}
+          {target !== null && `It is on its way to ${target}. `}
+          Everything of this sandbox obeys it. A clock never goes back; a reset makes it the real
+          one.
+        </p>
+        <SelectField
+          label="Advance by"
+          params={["advance", "to"]}
+          value={seconds}
+          set={setSeconds}
+          options={ADVANCES}
+        />
+        <SelectField
+          label="After that"
+          params={["mode"]}
+          value={next}
+          set={setNext}
+          options={[["real", "the clock runs"], ["frozen", "the clock is frozen"]]}
+        />
+      </Form>
+    </Dialog>
+  );
+}
+
+/** Says where the clock stands, and what became due. */
+function textOf({ now, did }: ClockAdvance): string {
+  const done = ([
+    [did.deliveries, "attempt", "to deliver"],
+    [did.expired_payments, "payment", "ended"],
+    [did.disputes_closed, "dispute", "closed"],
+    [did.purged, "row", "deleted"],
+  ] as const).filter(([count]) => count !== 0)
+    .map(([count, noun, what]) => `${count} ${noun}${count === 1 ? "" : "s"} ${what}`);
+  return `The clock shows ${now}. ${done.length > 0 ? done.join(", ") : "Nothing was due"}.`;
+}

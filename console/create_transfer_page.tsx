@@ -1,0 +1,223 @@
+/** The page "Create a transfer": a test value as the destination, and a preview of the request. */
+
+import { useState } from "preact/hooks";
+import type { CreateTransferInput, Network, Settlement, Transfer } from "../client/mod.ts";
+import { NETWORKS } from "../shared/core/vocabulary.ts";
+import { TEST_IBANS, TEST_WALLETS } from "../shared/domain/providers/test_values.ts";
+import { call } from "./calls.ts";
+import { amountOf, metadataOf, present } from "./create_body.ts";
+import { showFlash } from "./flash.tsx";
+import { Choices, Form, SelectField, TextField } from "./form.tsx";
+import { useLive } from "./live.ts";
+import { MetadataFields } from "./metadata_fields.tsx";
+import { currencyDigits, formatMinor } from "./money.ts";
+import { Preview } from "./preview.tsx";
+import { go, href } from "./route.ts";
+import { TestValues, tileOf } from "./test_values.tsx";
+import { label } from "./words.ts";
+
+/** The fields of the form. Each is a text; an empty one is left out. */
+interface Draft {
+  to: "iban" | "wallet";
+  amount: string;
+  currency: string;
+  iban: string;
+  address: string;
+  network: string;
+  settlement: string;
+  description: string;
+  metadata: readonly (readonly [name: string, value: string])[];
+}
+
+/** The usual currency of each kind of destination. */
+const CURRENCY_OF: Record<Draft["to"], string> = { iban: "EUR", wallet: "USDC" };
+
+const FIRST_DRAFT: Draft = {
+  to: "iban",
+  amount: "10.00",
+  currency: CURRENCY_OF.iban,
+  iban: TEST_IBANS[0]!.value,
+  address: TEST_WALLETS[0]!.value,
+  network: "",
+  settlement: "",
+  description: "",
+  metadata: [],
+};
+
+/** The page with the form. */
+export function CreateTransferPage() {
+  const [draft, setDraft] = useState(FIRST_DRAFT);
+  const change = (changed: Partial<Draft>) => setDraft((last) => ({ ...last, ...changed }));
+  const set = (name: keyof Draft) => (value: string) => change({ [name]: value });
+  const done = (transfer: Transfer) => {
+    go(["transfers", transfer.id]);
+    showFlash(`Transfer created: ${label(transfer.status).toLowerCase()}.`);
+  };
+  return (
+    <>
+      <div class="title">
+        <p class="crumb">
+          <a href={href(["transfers"])}>Transfers</a>
+        </p>
+        <h1 tabIndex={-1}>Create a transfer</h1>
+      </div>
+      <div class="beside">
+        <Form
+          build={(idempotencyKey) =>
+            call("transfers", "create", transferBody(draft), { idempotencyKey })}
+          done={done}
+          actions={(sending) => (
+            <>
+              <button type="submit" class="primary" aria-disabled={sending}>
+                {sending ? "Creating…" : "Create transfer"}
+              </button>
+              <a class="button" href={href(["transfers"])}>Cancel</a>
+            </>
+          )}
+        >
+          <section class="group">
+            <div class="row">
+              <TextField
+                label="Amount"
+                params={["amount", "amount_minor"]}
+                value={draft.amount}
+                set={set("amount")}
+                inputMode="decimal"
+                hint={<Available currency={draft.currency} />}
+              />
+              <TextField
+                label="Currency"
+                class="short"
+                params={["currency"]}
+                value={draft.currency}
+                set={set("currency")}
+                hint="ISO code, USDC, USDT"
+              />
+            </div>
+          </section>
+          <section class="group">
+            <Choices
+              label="Destination"
+              heading
+              name="destination"
+              class="segments"
+              value={draft.to}
+              set={(to) => change({ to, currency: CURRENCY_OF[to] })}
+              options={[
+                { value: "iban", label: "Bank account" },
+                { value: "wallet", label: "Wallet" },
+              ]}
+            />
+            <Destination draft={draft} change={change} />
+            <SelectField
+              label="Settlement"
+              params={["settlement"]}
+              value={draft.settlement}
+              set={set("settlement")}
+              options={[["", "Instant"], ["manual", "Manual: pending until you advance it"]]}
+            />
+          </section>
+          <section class="group">
+            <h2>Details</h2>
+            <TextField
+              label="Description"
+              params={["description"]}
+              value={draft.description}
+              set={set("description")}
+              optional
+            />
+            <MetadataFields rows={draft.metadata} set={(metadata) => change({ metadata })} />
+          </section>
+        </Form>
+        <Preview
+          path="/api-v1-payments/v1/transfers"
+          operation="transfers/POST/api-v1-payments/v1/transfers"
+          body={() => transferBody(draft)}
+        />
+      </div>
+    </>
+  );
+}
+
+/** The balance that can be transferred, in the currency of the form. */
+function Available({ currency }: { currency: string }) {
+  const code = currency.trim().toUpperCase();
+  const { data } = useLive(call("balance", "retrieve"));
+  const account = data?.balances.find((balance) =>
+    balance.currency === code && balance.account === "available"
+  );
+  if (data === null) return <>At most {currencyDigits(currency)} decimals</>;
+  return <>{formatMinor(account?.amount_minor ?? 0, code)} {code} available</>;
+}
+
+function Destination({ draft, change }: {
+  draft: Draft;
+  change: (changed: Partial<Draft>) => void;
+}) {
+  if (draft.to === "iban") {
+    return (
+      <>
+        <TestValues
+          label="Test IBANs"
+          name="iban"
+          values={TEST_IBANS.map(tileOf)}
+          value={draft.iban}
+          pick={({ value }) => change({ iban: value })}
+        />
+        <TextField
+          label="IBAN"
+          params={["destination.iban", "destination"]}
+          value={draft.iban}
+          set={(iban) => change({ iban })}
+          mono
+        />
+      </>
+    );
+  }
+  return (
+    <>
+      <TestValues
+        label="Test wallets"
+        name="wallet"
+        values={TEST_WALLETS.map(tileOf)}
+        value={draft.address}
+        pick={({ value }) => change({ address: value })}
+      />
+      <div class="row">
+        <TextField
+          label="Address"
+          class="wide"
+          params={["destination.wallet.address", "destination.wallet", "destination"]}
+          value={draft.address}
+          set={(address) => change({ address })}
+          mono
+        />
+        <SelectField
+          label="Network"
+          params={["destination.wallet.network"]}
+          value={draft.network}
+          set={(network) => change({ network })}
+          options={[["", "From the address"], ...NETWORKS.map((name) => [name, name] as const)]}
+        />
+      </div>
+    </>
+  );
+}
+
+/**
+ * Builds the body.
+ * @throws {FieldError} if a text cannot become JSON of the right type
+ */
+function transferBody(draft: Draft): CreateTransferInput {
+  const { to, iban, address, network, settlement, description } = draft;
+  return {
+    amount: amountOf(draft),
+    currency: draft.currency.trim(),
+    destination: to === "iban"
+      ? { iban }
+      : { wallet: { address, ...(network !== "" && { network: network as Network }) } },
+    ...(settlement !== "" && { settlement: settlement as Settlement }),
+    ...present({ description }),
+    ...metadataOf(draft),
+  };
+}

@@ -1,0 +1,116 @@
+/** The disputes of a payment, with the form that sends evidence for an open one. */
+
+import { useState } from "preact/hooks";
+import type { Dispute } from "../client/mod.ts";
+import { MAX_PAGE } from "../shared/schema/limits.ts";
+import { useAction } from "./action.ts";
+import { call } from "./calls.ts";
+import { showFlash } from "./flash.tsx";
+import { Form, TextAreaField } from "./form.tsx";
+import { useLive } from "./live.ts";
+import { Cut, FailureNotice, Reading } from "./notice.tsx";
+import { Id, Money, Status, Time } from "./text.tsx";
+import { label } from "./words.ts";
+
+/** The disputes, newest first. Renders nothing if the payment has none. */
+export function Disputes({ payment_id }: { payment_id: string }) {
+  const live = useLive(call("disputes", "list", { payment_id, limit: MAX_PAGE }));
+  if (live.data?.data.length === 0) return null;
+  return (
+    <section class="card" aria-labelledby="disputes">
+      <h2 id="disputes">Disputes</h2>
+      <Reading label="disputes" live={live} rows={1}>
+        {({ data }) => (
+          <ul class="records" aria-label="Disputes">
+            {data.map((dispute) => <DisputeItem key={dispute.id} dispute={dispute} />)}
+          </ul>
+        )}
+      </Reading>
+      {live.data && <Cut page={live.data} />}
+    </section>
+  );
+}
+
+function DisputeItem({ dispute }: { dispute: Dispute }) {
+  const { id, status, amount_minor, currency, reason, evidence, evidence_due_by } = dispute;
+  return (
+    <li>
+      <div class="record">
+        <Status of={status} />
+        <Money class="strong" amount_minor={amount_minor} currency={currency} />
+        <span class="quiet">{label(reason)}</span>
+      </div>
+      <div class="record-line">
+        <Id id={id} />
+        <Time at={dispute.created_at} />
+      </div>
+      {evidence && status !== "needs_response" && (
+        <p class="about">
+          Evidence: {evidence.text}
+        </p>
+      )}
+      {status === "needs_response" && evidence_due_by && (
+        <p class="about">
+          Without evidence the dispute is lost at <Time at={evidence_due_by} />.
+        </p>
+      )}
+      {status === "needs_response" && <EvidenceForm key={id} dispute={dispute} />}
+      {(status === "needs_response" || status === "under_review") && <Accept dispute={dispute} />}
+    </li>
+  );
+}
+
+/** The form that submits evidence. */
+function EvidenceForm({ dispute: { id, evidence } }: { dispute: Dispute }) {
+  const [text, setText] = useState(evidence?.text ?? "");
+  return (
+    <Form
+      label="Evidence"
+      build={(idempotencyKey) =>
+        call("disputes", "submitEvidence", id, { text }, { idempotencyKey })}
+      done={({ status }) => showFlash(`Evidence submitted: the dispute is ${DONE[status]}.`)}
+      actions={(sending) => (
+        <button type="submit" class="primary" aria-disabled={sending}>
+          {sending ? "Submitting…" : "Submit evidence"}
+        </button>
+      )}
+    >
+      <TextAreaField
+        label="Evidence"
+        params={["text"]}
+        value={text}
+        set={setText}
+        hint="In the sandbox winning_evidence wins the dispute and losing_evidence loses it. Every
+          other text is under review until the payment is advanced."
+      />
+    </Form>
+  );
+}
+
+/** The words for the status of a dispute after its evidence was submitted. */
+const DONE: Readonly<Record<Dispute["status"], string>> = {
+  needs_response: "waiting for a response",
+  under_review: "under review",
+  won: "won",
+  lost: "lost",
+};
+
+/** The button that gives up a dispute. */
+function Accept({ dispute: { id } }: { dispute: Dispute }) {
+  const { failure, running, run } = useAction();
+  return (
+    <>
+      <div class="record-buttons">
+        <button
+          type="button"
+          class="small"
+          aria-disabled={running}
+          onClick={() => run(call("disputes", "accept", id), "Dispute accepted: it is lost.")}
+        >
+          Accept the dispute
+        </button>
+      </div>
+      {failure && <FailureNotice failure={failure} />}
+    </>
+  );
+}

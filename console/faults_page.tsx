@@ -1,0 +1,142 @@
+/** The list of declared faults, and the page that declares one. */
+
+import { useState } from "preact/hooks";
+import type { Fault } from "../client/mod.ts";
+import { useAction } from "./action.ts";
+import { call } from "./calls.ts";
+import { draftOf, faultBody, FaultFields } from "./fault_form.tsx";
+import { showFlash } from "./flash.tsx";
+import { Form } from "./form.tsx";
+import { useLive } from "./live.ts";
+import { Empty, FailureNotice, Reading } from "./notice.tsx";
+import { Pager } from "./pager.tsx";
+import { go, href } from "./route.ts";
+import { Time } from "./text.tsx";
+import { label } from "./words.ts";
+
+/** Number of faults on a page. */
+const PAGE_SIZE = 20;
+
+/** All declared faults, newest first. */
+export function FaultsPage({ query }: { query: Readonly<Record<string, string>> }) {
+  const { starting_after = "" } = query;
+  const params = { limit: PAGE_SIZE, ...(starting_after !== "" && { starting_after }) };
+  const live = useLive(call("sandbox", "listFaults", params), { logged: true });
+  return (
+    <>
+      <div class="title">
+        <h1 tabIndex={-1}>Faults</h1>
+        <a class="button primary" href={href(["faults", "new"])}>Declare a fault</a>
+      </div>
+      <Reading label="faults" live={live} rows={3}>
+        {(page) =>
+          page.data.length === 0 && starting_after === ""
+            ? (
+              <Empty title="No faults yet">
+                <p>
+                  A fault makes the next matching request, delivery or call to the simulated
+                  provider fail.
+                </p>
+                <a class="button" href={href(["faults", "new"])}>Declare the first fault</a>
+              </Empty>
+            )
+            : (
+              <>
+                <FaultTable faults={page.data} />
+                <Pager page={page} steps={["faults"]} query={query} />
+              </>
+            )}
+      </Reading>
+    </>
+  );
+}
+
+function FaultTable({ faults }: { faults: readonly Fault[] }) {
+  const { failure, running, run } = useAction();
+  return (
+    <>
+      {failure && <FailureNotice failure={failure} />}
+      <table class="list" aria-label="Declared faults">
+        <thead>
+          <tr>
+            <th scope="col">Fault</th>
+            <th scope="col">Left</th>
+            <th scope="col" class="wide-only">Declared</th>
+            <td></td>
+          </tr>
+        </thead>
+        <tbody>
+          {faults.map((fault) => (
+            <tr key={fault.id}>
+              <td class="grow">
+                {label(fault.on)}: {label(fault.fault)}
+                <p class="quiet">{conditionsOf(fault)}</p>
+              </td>
+              <td>{fault.left} of {fault.times}</td>
+              <td class="when wide-only">
+                <Time at={fault.created_at} />
+              </td>
+              <td>
+                <button
+                  type="button"
+                  aria-disabled={running}
+                  aria-label={`Delete the fault ${fault.id}`}
+                  onClick={() => run(call("sandbox", "deleteFault", fault.id), "Fault deleted.")}
+                >
+                  Delete
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}
+
+/** Returns the conditions of a fault in one line. */
+function conditionsOf({ where, delay_ms }: Fault): string {
+  const values = Object.entries(where).map(([name, value]) => `${name} ${value}`);
+  return [
+    ...(delay_ms === null ? [] : [`${delay_ms} ms`]),
+    ...(values.length === 0 ? ["Everything of this kind"] : values),
+  ].join(" · ");
+}
+
+/** The page for a new fault. */
+export function NewFaultPage() {
+  const [draft, setDraft] = useState(draftOf());
+  return (
+    <>
+      <div class="title">
+        <p class="crumb">
+          <a href={href(["faults"])}>Faults</a>
+        </p>
+        <h1 tabIndex={-1}>Declare a fault</h1>
+      </div>
+      <div class="narrow">
+        <Form
+          build={(idempotencyKey) =>
+            call("sandbox", "createFault", faultBody(draft), { idempotencyKey })}
+          done={() => {
+            go(["faults"]);
+            showFlash("Fault declared.");
+          }}
+          actions={(sending) => (
+            <>
+              <button type="submit" class="primary" aria-disabled={sending}>
+                {sending ? "Declaring…" : "Declare fault"}
+              </button>
+              <a class="button" href={href(["faults"])}>Cancel</a>
+            </>
+          )}
+        >
+          <FaultFields
+            draft={draft}
+            change={(changed) => setDraft((last) => ({ ...last, ...changed }))}
+          />
+        </Form>
+      </div>
+    </>
+  );
+}

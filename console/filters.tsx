@@ -1,0 +1,134 @@
+/** The filters of a list: one row of fields above it. Their values are in the query of the route. */
+
+import type { TargetedEvent } from "preact";
+import { concerns, type Failure, failureOf, FieldError } from "./failure.ts";
+import { FieldFault } from "./form.tsx";
+import { go } from "./route.ts";
+import { formatTime, parseTime, TIME_ZONE } from "./times.ts";
+
+/** A filter of a list. */
+export interface Filter {
+  /** The name of the parameter of the API. */
+  name: string;
+  label: string;
+  /** The values to choose from. Without them the filter is a field for text. */
+  options?: readonly (readonly [value: string, label: string])[];
+  placeholder?: string;
+  /** The text is a time. The query of the route has it as RFC 3339 in UTC. */
+  is_time?: boolean;
+}
+
+type Values = Readonly<Record<string, string>>;
+
+/** The filters by time of creation, for lists that have both. */
+export const CREATED_FILTERS: readonly Filter[] = [
+  { name: "created_after", label: "Created after", is_time: true },
+  { name: "created_before", label: "Created before", is_time: true },
+];
+/** A time as an example, in the form of the list. */
+const EXAMPLE_TIME = "23 Nov 2026, 09:05";
+
+/** Returns the values of the filters in a query, and the failure of one that cannot be sent. */
+export function readFilters(
+  filters: readonly Filter[],
+  query: Values,
+): { values: Values; failure: Failure | null } {
+  const values: Record<string, string> = Object.fromEntries(
+    filters.flatMap(({ name, is_time }) => {
+      const value = query[name];
+      return value ? [[name, is_time ? parseTime(value) ?? value : value]] : [];
+    }),
+  );
+  const wrong = filters.find(({ name, is_time }) =>
+    is_time && values[name] && parseTime(values[name]) === null
+  );
+  if (!wrong) return { values, failure: null };
+  const message = `Not a time: write it like ${EXAMPLE_TIME}`;
+  return { values, failure: failureOf(new FieldError(wrong.name, message)) };
+}
+
+/** The fields. A change opens the list with the new filters. */
+export function Filters(props: {
+  /** Accessible name of the form. */
+  label: string;
+  steps: readonly string[];
+  filters: readonly Filter[];
+  values: Values;
+  failure: Failure | null;
+}) {
+  const { label, steps, filters, values, failure } = props;
+  const count = Object.keys(values).length;
+  const set = ({ name, is_time }: Filter) => (text: string) => {
+    const value = text.trim();
+    go(steps, { ...values, [name]: is_time ? parseTime(value) ?? value : value }, true);
+  };
+  return (
+    <form
+      class="filters one-row"
+      role="search"
+      aria-label={label}
+      onSubmit={(event) => event.preventDefault()}
+    >
+      {filters.map((filter) => (
+        <FilterField
+          key={filter.name}
+          filter={filter}
+          value={values[filter.name] ?? ""}
+          set={set(filter)}
+          failure={concerns(failure, [filter.name]) ? failure : null}
+        />
+      ))}
+      {count > 0 && (
+        <button
+          type="button"
+          class="plain"
+          aria-label={count === 1 ? "Clear filter" : `Clear ${count} filters`}
+          onClick={() => go(steps, {}, true)}
+        >
+          Clear
+        </button>
+      )}
+    </form>
+  );
+}
+
+function FilterField(props: {
+  filter: Filter;
+  value: string;
+  set: (text: string) => void;
+  failure: Failure | null;
+}) {
+  const { filter: { name, label, options, placeholder = "", is_time }, value, failure } = props;
+  const instant = is_time && value !== "" ? parseTime(value) : null;
+  const control = {
+    // A filter is usually a whole minute, which needs no seconds.
+    value: instant === null ? value : formatTime(new Date(instant)).replace(/:00$/, ""),
+    onChange: (event: TargetedEvent<HTMLInputElement | HTMLSelectElement>) =>
+      props.set(event.currentTarget.value),
+    ...(failure && { "aria-invalid": "true" as const, "aria-describedby": `${name}-error` }),
+  };
+  return (
+    <div class={`filter filter-${name}`}>
+      <label {...(is_time && { title: `In the time zone of the list: ${TIME_ZONE}` })}>
+        <span>{label}</span>
+        {options
+          ? (
+            <select {...control}>
+              <option value="">Any</option>
+              {options.map(([option, text]) => <option key={option} value={option}>{text}</option>)}
+            </select>
+          )
+          : (
+            <input
+              {...control}
+              type="text"
+              autoComplete="off"
+              spellcheck={false}
+              placeholder={is_time ? EXAMPLE_TIME : placeholder}
+            />
+          )}
+      </label>
+      {failure && <FieldFault id={`${name}-error`} failure={failure} />}
+    </div>
+  );
+}

@@ -1,0 +1,58 @@
+/** The deliveries in the inbox of an endpoint that its receiver has not acknowledged. */
+
+import type { InboxDelivery, InboxPage } from "../client/mod.ts";
+import { call } from "./calls.ts";
+import { Json } from "./json.tsx";
+import { type Live, useLive } from "./live.ts";
+import { Empty, Reading } from "./notice.tsx";
+
+/** Most deliveries that the card shows. */
+const SHOWN = 20;
+
+/** The card. It reads without a cursor, so it acknowledges nothing. */
+export function InboxCard({ endpoint_id }: { endpoint_id: string }) {
+  const live: Live<InboxPage> = useLive(
+    call("webhookEndpoints", "inbox", endpoint_id, { limit: SHOWN }),
+  );
+  return (
+    <section class="card" aria-labelledby="inbox">
+      <div class="card-title">
+        <h2 id="inbox">Inbox</h2>
+      </div>
+      <Reading label="the inbox" live={live} rows={2}>
+        {({ data, has_more }) =>
+          data.length === 0
+            ? (
+              <Empty title="The inbox is empty">
+                <p>Your program has acknowledged every delivery, or there was none.</p>
+              </Empty>
+            )
+            : (
+              <>
+                <ul class="records">
+                  {data.map((delivery) => <Entry key={delivery.id} delivery={delivery} />)}
+                </ul>
+                {has_more && <p class="quiet">These are the oldest {SHOWN}. There are more.</p>}
+              </>
+            )}
+      </Reading>
+    </section>
+  );
+}
+
+function Entry({ delivery }: { delivery: InboxDelivery }) {
+  const { id, headers, body } = delivery;
+  return (
+    <li>
+      <div class="record">
+        <code>{JSON.parse(body).type}</code>
+        <span class="quiet">{id}</span>
+      </div>
+      <details>
+        <summary>Headers and body</summary>
+        <Json value={headers} label={`Headers of ${id}`} />
+        <Json value={body} label={`Body of ${id}`} />
+      </details>
+    </li>
+  );
+}

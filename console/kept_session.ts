@@ -1,0 +1,67 @@
+/**
+ * Keeps the session in the session storage of the tab, if the user wants it, so that a reload does
+ * not ask for the key again. The browser deletes the storage with the tab. Other tabs and other
+ * origins cannot read it. The key is removed when the session ends (security §2, browser).
+ */
+
+import { batch, effect } from "@preact/signals";
+import { apiBaseUrl } from "./api_base_url.ts";
+import { linked_key } from "./route.ts";
+import {
+  endSession,
+  is_kept,
+  judgeKey,
+  known_sandboxes,
+  type Session,
+  session,
+} from "./session.ts";
+
+/** The name of the item in the storage. */
+const ITEM = "payments-console-session";
+
+/** The stored form. */
+interface Stored {
+  session: Session;
+  known_sandboxes: [id: string, test_key: string][];
+}
+
+/** Continues the session that the tab has kept, and keeps the later ones. Called once. */
+export function keepSessions(): void {
+  const stored = readStored();
+  if (stored !== null) {
+    batch(() => {
+      session.value = stored.session;
+      known_sandboxes.value = new Map(stored.known_sandboxes);
+      is_kept.value = true;
+    });
+  }
+  effect(() => write(is_kept.value ? session.value : null));
+  // A link with a key ends the session before, so that its key opens the sandbox.
+  effect(() => {
+    if (linked_key.value !== null && session.peek() !== null) endSession();
+  });
+}
+
+/** Returns the stored session, or null if there is none for this API. */
+function readStored(): Stored | null {
+  try {
+    const stored: Stored = JSON.parse(sessionStorage.getItem(ITEM) ?? "null");
+    const { session } = stored;
+    // Another build of the page on the same origin can belong to another API.
+    return session.base_url === apiBaseUrl() && judgeKey(session.api_key) === "test"
+      ? stored
+      : null;
+  } catch {
+    return null;
+  }
+}
+
+function write(session: Session | null): void {
+  try {
+    if (session === null) return sessionStorage.removeItem(ITEM);
+    const stored: Stored = { session, known_sandboxes: [...known_sandboxes.value] };
+    sessionStorage.setItem(ITEM, JSON.stringify(stored));
+  } catch {
+    // A browser can forbid the storage. Then a reload asks for the key again.
+  }
+}

@@ -1,0 +1,41 @@
+/** Links to the documentation of the API. */
+
+import { apiBaseUrl, isLocalStart } from "./api_base_url.ts";
+
+/** The groups of the reference that describe the sections of the console. */
+const GROUPS: Readonly<Record<string, string>> = {
+  payments: "payments",
+  transfers: "transfers",
+  balance: "ledger",
+  events: "events",
+  webhooks: "webhook-endpoints",
+  requests: "requests",
+  faults: "sandbox",
+};
+
+/** The attributes of links that leave the console. In the same tab the page would lose its key. */
+export const NEW_TAB = { target: "_blank", rel: "noreferrer" } as const;
+
+/**
+ * Returns the URL of a place in the reference page, which the local start serves beside the console.
+ * @param place a group, or an operation: `payments/POST/api-v1-payments/v1/payments`
+ */
+export function referenceUrl(place: string): string {
+  return `../docs/#tag/${place}`;
+}
+
+/**
+ * A link to the documentation. The local start has a reference page, which opens at the group of the
+ * section. Another host has the OpenAPI document of the API.
+ */
+export function ReferenceLink({ section }: { section?: string | undefined }) {
+  if (!isLocalStart()) {
+    return (
+      <a href={`${apiBaseUrl()}/api-v1-payments/v1/openapi.json`} {...NEW_TAB}>OpenAPI document</a>
+    );
+  }
+  const group = GROUPS[section ?? ""];
+  return (
+    <a href={group === undefined ? "../docs/" : referenceUrl(group)} {...NEW_TAB}>API reference</a>
+  );
+}

@@ -1,0 +1,221 @@
+/** The page "Requests": the log of the requests that the sandbox has answered. */
+
+import type { TargetedEvent } from "preact";
+import type { LoggedRequest } from "../client/mod.ts";
+import { call } from "./calls.ts";
+import { concerns, type Failure, failureOf } from "./failure.ts";
+import { FieldFault } from "./form.tsx";
+import { useLive } from "./live.ts";
+import { Empty, NoItems, Reading } from "./notice.tsx";
+import { Pager } from "./pager.tsx";
+import { go, href } from "./route.ts";
+import { Time } from "./text.tsx";
+
+/** Number of requests on a page. */
+const PAGE_SIZE = 20;
+/** The filters, with the words of their fields and an example of each. */
+const FILTERS = [
+  ["status", "HTTP status", "402"],
+  ["idempotency_key", "Idempotency key", "order-1001"],
+  ["path", "Path", "/api-v1-payments/v1/payments"],
+  ["request_id", "Request id", "req_…"],
+] as const;
+const NAMES = FILTERS.map(([name]) => name);
+/** The values of the filter by source. The first one is that of a visit without a filter. */
+const SOURCES = [
+  ["program", "My programs"],
+  ["web_page", "Web pages"],
+  ["any", "Any"],
+] as const;
+
+/** The requests, newest first, with filters. */
+export function RequestsPage({ query }: { query: Readonly<Record<string, string>> }) {
+  const typed = Object.fromEntries(
+    NAMES.flatMap((name) => query[name] ? [[name, query[name]]] : []),
+  );
+  const source = SOURCES.find(([name]) => name === query["source"])?.[0] ?? SOURCES[0][0];
+  const live = useLive(
+    call("sandbox", "listRequests", {
+      limit: PAGE_SIZE,
+      ...typed,
+      ...(source !== "any" && { source }),
+      ...(query["starting_after"] && { starting_after: query["starting_after"] }),
+    }),
+    { logged: true },
+  );
+  const failure = live.error === null ? null : failureOf(live.error);
+  return (
+    <>
+      <div class="title">
+        <h1 tabIndex={-1}>Requests</h1>
+        <p class="quiet">New requests appear by themselves.</p>
+      </div>
+      <Filters values={typed} source={source} failure={failure} />
+      {concerns(failure, NAMES)
+        ? <Empty title="These filters cannot be applied" />
+        : (
+          <Reading label="requests" live={live} rows={6}>
+            {(page) => (
+              <>
+                {page.data.length === 0
+                  ? (
+                    <NoItems page={page}>
+                      <NoRequests is_filtered={Object.keys(typed).length > 0} source={source} />
+                    </NoItems>
+                  )
+                  : <RequestTable requests={page.data} busy={live.is_stale} />}
+                <Pager page={page} query={query} steps={["requests"]} />
+              </>
+            )}
+          </Reading>
+        )}
+    </>
+  );
+}
+
+type Source = typeof SOURCES[number][0];
+
+function NoRequests({ is_filtered, source }: { is_filtered: boolean; source: Source }) {
+  if (is_filtered) {
+    return (
+      <Empty title="No request matches">
+        <a href={href(["requests"], { source: "any" })}>Show all requests</a>
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No requests yet">
+      <p>
+        {source === "program"
+          ? "The requests of your programs with a key of this sandbox appear here."
+          : "Reads from a web page such as this one are left out."}
+      </p>
+      {source === "program" && (
+        <a href={href(["requests"], { source: "any" })}>Show those of this page too</a>
+      )}
+    </Empty>
+  );
+}
+
+function Filters(props: {
+  values: Readonly<Record<string, string>>;
+  source: Source;
+  failure: Failure | null;
+}) {
+  const { values, source, failure } = props;
+  const set = (name: string) => (event: TargetedEvent<HTMLInputElement | HTMLSelectElement>) => {
+    const value = event.currentTarget.value.trim();
+    go(["requests"], { source, ...values, [name]: value }, true);
+  };
+  return (
+    <form
+      class="filters request-filters"
+      role="search"
+      aria-label="Filter requests"
+      onSubmit={(event) => event.preventDefault()}
+    >
+      <label>
+        <span>Sent by</span>
+        <select value={source} onChange={set("source")}>
+          {SOURCES.map(([name, label]) => <option key={name} value={name}>{label}</option>)}
+        </select>
+      </label>
+      {FILTERS.map(([name, label, example]) => (
+        <div key={name} class="filter">
+          <label>
+            <span>{label}</span>
+            <input
+              type="text"
+              autoComplete="off"
+              spellcheck={false}
+              placeholder={example}
+              value={values[name] ?? ""}
+              onChange={set(name)}
+              {...(concerns(failure, [name]) &&
+                { "aria-invalid": "true" as const, "aria-describedby": `${name}-error` })}
+            />
+          </label>
+          {concerns(failure, [name]) && <FieldFault id={`${name}-error`} failure={failure} />}
+        </div>
+      ))}
+    </form>
+  );
+}
+
+function RequestTable({ requests, busy }: { requests: readonly LoggedRequest[]; busy: boolean }) {
+  return (
+    <table class="list" aria-label="Requests" aria-busy={busy}>
+      <thead>
+        <tr>
+          <th scope="col">Status</th>
+          <th scope="col">Request</th>
+          <th scope="col" class="wide-only">Idempotency key</th>
+          <th scope="col" class="right wide-only">Duration</th>
+          <th scope="col" class="wide-only">Time</th>
+        </tr>
+      </thead>
+      <tbody>
+        {requests.map((request) => <RequestRow key={request.id} request={request} />)}
+      </tbody>
+    </table>
+  );
+}
+
+function RequestRow({ request }: { request: LoggedRequest }) {
+  const { status, method, path, query, error_code, idempotency_key, idempotent_replay, source } =
+    request;
+  const target = `${path}${query === null ? "" : `?${query}`}`;
+  const place = placeOf(path);
+  return (
+    <tr>
+      <td>
+        <span class={`status ${toneOf(status)}`}>{status}</span>
+        {error_code !== null && <span class="tag">{error_code}</span>}
+        {idempotent_replay && <span class="tag">replay</span>}
+        {source === "web_page" && <span class="tag">web page</span>}
+      </td>
+      <td class="grow" title={`${method} ${target} · ${request.id}`}>
+        <code>{method}</code> {place === null ? <code>{target}</code> : (
+          <a href={place}>
+            <code>{target}</code>
+          </a>
+        )}
+        <span class="phone-only">
+          <Time at={request.created_at} />
+        </span>
+      </td>
+      <td class="wide-only">
+        {idempotency_key !== null && (
+          <a
+            href={href(["requests"], { source: "any", idempotency_key })}
+            title={idempotency_key}
+          >
+            <code>{shortened(idempotency_key)}</code>
+          </a>
+        )}
+      </td>
+      <td class="right wide-only">{Math.max(1, Math.round(request.duration_ms))} ms</td>
+      <td class="when wide-only">
+        <Time at={request.created_at} />
+      </td>
+    </tr>
+  );
+}
+
+/** The page of the payment or the endpoint that a path names; null: it names none. */
+function placeOf(path: string): string | null {
+  const [id, kind] = /(pay|whe)_[0-9a-z]{26}/.exec(path) ?? [];
+  return id === undefined ? null : href([kind === "pay" ? "payments" : "webhooks", id]);
+}
+
+/** Characters of an idempotency key in the table. */
+const KEY_CHARACTERS = 14;
+
+function shortened(key: string): string {
+  return key.length <= KEY_CHARACTERS ? key : `${key.slice(0, KEY_CHARACTERS - 1)}…`;
+}
+
+function toneOf(status: number): "good" | "warn" | "bad" {
+  if (status < 400) return "good";
+  return status < 500 ? "warn" : "bad";
+}

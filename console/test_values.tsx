@@ -1,0 +1,60 @@
+/** A choice of test values: tiles with the result that each value has. */
+
+import {
+  TEST_RESULTS,
+  TEST_TOKENS,
+  type TestValue,
+} from "../shared/domain/providers/test_values.ts";
+import { Choices } from "./form.tsx";
+import { label } from "./words.ts";
+
+/** A value to be picked, with the result that a payment or a transfer with it has. */
+interface Tile {
+  value: string;
+  name: string;
+  result: string;
+}
+
+/** Returns the tile of a test value. */
+export function tileOf({ value, name, behaviour }: TestValue): Tile {
+  return { value, name, result: TEST_RESULTS[behaviour].result };
+}
+
+/** A choice of test values. The user can change the chosen value in the fields below. */
+export function TestValues<V extends Tile>(props: {
+  label: string;
+  name: string;
+  values: readonly V[];
+  value: string;
+  pick: (value: V) => void;
+}) {
+  return (
+    <Choices
+      label={props.label}
+      name={props.name}
+      class="tiles"
+      value={props.value}
+      set={(chosen) => props.pick(props.values.find(({ value }) => value === chosen)!)}
+      options={props.values.map(({ value, name, result }) => ({
+        value,
+        label: (
+          <>
+            <span class="tile-name">{name}</span>
+            {value.toLowerCase() !== name.toLowerCase() && <code>{shortValue(value)}</code>}
+            {label(result) !== name && <span class="tile-result">{label(result)}</span>}
+          </>
+        ),
+      }))}
+    />
+  );
+}
+
+/** A long number, shortened to its first and last characters. The start of a token is cut. */
+function shortValue(value: string): string {
+  if (value in TEST_TOKENS) return value.replace("pm_card_", "…");
+  return value.startsWith("0x")
+    ? `${value.slice(0, 6)}…${value.slice(-4)}`
+    : /^\d/.test(value)
+    ? `···· ${value.slice(-5).trim().slice(-4)}`
+    : `${value.slice(0, 4)} ···· ${value.replaceAll(" ", "").slice(-4)}`;
+}

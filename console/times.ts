@@ -1,0 +1,65 @@
+/**
+ * Times as the console shows them, in the time zone of the user: `23 Nov 2026, 09:05:00`. A field
+ * for a time takes the same form, so a time of a list can be copied into a filter.
+ */
+
+const SHOWN = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+});
+const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+/** A clock time after a date: `, 09:05`, ` 09:05:00` or `T09:05`. */
+const CLOCK = "(?:(?:,\\s*|\\s+|T)(\\d{1,2}):(\\d{2})(?::(\\d{2}))?)?";
+/** `23 Nov 2026, 09:05` */
+const IN_WORDS = new RegExp(`^(\\d{1,2})\\s+([a-z]{3})[a-z]*\\s+(\\d{4})${CLOCK}$`, "i");
+/** `2026-11-23 09:05` */
+const IN_DIGITS = new RegExp(`^(\\d{4})-(\\d{2})-(\\d{2})${CLOCK}$`);
+/** RFC 3339, as the API writes it. */
+const INSTANT = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
+
+/** The name of the user's time zone, such as `Europe/Berlin`. */
+export const TIME_ZONE: string = SHOWN.resolvedOptions().timeZone;
+
+/** Returns a time as the console shows it. */
+export function formatTime(date: Date): string {
+  return SHOWN.format(date);
+}
+
+/**
+ * Parses a time that the user has typed, in the user's time zone. Without a clock time it is the
+ * beginning of the day.
+ * @returns RFC 3339 in UTC, or null if the text is not a time
+ */
+export function parseTime(text: string): string | null {
+  const trimmed = text.trim();
+  const words = IN_WORDS.exec(trimmed);
+  if (words) {
+    const [, day, name, year, ...clock] = words;
+    return localTime(Number(year), MONTHS.indexOf(name!.toLowerCase()), Number(day), clock);
+  }
+  const digits = IN_DIGITS.exec(trimmed);
+  if (digits) {
+    const [, year, month, day, ...clock] = digits;
+    return localTime(Number(year), Number(month) - 1, Number(day), clock);
+  }
+  const date = new Date(INSTANT.test(trimmed) ? trimmed : Number.NaN);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}
+
+function localTime(
+  year: number,
+  month: number,
+  day: number,
+  clock: (string | undefined)[],
+): string | null {
+  const [hour, minute, second] = clock.map((part) => Number(part ?? 0));
+  const date = new Date(year, month, day, hour, minute, second);
+  // `Date` turns 31 February into 3 March.
+  const is_same = date.getFullYear() === year && date.getMonth() === month &&
+    date.getDate() === day && hour! < 24 && minute! < 60 && second! < 60;
+  return is_same ? date.toISOString() : null;
+}

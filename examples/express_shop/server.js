@@ -1,0 +1,22 @@
+// Starts the shop with the settings of the environment. The README says where they come from.
+import process from "node:process";
+import { PaymentsClient } from "@payments-api/client";
+import { createShop } from "./shop.js";
+
+const port = Number(process.env.PORT ?? 3000);
+const shop = createShop({
+  client: new PaymentsClient({
+    apiKey: setting("PAYMENTS_API_KEY"),
+    baseUrl: setting("PAYMENTS_BASE_URL"),
+  }),
+  webhookSecret: setting("WEBHOOK_SECRET"),
+  publicUrl: process.env.PUBLIC_URL ?? `http://127.0.0.1:${port}`,
+  adminToken: setting("ADMIN_TOKEN"),
+});
+shop.listen(port, "127.0.0.1", () => console.log(`The shop is at http://127.0.0.1:${port}`));
+
+function setting(name) {
+  const value = process.env[name];
+  if (!value) throw new Error(`Set ${name}: the README says how`);
+  return value;
+}

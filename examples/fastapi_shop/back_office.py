@@ -1,0 +1,55 @@
+"""Shipping, refunds and cancels, for the people of the shop. Answers and errors are JSON."""
+
+import secrets
+from dataclasses import asdict
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Header, HTTPException
+from pydantic import BaseModel
+
+
+class Part(BaseModel):
+    """A part of the order. Without an amount it is the whole."""
+
+    amount: int | None = None
+
+
+def create_back_office(book, payments, admin_token):
+    """Makes the routes. Each request carries `Authorization: Bearer <admin_token>`."""
+
+    def check_token(authorization: Annotated[str, Header()] = ""):
+        expected = f"Bearer {admin_token}"
+        if not secrets.compare_digest(authorization.encode(), expected.encode()):
+            raise HTTPException(401)
+
+    office = APIRouter(dependencies=[Depends(check_token)])
+
+    @office.get("/orders/{order_id}")
+    async def read(order_id: str):
+        return asdict(book.find(order_id))
+
+    @office.post("/orders/{order_id}/ship")
+    async def ship(order_id: str, part: Part):
+        """Charges an authorized order."""
+        order = book.find(order_id)
+        path = f"/payments/{order.payment_id}/capture"
+        body = part.model_dump(exclude_none=True)
+        payment = await payments.post(path, body, idempotency_key=f"ship-{order.id}")
+        return {"status": payment["status"], "captured": payment["amount_captured"]}
+
+    @office.post("/orders/{order_id}/refund")
+    async def refund(order_id: str, part: Part, idempotency_key: Annotated[str, Header()]):
+        """Refunds the order or a part of it. Each refund has a key of the caller."""
+        path = f"/payments/{book.find(order_id).payment_id}/refund"
+        body = part.model_dump(exclude_none=True)
+        made = await payments.post(path, body, idempotency_key=idempotency_key)
+        return {name: made[name] for name in ("status", "amount", "payment_status")}
+
+    @office.post("/orders/{order_id}/cancel")
+    async def cancel(order_id: str):
+        order = book.find(order_id)
+        path = f"/payments/{order.payment_id}/cancel"
+        payment = await payments.post(path, {}, idempotency_key=f"cancel-{order.id}")
+        return {"status": payment["status"]}
+
+    return office

@@ -1,0 +1,74 @@
+/**
+ * POST {order_id, product, token} opens an order of the signed-in payer and pays it. Answers
+ * {status, url}: with a url, send the browser there for 3-D Secure. The status is for the payer's
+ * eyes only: the webhook decides what is paid.
+ */
+
+import { ApiError, type Payment, PaymentsClient } from "@payments-api/client";
+import { type NewOrder, openOrder, UUID } from "../_shared/orders.ts";
+import { CORS_HEADERS, payerOf } from "../_shared/payer.ts";
+
+/** The shop decides the price, never the browser. */
+const PRODUCTS = new Map([["print", { amount: 2500, currency: "EUR" }]]);
+
+const client = new PaymentsClient({
+  apiKey: Deno.env.get("PAYMENTS_API_KEY")!,
+  // By default the service is in this project.
+  baseUrl: Deno.env.get("PAYMENTS_BASE_URL") ?? `${Deno.env.get("SUPABASE_URL")}/functions/v1`,
+});
+/** The page to which the payer comes back. */
+const RETURN_URL = Deno.env.get("SHOP_RETURN_URL") ?? "http://127.0.0.1:3000/order";
+
+Deno.serve(async (request) => {
+  if (request.method === "OPTIONS") return new Response(null, { headers: CORS_HEADERS });
+  const user_id = payerOf(request);
+  if (user_id === null) return answer(401, { error: "Sign in first" });
+  const { order_id, product, token } = await request.json().catch(() => ({}));
+  const price = PRODUCTS.get(product);
+  if (!UUID.test(order_id) || !price || typeof token !== "string") {
+    return answer(400, { error: "Send order_id (a UUID), a product that we sell, and a token" });
+  }
+  const order = await openOrder({ id: order_id, user_id, product, ...price });
+  if (order === null) return answer(404, { error: "There is no such order" });
+  try {
+    // A key is valid for 24 hours. After that time the order knows its payment.
+    const payment = order.payment_id !== null
+      ? await client.payments.retrieve(order.payment_id)
+      : await pay(order, token);
+    const { next_action } = payment;
+    const url = next_action?.type === "authenticate" ? next_action.url : null;
+    return answer(200, { status: payment.status, url });
+  } catch (error) {
+    if (error instanceof ApiError && error.status < 500) {
+      return answer(error.status, { error: error.message });
+    }
+    console.error(error);
+    return answer(502, { error: "Try again with the same order_id: you do not pay twice" });
+  }
+});
+
+/** Creates the payment of an order. Returns it also if the card is declined. */
+function pay({ id, amount, currency }: NewOrder, token: string): Promise<Payment> {
+  const return_url = new URL(RETURN_URL);
+  return_url.searchParams.set("order", id);
+  return client.payments.create({
+    amount,
+    currency,
+    card: { token },
+    reference: id,
+    return_url: return_url.href,
+  }, {
+    // The key belongs to the order, so a second click makes no second payment.
+    idempotencyKey: `order-${id}`,
+  }).catch(declinedPayment);
+}
+
+function answer(status: number, body: object): Response {
+  return Response.json(body, { status, headers: CORS_HEADERS });
+}
+
+/** Returns the payment of a decline, which is stored too. Other errors stay errors. */
+function declinedPayment(error: unknown): Payment {
+  if (error instanceof ApiError && error.status === 402 && error.payment) return error.payment;
+  throw error;
+}

@@ -1,0 +1,129 @@
+/**
+ * A command of the command line: its options, its help, and the errors that end it. Every command is
+ * a row of the table in commands.ts, from which the help and the completion are made.
+ */
+
+import { parseArgs } from "node:util";
+
+/** An option of a command. */
+export interface Option {
+  type: "string" | "boolean";
+  /** The name of the value in the help, such as `AMOUNT`. */
+  value?: string;
+  /** A phrase for the help, without a full stop. */
+  help: string;
+}
+
+/** The values of the options, by name. */
+export type Values = Readonly<Record<string, string | boolean | undefined>>;
+
+/** The surroundings of a command. */
+export interface Surroundings {
+  env: (name: string) => string | undefined;
+  cwd: string;
+  /** Prints a text to standard output. */
+  print: (text: string) => void;
+  /** Prints a line to standard error. */
+  printMessage: (line: string) => void;
+}
+
+/** A command. */
+export interface Command {
+  /** The words that call it, such as `payments create`. */
+  name: string;
+  /** Its arguments in the help, such as `ID`. */
+  args?: string;
+  /** One sentence, without a full stop. */
+  summary: string;
+  options: Readonly<Record<string, Option>>;
+  /** The command lines that the help shows, without the name of the program. */
+  examples: readonly string[];
+  /** Whether arguments after `--` are passed on as they are. */
+  takesRest?: boolean;
+  /** Whether it prints a line for each thing that happens, until somebody stops it. */
+  is_stream?: boolean;
+  /** Returns the exit code. */
+  run(values: Values, args: readonly string[], surroundings: Surroundings): Promise<number>;
+}
+
+/** Exit codes of every command. */
+export const EXIT = { success: 0, failure: 1, usage: 2 } as const;
+
+/** Invalid arguments. The message names the argument at fault. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** A command that failed. The message is complete for the user. */
+export class CommandError extends Error {
+  override readonly name = "CommandError";
+}
+
+/** An option of every command. */
+export const COMMON: Readonly<Record<string, Option>> = {
+  help: { type: "boolean", help: "show this help" },
+};
+/** An option of commands with a result. */
+export const JSON_OPTION: Readonly<Record<string, Option>> = {
+  json: { type: "boolean", help: "print the result as JSON, also if it is an error" },
+};
+/** Options of commands that call a service. */
+export const SERVICE_OPTIONS: Readonly<Record<string, Option>> = {
+  "base-url": { type: "string", value: "URL", help: "the service; default: that of this folder" },
+  key: { type: "string", value: "KEY", help: "an API key; default: that of this folder" },
+  "data-dir": { type: "string", value: "FOLDER", help: "data of the local start (.local)" },
+};
+
+/**
+ * Parses the arguments of a command.
+ * @throws {UsageError} if an option is unknown, or its value is missing
+ */
+export function readArguments(
+  command: Command,
+  args: readonly string[],
+): { values: Values; args: string[] } {
+  const options = Object.fromEntries(
+    Object.entries({ ...COMMON, ...command.options }).map(([name, { type }]) => [name, { type }]),
+  );
+  const end = command.takesRest ? args.indexOf("--") : -1;
+  const own = end === -1 ? args : args.slice(0, end);
+  const rest = end === -1 ? [] : args.slice(end + 1);
+  try {
+    const parsed = parseArgs({ args: [...own], options, allowPositionals: true, strict: true });
+    return { values: parsed.values as Values, args: [...parsed.positionals, ...rest] };
+  } catch (error) {
+    // The message names the option and the remedy, in several sentences.
+    const [first] = (error as Error).message.split(". ");
+    throw new UsageError(`${first}. See --help`);
+  }
+}
+
+/** Returns the value of an option that takes one. */
+export function textOf(values: Values, name: string): string | undefined {
+  const value = values[name];
+  if (value === "") throw new UsageError(`--${name} is empty`);
+  return typeof value === "string" ? value : undefined;
+}
+
+/**
+ * Returns the value of an option as a whole number.
+ * @throws {UsageError} if it is not one, or not within the bounds
+ */
+export function wholeNumberOf(
+  values: Values,
+  name: string,
+  least: number,
+  most: number = Number.MAX_SAFE_INTEGER,
+): number | undefined {
+  const text = textOf(values, name);
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (/^\d+$/.test(text) && number >= least && number <= most) return number;
+  const bounds = most === Number.MAX_SAFE_INTEGER ? `from ${least}` : `from ${least} to ${most}`;
+  throw new UsageError(`--${name} must be a whole number ${bounds}`);
+}
+
+/** Refuses arguments of a command that takes none. */
+export function refuseArguments(args: readonly string[]): void {
+  if (args.length > 0) throw new UsageError(`Unexpected argument "${args[0]}". See --help`);
+}

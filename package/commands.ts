@@ -1,0 +1,45 @@
+/** The table of all commands, in the order of the help. */
+
+import type { Command } from "./command.ts";
+import { CLOCK_ADVANCE } from "./commands/clock_advance.ts";
+import { completionCommand } from "./commands/completion.ts";
+import { LISTEN } from "./commands/listen.ts";
+import { LOGS_TAIL } from "./commands/logs_tail.ts";
+import { OPEN } from "./commands/open.ts";
+import { PAYMENTS_CREATE } from "./commands/payments_create.ts";
+import { RUN } from "./commands/run.ts";
+import { SANDBOX_NEW } from "./commands/sandbox_new.ts";
+import { START } from "./commands/start.ts";
+import { TRIGGER } from "./commands/trigger.ts";
+import { PACKAGE_NAME } from "./package_name.ts";
+
+/** All commands. */
+export const COMMANDS: readonly Command[] = [
+  START,
+  RUN,
+  PAYMENTS_CREATE,
+  SANDBOX_NEW,
+  LISTEN,
+  TRIGGER,
+  CLOCK_ADVANCE,
+  LOGS_TAIL,
+  OPEN,
+  completionCommand(PACKAGE_NAME, () => COMMANDS),
+];
+
+/** The words of an argument list that name a command, and the arguments after them. */
+export interface FoundCommand {
+  command: Command;
+  args: string[];
+}
+
+/** Finds the command that the first words name. Returns null if there is none. */
+export function findCommand(args: readonly string[]): FoundCommand | null {
+  for (const command of COMMANDS) {
+    const words = command.name.split(" ");
+    if (words.every((word, index) => args[index] === word)) {
+      return { command, args: args.slice(words.length) };
+    }
+  }
+  return null;
+}

@@ -1,0 +1,47 @@
+/** `clock advance`: advances the clock of the sandbox, and shows what became due and was done. */
+
+import type { ClockAdvance } from "../../client/mod.ts";
+import { type Command, EXIT, JSON_OPTION, SERVICE_OPTIONS, UsageError } from "../command.ts";
+import { parseDuration } from "../duration.ts";
+import { openClient } from "../service_access.ts";
+
+/** The bound of the API in seconds: 400 days. */
+const MAX_ADVANCE_S = 34_560_000;
+
+export const CLOCK_ADVANCE: Command = {
+  name: "clock advance",
+  args: "DURATION",
+  summary: "Advance the clock of the sandbox, and show what became due",
+  options: { ...JSON_OPTION, ...SERVICE_OPTIONS },
+  examples: ["clock advance 30d", "clock advance 1h30m --json"],
+  async run(values, [duration, ...more], surroundings) {
+    if (duration === undefined) throw new UsageError("The duration is missing: 30d");
+    if (more.length > 0) throw new UsageError(`Unexpected argument "${more[0]}". See --help`);
+    const seconds = parseDuration(duration);
+    if (seconds === null || seconds < 1 || seconds > MAX_ADVANCE_S) {
+      throw new UsageError(
+        `"${duration}" is not a duration from 1s to 400d: 30d, 12h, 90m, 1h30m`,
+      );
+    }
+    const client = openClient(values, surroundings);
+    const clock = await client.sandbox.setClock({ advance: seconds });
+    const text = values["json"] ? JSON.stringify(clock, null, 2) : describe(clock);
+    surroundings.print(`${text}\n`);
+    return EXIT.success;
+  },
+};
+
+/** Two lines: the new time, and what was done. */
+function describe({ now, mode, did }: ClockAdvance): string {
+  const done = [
+    count(did.deliveries, "webhook attempt"),
+    count(did.expired_payments, "expired payment"),
+    count(did.disputes_closed, "closed dispute"),
+    count(did.purged, "purged row"),
+  ];
+  return `${now}  ${mode}\n  ${done.join(", ")}`;
+}
+
+function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,53 @@
+/** `open`: opens the console of the service in the browser, with the key of the service. */
+
+import { spawn } from "node:child_process";
+import process from "node:process";
+import { keyLink } from "../../console/key_link.ts";
+import { type Command, EXIT, JSON_OPTION, refuseArguments, SERVICE_OPTIONS } from "../command.ts";
+import { findService } from "../service_access.ts";
+
+/** The programs that open an address in the browser of the user. */
+const OPENERS: Readonly<Record<string, string[]>> = {
+  darwin: ["open"],
+  linux: ["xdg-open"],
+  win32: ["rundll32", "url.dll,FileProtocolHandler"],
+};
+
+export const OPEN: Command = {
+  name: "open",
+  summary: "Open the console of the local start in the browser, with its test key",
+  options: {
+    print: { type: "boolean", help: "print the address and open nothing" },
+    ...JSON_OPTION,
+    ...SERVICE_OPTIONS,
+  },
+  examples: ["open", "open --print"],
+  async run(values, args, surroundings) {
+    refuseArguments(args);
+    const { base_url, key } = findService(values, surroundings);
+    // The console takes test keys only, so a live key must not get into the history of the browser.
+    const url = key.includes("_test_")
+      ? keyLink(base_url, key)
+      : new URL("/console/", base_url).href;
+    surroundings.print(values["json"] ? `${JSON.stringify({ url })}\n` : `${url}\n`);
+    if (values["print"]) return EXIT.success;
+    const [program, ...first] = OPENERS[process.platform] ?? OPENERS["linux"]!;
+    const is_open = await launch(program!, [...first, url]);
+    if (!is_open) {
+      surroundings.printMessage("No browser could be opened: open the address yourself");
+    }
+    return EXIT.success;
+  },
+};
+
+/** Starts a program and does not wait for its end. Returns false if it cannot be started. */
+function launch(program: string, args: string[]): Promise<boolean> {
+  return new Promise((resolve) => {
+    const child = spawn(program, args, { stdio: "ignore", detached: true });
+    child.once("error", () => resolve(false));
+    child.once("spawn", () => {
+      child.unref();
+      resolve(true);
+    });
+  });
+}

@@ -1,0 +1,103 @@
+/** `payments create`: makes a payment. */
+
+import { ApiError, type CreatePaymentInput, type Outcome, type Payment } from "../../client/mod.ts";
+import { formatAmount } from "../../shared/core/currency.ts";
+import {
+  type Command,
+  EXIT,
+  JSON_OPTION,
+  refuseArguments,
+  SERVICE_OPTIONS,
+  textOf,
+  UsageError,
+  type Values,
+  wholeNumberOf,
+} from "../command.ts";
+import { openClient } from "../service_access.ts";
+
+/** The card that is always approved. */
+const CARD = "4242424242424242";
+const CVC = "123";
+/** Test cards take any expiry in the future. */
+const YEARS_AHEAD = 5;
+
+export const PAYMENTS_CREATE: Command = {
+  name: "payments create",
+  summary: "Make a payment; by default with the test card that is always approved",
+  options: {
+    amount: { type: "string", value: "N", help: "in minor units: 1999 is 19.99 EUR (required)" },
+    currency: { type: "string", value: "CODE", help: "ISO 4217 code, USDC or USDT (EUR)" },
+    card: { type: "string", value: "NUMBER", help: "number of a test card" },
+    iban: { type: "string", value: "IBAN", help: "pay from a bank account" },
+    wallet: { type: "string", value: "ADDRESS", help: "pay from a wallet" },
+    outcome: {
+      type: "string",
+      value: "OUTCOME",
+      help: "force success, declined, pending, refunded or chargeback",
+    },
+    capture: { type: "string", value: "METHOD", help: "manual only authorizes the amount" },
+    email: { type: "string", value: "ADDRESS", help: "of the customer" },
+    reference: { type: "string", value: "TEXT", help: "your own reference" },
+    "idempotency-key": { type: "string", value: "KEY", help: "a retry with this key pays once" },
+    ...JSON_OPTION,
+    ...SERVICE_OPTIONS,
+  },
+  examples: [
+    "payments create --amount 1999",
+    'payments create --amount 1999 --card "4000 0000 0000 9995"',
+    "payments create --amount 4200 --currency USD --outcome refunded --json",
+  ],
+  async run(values, args, surroundings) {
+    refuseArguments(args);
+    const input = readInput(values);
+    const client = openClient(values, surroundings);
+    const key = textOf(values, "idempotency-key");
+    const print = (payment: Payment) => {
+      const text = values["json"] ? JSON.stringify(payment, null, 2) : describe(payment);
+      surroundings.print(`${text}\n`);
+    };
+    try {
+      print(await client.payments.create(input, key === undefined ? {} : { idempotencyKey: key }));
+      return EXIT.success;
+    } catch (error) {
+      // A declined payment is stored, so its id is part of the output. The error follows.
+      if (error instanceof ApiError && error.payment !== undefined && !values["json"]) {
+        print(error.payment);
+      }
+      throw error;
+    }
+  },
+};
+
+function readInput(values: Values): CreatePaymentInput {
+  const amount = wholeNumberOf(values, "amount", 1);
+  if (amount === undefined) throw new UsageError("--amount is missing: 1999 is 19.99 EUR");
+  const [card, iban, wallet] = ["card", "iban", "wallet"].map((name) => textOf(values, name));
+  const outcome = textOf(values, "outcome");
+  const email = textOf(values, "email");
+  const reference = textOf(values, "reference");
+  const is_other = iban !== undefined || wallet !== undefined || outcome !== undefined;
+  const number = card ?? (is_other ? undefined : CARD);
+  // The API checks every value and names the field at fault.
+  return {
+    amount,
+    currency: textOf(values, "currency") ?? "EUR",
+    ...(number !== undefined && { card: testCard(number) }),
+    ...(iban !== undefined && { iban }),
+    ...(wallet !== undefined && { wallet }),
+    ...(outcome !== undefined && { outcome: outcome as Outcome }),
+    ...(values["capture"] !== undefined && { capture: textOf(values, "capture") as "manual" }),
+    ...(email !== undefined && { customer: { email } }),
+    ...(reference !== undefined && { reference }),
+  };
+}
+
+function testCard(number: string) {
+  return { number, exp_month: 12, exp_year: new Date().getFullYear() + YEARS_AHEAD, cvc: CVC };
+}
+
+/** One line: id, status, amount, and the page of 3-D Secure if the payer must go there. */
+function describe({ id, status, amount, currency, next_action }: Payment): string {
+  const line = `${id}  ${status}  ${formatAmount(amount, currency)}`;
+  return next_action?.type === "authenticate" ? `${line}\n  payer: ${next_action.url}` : line;
+}

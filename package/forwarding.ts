@@ -1,0 +1,100 @@
+/**
+ * Sends a delivery of an inbox to a receiver, as the service would send it to a URL: the same method,
+ * headers and bytes. `fetch` would add headers of its own.
+ */
+
+import { request as requestHttp } from "node:http";
+import { request as requestHttps } from "node:https";
+import type { InboxDelivery } from "../client/mod.ts";
+
+/** The result of one request. */
+export interface ForwardResult {
+  /** HTTP status. Null if there was no answer. */
+  status: number | null;
+  /** Null if there was an answer. `unreachable`: there was no connection, so nothing was sent. */
+  error: "unreachable" | "timeout" | "connection_failed" | null;
+  /** Time up to the answer or the error. */
+  duration_ms: number;
+  /** The beginning of the answer's body, or the message of the error. */
+  text: string;
+}
+
+/** Time for an answer. The service gives receivers the same (contract §4). */
+const TIMEOUT_MS = 15_000;
+/** Bytes of the answer that are shown. */
+const SHOWN_BYTES = 1024;
+/** Error codes of a connection that was never open. */
+const UNREACHABLE = new Set([
+  "ECONNREFUSED",
+  "EAI_AGAIN",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOENT",
+  "ENOTFOUND",
+  "EADDRNOTAVAIL",
+]);
+
+/** Sends a delivery. Redirects are not followed. Does not throw. */
+export function forward(
+  { headers, body }: Pick<InboxDelivery, "headers" | "body">,
+  url: URL,
+  timeout_ms: number = TIMEOUT_MS,
+): Promise<ForwardResult> {
+  const bytes = new TextEncoder().encode(body);
+  const started = performance.now();
+  return new Promise((resolve) => {
+    const end = (result: Omit<ForwardResult, "duration_ms">) => {
+      clearTimeout(timer);
+      resolve({ ...result, duration_ms: Math.round(performance.now() - started) });
+    };
+    const fail = (error: NodeJS.ErrnoException) => {
+      const is_unreachable = UNREACHABLE.has(error.code ?? "");
+      end({
+        status: null,
+        error: is_unreachable ? "unreachable" : "connection_failed",
+        text: error.message || error.code || "no connection",
+      });
+    };
+    let status: number | null = null;
+    const parts: Uint8Array[] = [];
+    // The status has arrived, so the answer counts even if its body breaks off.
+    const finish = () => end({ status, error: null, text: readText(parts) });
+    const send = url.protocol === "https:" ? requestHttps : requestHttp;
+    const outgoing = send(url, {
+      method: "POST",
+      headers: { ...headers, "Content-Length": String(bytes.length) },
+      // A kept connection could be closed by the receiver at the same time as it is used.
+      agent: false,
+    }, (answer) => {
+      status = answer.statusCode ?? null;
+      let length = 0;
+      answer.on("data", (part: Uint8Array) => {
+        parts.push(part);
+        length += part.length;
+        if (length < SHOWN_BYTES) return;
+        finish();
+        outgoing.destroy();
+      });
+      answer.on("end", finish);
+      answer.on("error", finish);
+    });
+    const timer = setTimeout(() => {
+      const text = `no answer within ${timeout_ms / 1000} s`;
+      if (status === null) end({ status, error: "timeout", text });
+      else finish();
+      outgoing.destroy();
+    }, timeout_ms);
+    outgoing.on("error", fail);
+    outgoing.end(bytes);
+  });
+}
+
+function readText(parts: readonly Uint8Array[]): string {
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return new TextDecoder().decode(bytes.subarray(0, SHOWN_BYTES));
+}

@@ -1,0 +1,125 @@
+/** The sample for TypeScript: the project's client, or `fetch` for what the client leaves out. */
+
+import { idempotencyKey, type SampleCall } from "./sample_call.ts";
+import { literal, type LiteralForm } from "./literal.ts";
+
+/** Methods of the client by operation. Their arguments are the id and the body or the query. */
+const CLIENT_METHODS: Readonly<Record<string, string>> = {
+  createPayment: "payments.create",
+  listPayments: "payments.list",
+  getPayment: "payments.retrieve",
+  capturePayment: "payments.capture",
+  cancelPayment: "payments.cancel",
+  refundPayment: "payments.refund",
+  listPaymentRefunds: "payments.listRefunds",
+  listRefunds: "refunds.list",
+  getRefund: "refunds.retrieve",
+  listLedgerEntries: "ledgerEntries.list",
+  getBalance: "balance.retrieve",
+  listDisputes: "disputes.list",
+  getDispute: "disputes.retrieve",
+  submitEvidence: "disputes.submitEvidence",
+  acceptDispute: "disputes.accept",
+  createTransfer: "transfers.create",
+  listTransfers: "transfers.list",
+  getTransfer: "transfers.retrieve",
+  cancelTransfer: "transfers.cancel",
+  createWebhookEndpoint: "webhookEndpoints.create",
+  listWebhookEndpoints: "webhookEndpoints.list",
+  getWebhookEndpoint: "webhookEndpoints.retrieve",
+  updateWebhookEndpoint: "webhookEndpoints.update",
+  deleteWebhookEndpoint: "webhookEndpoints.delete",
+  rotateWebhookSecret: "webhookEndpoints.rotateSecret",
+  readInbox: "webhookEndpoints.inbox",
+  recoverDeliveries: "webhookEndpoints.recover",
+  listWebhookDeliveries: "webhookDeliveries.list",
+  getWebhookDelivery: "webhookDeliveries.retrieve",
+  redeliverWebhook: "webhookDeliveries.redeliver",
+  listEvents: "events.list",
+  getEvent: "events.retrieve",
+  getIdempotencyKey: "idempotencyKeys.retrieve",
+  createApiKey: "apiKeys.create",
+  listApiKeys: "apiKeys.list",
+  getApiKey: "apiKeys.retrieve",
+  revokeApiKey: "apiKeys.revoke",
+  rotateApiKey: "apiKeys.rotate",
+  createSandboxPayment: "sandbox.createPayment",
+  advancePayment: "sandbox.advance",
+  authenticatePayment: "sandbox.authenticate",
+  advanceRefund: "sandbox.advanceRefund",
+  advanceTransfer: "sandbox.advanceTransfer",
+  triggerWebhook: "sandbox.trigger",
+  getClock: "sandbox.clock",
+  setClock: "sandbox.setClock",
+  listRequests: "sandbox.listRequests",
+  resetSandbox: "sandbox.reset",
+  createSandbox: "sandboxes.create",
+  listSandboxes: "sandboxes.list",
+  getSandbox: "sandboxes.retrieve",
+  deleteSandbox: "sandboxes.delete",
+};
+
+const TYPESCRIPT: LiteralForm = {
+  constant: String,
+  member: (name) => `${/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name)}: `,
+  padding: " ",
+  step: 2,
+  trailing_comma: true,
+};
+
+/** Returns the module. It prints the answer. */
+export function typescriptSample(call: SampleCall): string {
+  const { operation_id, path, base_url, body, id, secret } = call;
+  // The client calls an operation at its main address, so the sample of an alias uses `fetch`.
+  const method = CLIENT_METHODS[operation_id];
+  if (method === undefined) return fetchSample(call);
+  const query = path.split("?")[1];
+  const values = body ?? (query ? queryValues(query) : null);
+  const start = `const answer = await client.${method}(`;
+  const first = id === null ? "" : JSON.stringify(id);
+  const second = values === null ? "" : literal(values, TYPESCRIPT, 0, start.length + first.length);
+  return [
+    'import { PaymentsClient } from "@payments-api/client";',
+    "",
+    "const client = new PaymentsClient({",
+    `  baseUrl: ${JSON.stringify(base_url)},`,
+    `  apiKey: process.env.${secret}!,`,
+    "});",
+    `${start}${[first, second].filter((text) => text !== "").join(", ")});`,
+    "console.log(answer);",
+  ].join("\n");
+}
+
+/** The values of a query, with numbers as numbers. */
+function queryValues(query: string): Record<string, unknown> {
+  return Object.fromEntries(
+    [...new URLSearchParams(query)].map(([name, value]) => [
+      name,
+      /^\d{1,9}$/.test(value) ? Number(value) : value,
+    ]),
+  );
+}
+
+function fetchSample(call: SampleCall): string {
+  const { method, path, base_url, body, secret } = call;
+  const key = idempotencyKey(call);
+  const headers = [
+    ...(secret === null ? [] : [`Authorization: \`Bearer \${process.env.${secret}}\`,`]),
+    ...(body === null ? [] : ['"Content-Type": "application/json",']),
+    ...(key === null ? [] : [`"Idempotency-Key": "${key}",`]),
+  ];
+  const options = [
+    ...(method === "GET" ? [] : [`  method: "${method}",`]),
+    ...(headers.length === 0
+      ? []
+      : ["  headers: {", ...headers.map((line) => `    ${line}`), "  },"]),
+    ...(body === null ? [] : [`  body: JSON.stringify(${literal(body, TYPESCRIPT, 2, 24)}),`]),
+  ];
+  const url = JSON.stringify(base_url + path);
+  return [
+    ...(options.length === 0
+      ? [`const response = await fetch(${url});`]
+      : [`const response = await fetch(${url}, {`, ...options, "});"]),
+    "console.log(await response.json());",
+  ].join("\n");
+}

@@ -1,0 +1,74 @@
+/**
+ * What each program that starts the service does around it: it reads the settings, prints the
+ * banner, and ends with an error that a user understands.
+ */
+
+import { relative } from "node:path";
+import { credentialsPath } from "../data_dir/credentials.ts";
+import { type Settings, SettingsError } from "../data_dir/settings.ts";
+import { MigrationError } from "../schema/migrate.ts";
+import { renderBanner } from "./banner.ts";
+import type { RunningService } from "./service.ts";
+import { say, type Shutdown, stopOnSignals } from "./shutdown.ts";
+
+/**
+ * Runs a service until it ends. Ctrl-C or SIGTERM stops everything that `start` has added to the
+ * shutdown.
+ */
+export async function runUntilSignal(
+  shutdown: Shutdown,
+  start: () => Promise<RunningService>,
+): Promise<void> {
+  stopOnSignals(shutdown);
+  await runUntilEnd(shutdown, start);
+}
+
+/** Runs a service until its database ends for good. Prints an error and exits with 1 then. */
+export async function runUntilEnd(
+  shutdown: Shutdown,
+  start: () => Promise<RunningService>,
+): Promise<void> {
+  globalThis.addEventListener("unhandledrejection", logUnhandledRejection);
+  try {
+    const { database } = await start();
+    const error = await database.exited;
+    if (error !== null) throw error;
+  } catch (error) {
+    if (!shutdown.signal.aborted) await fail(shutdown, error);
+  }
+}
+
+/** Prints the banner of a service. */
+export function printBanner({ data_dir }: Settings, service: RunningService): void {
+  const { credentials, log_path, database } = service;
+  say(renderBanner({
+    ...credentials,
+    credentials_path: shortPath(credentialsPath(data_dir)),
+    log_path: log_path && shortPath(log_path),
+    database: database.shown_as,
+  }, Deno.stdout.isTerminal() && !Deno.noColor));
+}
+
+/** Logs an unhandled rejection of a promise. Without this handler Deno would end the process. */
+function logUnhandledRejection(event: PromiseRejectionEvent): void {
+  event.preventDefault();
+  const { name, stack } = event.reason instanceof Error ? event.reason : new Error();
+  // The place is logged and the message is not, because it can contain data of a request.
+  const place = stack?.split("\n").filter((line) => line.startsWith("    at ")).slice(0, 3);
+  console.error(JSON.stringify({ fault: `unhandled ${name}`, place }));
+}
+
+/** Prints the error, stops everything that was started, and exits with 1. */
+async function fail(shutdown: Shutdown, error: unknown): Promise<never> {
+  const has_user_message = error instanceof SettingsError || error instanceof MigrationError ||
+    (error instanceof Error && error.constructor === Error);
+  const text = error instanceof Error && !has_user_message ? error.stack : (error as Error).message;
+  Deno.stderr.writeSync(new TextEncoder().encode(`${text ?? error}\n`));
+  await shutdown.run();
+  Deno.exit(1);
+}
+
+function shortPath(path: string): string {
+  const short = relative(Deno.cwd(), path);
+  return short.startsWith("..") ? path : short;
+}

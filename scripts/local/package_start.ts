@@ -1,0 +1,83 @@
+/**
+ * Starts the service of the npm package. The package has the console and the reference as files, and
+ * the package manager has installed PostgreSQL, so nothing is fetched.
+ *
+ * With `--temporary` the service has a data folder of its own and lives until its standard input
+ * closes. It prints one line of JSON when it is ready: `base_url`, `test_key`, `live_key`.
+ */
+
+import { parseArgs } from "node:util";
+import { fileURLToPath } from "node:url";
+import { readSettings } from "../data_dir/settings.ts";
+import { readReferenceFolder, readSiteFolder } from "../sites/site_folder.ts";
+import { printBanner, runUntilEnd, runUntilSignal } from "./launch.ts";
+import { type ServiceParts, startService } from "./service.ts";
+import { say, Shutdown } from "./shutdown.ts";
+import { makeTemporaryData, TEMPORARY_SETTINGS } from "./temporary_data.ts";
+
+/** The folder of the package. The build writes this program to `dist/service/start.js`. */
+const PACKAGE_DIR = new URL("../../", import.meta.url);
+
+const SITES: Omit<ServiceParts, "database"> = {
+  buildConsole: () => readSiteFolder(siteFolder("console")),
+  buildReference: (base_url) => readReferenceFolder(siteFolder("reference"), base_url),
+};
+/** Any free port, unless the user wants a certain one. */
+const PORT = Deno.env.get("PORT") ?? "0";
+
+if (import.meta.main) await main(Deno.args);
+
+async function main(args: string[]): Promise<void> {
+  const { values } = parseArgs({
+    args,
+    options: { "postgres-package": { type: "string" }, temporary: { type: "boolean" } },
+  });
+  const package_dir = values["postgres-package"];
+  if (values.temporary) await runTemporarily(package_dir);
+  else await run(package_dir);
+}
+
+async function run(package_dir: string | undefined): Promise<void> {
+  const shutdown = new Shutdown();
+  await runUntilSignal(shutdown, async () => {
+    const settings = readSettings((name) => Deno.env.get(name), Deno.cwd());
+    const database = { durable: true, package_dir, onProgress: say };
+    const service = await startService(settings, shutdown, { ...SITES, database });
+    printBanner(settings, service);
+    return service;
+  });
+}
+
+async function runTemporarily(package_dir: string | undefined): Promise<void> {
+  const shutdown = new Shutdown();
+  const end = async () => {
+    // On other systems the reaper ends everything as soon as this process has ended.
+    if (Deno.build.os === "windows") await shutdown.run();
+    Deno.exit(0);
+  };
+  drain(Deno.stdin.readable).then(end, end);
+  Deno.addSignalListener("SIGINT", end);
+  if (Deno.build.os !== "windows") Deno.addSignalListener("SIGTERM", end);
+  await runUntilEnd(shutdown, async () => {
+    const onProgress = (line: string) => console.error(line);
+    const data = await makeTemporaryData({ package_dir, onProgress });
+    shutdown.add(() => data.remove());
+    const { port } = readSettings((name) => name === "PORT" ? PORT : undefined, data.path);
+    const settings = { port, data_dir: data.path, database_url: null, log_to_stdout: false };
+    const service = await startService(settings, shutdown, {
+      ...SITES,
+      database: { durable: false, package_dir, is_migrated: true, settings: TEMPORARY_SETTINGS },
+    });
+    say(JSON.stringify(service.credentials));
+    return service;
+  });
+}
+
+function siteFolder(name: string): string {
+  return fileURLToPath(new URL(`sites/${name}`, PACKAGE_DIR));
+}
+
+/** Reads a stream to its end. */
+async function drain(stream: ReadableStream<Uint8Array>): Promise<void> {
+  for await (const _ of stream);
+}

@@ -1,0 +1,193 @@
+/**
+ * The service on this machine: opens the port, starts PostgreSQL (or uses DATABASE_URL), applies the
+ * migrations, creates the demo account, and serves both functions. Programs that start it differ in
+ * the parts that they pass: start.ts, package_start.ts and temporary_start.ts.
+ *
+ * settings.ts reads the settings; embedded_postgres.ts restarts PostgreSQL if it dies.
+ */
+
+import { join } from "node:path";
+import { type Credentials, readDemoKeys, writeCredentials } from "../data_dir/credentials.ts";
+import { takeFileLock } from "../data_dir/file_lock.ts";
+import { publishOperatorUrl, removeOperatorUrl } from "../data_dir/operator_url.ts";
+import { randomPassword, writePrivateFile } from "../data_dir/private_file.ts";
+import { type Settings, SettingsError } from "../data_dir/settings.ts";
+import { ensureDemoKeys } from "../operator/demo_account.ts";
+import { siteHandler, type StaticSite } from "../sites/static_site.ts";
+import {
+  type DatabaseOptions,
+  type ReadyDatabase,
+  startDatabase,
+  useDatabase,
+} from "./local_database.ts";
+import { type EdgeFunctions, type LocalServer, openLocalServer } from "./local_server.ts";
+import { openServerLog, redirectConsole } from "./server_log.ts";
+import type { Shutdown } from "./shutdown.ts";
+import { startTicker } from "./ticker.ts";
+
+/** The parts that differ between a start from the sources and one from the npm package. */
+export interface ServiceParts {
+  /** Builds the console. `base_path` is the path of the API on the origin that serves the page. */
+  buildConsole(base_path: string): Promise<StaticSite>;
+  /** Builds the reference. Its code samples call `base_url`. */
+  buildReference(base_url: string): Promise<StaticSite>;
+  /** Options of the embedded server. */
+  database: DatabaseOptions;
+}
+
+/** A service that answers. */
+export interface RunningService {
+  database: ReadyDatabase;
+  credentials: Credentials;
+  /** Path of the log file, or null if log lines go to standard output. */
+  log_path: string | null;
+}
+
+/** The path of the console on the port of the local server. */
+const CONSOLE_PATH = "/console";
+/** Time that requests in flight have after Ctrl-C. */
+const DRAIN_MS = 5_000;
+/** Time to wait for an earlier start that is stopping because its launcher was killed. */
+const PREDECESSOR_MS = 2_000;
+
+/** Starts everything and resolves when the service is ready. */
+export async function startService(
+  settings: Settings,
+  shutdown: Shutdown,
+  parts: ServiceParts,
+): Promise<RunningService> {
+  await openDataDir(settings.data_dir, shutdown);
+  const sites = [
+    // The base URL is a path, so the page calls the origin that it was loaded from: 127.0.0.1,
+    // localhost or another name.
+    siteHandler(CONSOLE_PATH, () => parts.buildConsole(new URL(server.base_url).pathname)),
+    siteHandler("/docs", () => parts.buildReference(server.base_url)),
+  ];
+  const server = await openLocalServer(settings.port, sites);
+  shutdown.add(() => server.stop(DRAIN_MS));
+  const log_path = settings.log_to_stdout ? null : join(settings.data_dir, "server.log");
+  if (log_path !== null) {
+    const log = openServerLog(log_path);
+    redirectConsole(log);
+    shutdown.add(() => log.close());
+  }
+  // The code of the functions is loaded while PostgreSQL starts.
+  const loading = loadFunctions();
+  loading.catch(() => {});
+  const database = settings.database_url === null
+    ? await startDatabase(settings.data_dir, shutdown, parts.database)
+    : await useDatabase(settings.database_url);
+  if (settings.database_url === null) {
+    shutdown.add(publishOperatorUrl(settings.data_dir, database.operator_url));
+  }
+  const { openDependencies, createPaymentsFunction, createSandboxFunction } = await loading;
+  const environment = functionsEnvironment(settings.data_dir, server, database.functions_url);
+  const dependencies = openDependencies(environment);
+  shutdown.add(() => dependencies.close());
+  shutdown.add(() => server.stop(DRAIN_MS));
+  // First, because the server waits for requests in flight.
+  shutdown.add(() => dependencies.webhooks?.inboxes.close());
+  const functions: EdgeFunctions = {
+    "api-v1-payments": createPaymentsFunction(dependencies),
+    "api-v1-sandbox": createSandboxFunction(dependencies),
+  };
+  const keys = await ensureDemoKeys(
+    database.operator_url,
+    await readDemoKeys(settings.data_dir),
+    (key) => isAccepted(functions, key),
+  );
+  await expectHealthy(functions);
+  const credentials = { base_url: server.base_url, ...keys };
+  // Both happen in one turn of the event loop: when GET /health answers 200, credentials.json
+  // exists, and the reverse.
+  server.serve(functions);
+  shutdown.add(startTicker(functions["api-v1-payments"], environment("RELAY_TOKEN")!));
+  writeCredentials(settings.data_dir, credentials);
+  return { database, credentials, log_path };
+}
+
+async function openDataDir(data_dir: string, shutdown: Shutdown): Promise<void> {
+  try {
+    await Deno.mkdir(data_dir, { recursive: true });
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new SettingsError(`DATA_DIR "${data_dir}" cannot be created: ${reason}`);
+  }
+  const lock_path = join(data_dir, "start.lock");
+  let lock = takeFileLock(lock_path);
+  for (const give_up_at = Date.now() + PREDECESSOR_MS; "held_by" in lock;) {
+    if (Date.now() > give_up_at) break;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    lock = takeFileLock(lock_path);
+  }
+  if ("held_by" in lock) {
+    throw new SettingsError(
+      `DATA_DIR "${data_dir}" is in use by another start (process ${lock.held_by}): stop it, or ` +
+        "set DATA_DIR and PORT for a second one",
+    );
+  }
+  shutdown.add(() => lock.release());
+  // A killed start has left the URL of a server that no longer exists.
+  removeOperatorUrl(data_dir);
+}
+
+async function loadFunctions() {
+  const [dependencies, payments, sandbox] = await Promise.all([
+    import("../../shared/http/dependencies.ts"),
+    import("../../shared/http/payments_function.ts"),
+    import("../../shared/http/sandbox_function.ts"),
+  ]);
+  return { ...dependencies, ...payments, ...sandbox };
+}
+
+/** The environment of the functions. Variables that the user has set override the defaults. */
+function functionsEnvironment(data_dir: string, server: LocalServer, functions_url: string) {
+  const defaults: Record<string, string> = {
+    ALLOW_PRIVATE_WEBHOOKS: "true",
+    RELAY_TOKEN: randomPassword(),
+    WEBHOOK_MASTER_SECRET: webhookMasterSecret(data_dir),
+    CONSOLE_ORIGINS: "http://localhost:*,http://127.0.0.1:*",
+    CONSOLE_URL: new URL(CONSOLE_PATH, server.base_url).href,
+    RATE_LIMIT_PER_SECOND: "0",
+  };
+  const fixed: Record<string, string> = {
+    PAYMENTS_DB_URL: functions_url,
+    PUBLIC_BASE_URL: server.base_url,
+  };
+  return (name: string) => fixed[name] ?? Deno.env.get(name) ?? defaults[name];
+}
+
+/**
+ * Reads the master secret of the webhook endpoints, or creates it on the first start. It must stay
+ * the same, because a new one changes the secret of every endpoint.
+ */
+function webhookMasterSecret(data_dir: string): string {
+  const path = join(data_dir, "webhook_master_secret");
+  try {
+    return Deno.readTextFileSync(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  const secret = randomPassword();
+  writePrivateFile(path, secret);
+  return secret;
+}
+
+/** Whether the service accepts the key. Calls the function directly, not over the network. */
+async function isAccepted(functions: EdgeFunctions, key: string): Promise<boolean> {
+  const request = new Request("http://127.0.0.1/api-v1-payments/v1/payments?limit=1", {
+    headers: { Authorization: `Bearer ${key}` },
+  });
+  const response = await functions["api-v1-payments"](request);
+  await response.body?.cancel();
+  return response.status !== 401;
+}
+
+async function expectHealthy(functions: EdgeFunctions): Promise<void> {
+  const request = new Request("http://127.0.0.1/api-v1-payments/health");
+  const response = await functions["api-v1-payments"](request);
+  const body = await response.text();
+  if (response.status !== 200) {
+    throw new Error(`The service is not healthy: GET /health answers ${response.status} ${body}`);
+  }
+}

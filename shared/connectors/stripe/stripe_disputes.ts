@@ -1,0 +1,83 @@
+/**
+ * Operations on disputes at Stripe: evidence as one text (`uncategorized_text`), and the acceptance
+ * of a dispute (`close`), which loses it.
+ */
+
+import type {
+  Fact,
+  ProviderAccount,
+  ProviderCall,
+  ProviderReply,
+} from "../../domain/providers/connector.ts";
+import type { DisputeRequest } from "../../store/provider_call.ts";
+import { callStripe, isUnknown, type StripeFields } from "./stripe_call.ts";
+import { disputeFacts, disputeReport, draftFact, type FactSource } from "./stripe_facts.ts";
+import { Dispute, idOf } from "./stripe_objects.ts";
+
+const GARBAGE = { unknown: "garbage", may_repeat: true } as const;
+const ABSENT = { absent: true } as const;
+
+/** Returns path and fields of an operation on a dispute. Null if the dispute has no id at Stripe. */
+export function disputeRequest(
+  op: ProviderCall["op"],
+  { reference, text, submit }: DisputeRequest,
+): [path: string, fields: StripeFields] | null {
+  if (reference === null) return null;
+  const path = pathOf(reference);
+  if (op === "dispute_accept") return [`${path}/close`, []];
+  return [path, [["evidence[uncategorized_text]", text ?? ""], ["submit", String(submit)]]];
+}
+
+/** Reads the dispute that answers a call. `absent`: it shows no trace of the call. */
+export function disputeReply(
+  source: FactSource,
+  call: ProviderCall,
+  object: unknown,
+): ProviderReply {
+  const read = Dispute.safeParse(object);
+  if (!read.success || read.data.id !== call.dispute?.request.reference) return GARBAGE;
+  const ended = disputeFacts(source, read.data)
+    .find(({ state }) => state === "dispute_lost" || state === "dispute_won");
+  const fact = ended ?? evidenceFact(source, call, read.data);
+  return fact ? { facts: [fact] } : ABSENT;
+}
+
+/** Reads the dispute of a call. Never throws. */
+export async function lookAtDispute(
+  account: ProviderAccount,
+  source: FactSource,
+  call: ProviderCall,
+  signal: AbortSignal,
+): Promise<ProviderReply> {
+  const reference = call.dispute?.request.reference ?? null;
+  if (reference === null) return ABSENT;
+  const request = { method: "GET", path: pathOf(reference), fields: [] } as const;
+  const answer = await callStripe(account, request, signal);
+  if (isUnknown(answer)) return answer;
+  return answer.status === 200 ? disputeReply(source, call, answer.body) : GARBAGE;
+}
+
+/** Makes the fact that Stripe has the evidence of a call. Null if it does not have it. */
+function evidenceFact(source: FactSource, call: ProviderCall, dispute: Dispute): Fact | null {
+  const { text, submit } = call.dispute!.request;
+  const { evidence, evidence_details: details, status, amount, currency } = dispute;
+  if (text === null || evidence?.uncategorized_text !== text) return null;
+  const is_submitted = status === "under_review" || (details?.submission_count ?? 0) > 0;
+  if (submit && !is_submitted) return null;
+  return draftFact(source, {
+    of: dispute,
+    reference_state: `evidence:${call.id}`,
+    op: "dispute_evidence",
+    state: "succeeded",
+    subject_id: call.subject.id,
+    provider_reference: idOf(dispute.payment_intent),
+    amount,
+    currency,
+    seconds: Math.floor(call.created_at_ms / 1000),
+    more: { dispute: { ...disputeReport(dispute), evidence: { text, is_submitted } } },
+  });
+}
+
+function pathOf(reference: string): string {
+  return `/v1/disputes/${encodeURIComponent(reference)}`;
+}

@@ -1,0 +1,123 @@
+/**
+ * Readers that wait for deliveries in an inbox. All readers of an isolate share one statement: it
+ * runs when this isolate commits deliveries, and every `LOOK_EVERY_MS`, because another isolate may
+ * commit them. So a reader costs memory and no connection (ADR 0048).
+ */
+
+import type { WaitingReader } from "../../store/inbox_store.ts";
+
+/** Milliseconds between two looks at the database while readers wait. */
+const LOOK_EVERY_MS = 500;
+/** Milliseconds between the ends and beginnings of looks while this isolate commits constantly. */
+const LOOK_SPACING_MS = 20;
+
+/** Returns the ids of the endpoints whose inboxes have changed for these readers. */
+type FindChanged = (readers: readonly WaitingReader[]) => Promise<string[]>;
+
+interface Reader extends WaitingReader {
+  wake: () => void;
+}
+
+/** The waiting readers of an isolate. */
+export class InboxReaders {
+  readonly #findChanged: FindChanged;
+  readonly #waiting = new Set<Reader>();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #is_looking = false;
+  #notices = 0;
+  /** True if a look must follow the one under way, because a commit may have come after it began. */
+  #is_wanted = false;
+  #is_closed = false;
+
+  constructor(findChanged: FindChanged) {
+    this.#findChanged = findChanged;
+  }
+
+  /** True after `close`. */
+  get is_closed(): boolean {
+    return this.#is_closed;
+  }
+
+  /** The number of calls of `notice`. A reader takes it before it reads. */
+  get notices(): number {
+    return this.#notices;
+  }
+
+  /** The number of waiting readers. */
+  get size(): number {
+    return this.#waiting.size;
+  }
+
+  /**
+   * Resolves when the inbox may have changed, after `patience_ms`, when `signal` aborts, or at
+   * `close`, whichever comes first.
+   * @param since `notices` before the read that found nothing
+   */
+  async wait(
+    reader: WaitingReader,
+    since: number,
+    patience_ms: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    if (this.#is_closed || signal.aborted) return;
+    const woken = Promise.withResolvers<void>();
+    const waiting: Reader = { ...reader, wake: woken.resolve };
+    const elapsed = setTimeout(woken.resolve, patience_ms);
+    signal.addEventListener("abort", waiting.wake);
+    this.#waiting.add(waiting);
+    this.#timer ??= setTimeout(() => this.#onTimer(), LOOK_EVERY_MS);
+    if (since !== this.#notices) void this.#look();
+    try {
+      await woken.promise;
+    } finally {
+      clearTimeout(elapsed);
+      signal.removeEventListener("abort", waiting.wake);
+      this.#waiting.delete(waiting);
+      if (this.#waiting.size === 0) this.#stopTimer();
+    }
+  }
+
+  /** Looks at once, because deliveries may have been committed. */
+  notice(): void {
+    this.#notices++;
+    if (this.#waiting.size > 0) void this.#look();
+  }
+
+  /** Wakes all readers. Later ones do not wait. */
+  close(): void {
+    this.#is_closed = true;
+    this.#stopTimer();
+    for (const { wake } of this.#waiting) wake();
+  }
+
+  #onTimer(): void {
+    this.#timer = setTimeout(() => this.#onTimer(), LOOK_EVERY_MS);
+    void this.#look();
+  }
+
+  #stopTimer(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+
+  async #look(): Promise<void> {
+    this.#is_wanted = true;
+    if (this.#is_looking) return;
+    this.#is_looking = true;
+    try {
+      while (this.#is_wanted && this.#waiting.size > 0) {
+        this.#is_wanted = false;
+        const readers = [...this.#waiting];
+        const changed = new Set(
+          await this.#findChanged(readers.map(({ wake: _, ...reader }) => reader)),
+        );
+        for (const { endpoint_id, wake } of readers) if (changed.has(endpoint_id)) wake();
+        await new Promise((resolve) => setTimeout(resolve, LOOK_SPACING_MS));
+      }
+    } catch {
+      // The database did not answer. The next look tries again, and the readers' time is limited.
+    } finally {
+      this.#is_looking = false;
+    }
+  }
+}

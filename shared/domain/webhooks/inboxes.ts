@@ -1,0 +1,146 @@
+/**
+ * Inboxes of webhook endpoints: a receiver reads its deliveries, each with the headers and the body
+ * that an endpoint with a URL would get (contract §4, ADR 0048). The cursor of an answer contains a
+ * position. A read after it acknowledges the deliveries up to that position, so nothing is lost if
+ * the receiver, this process or the database ends between two reads.
+ */
+
+import type { Clock } from "../../core/clock.ts";
+import { ApiError, invalidParameter } from "../../core/errors.ts";
+import {
+  type Inbox,
+  INBOX_CURSOR,
+  type InboxDelivery,
+  type ReadInboxQuery,
+} from "../../schema/inbox.ts";
+import type { Answer } from "../../store/commit_rows.ts";
+import type { InboxPage, InboxStore } from "../../store/inbox_store.ts";
+import { type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
+import { deliveryHeaders } from "./attempt.ts";
+import { EndpointSecrets } from "./endpoint_secret.ts";
+import { InboxReaders } from "./inbox_readers.ts";
+import { type TenantLimits, TenantPlaces } from "./tenant_places.ts";
+
+/**
+ * Most reads that wait in an isolate. Each is a request of a client and some memory. The local
+ * server has at most 1 024 connections.
+ */
+export const INBOX_LIMITS: TenantLimits = { of_environment: 128, of_account: 512, in_all: 2048 };
+
+/** The inboxes of all endpoints. */
+export class Inboxes {
+  readonly #store: InboxStore;
+  readonly #clock: Clock;
+  readonly #secrets: EndpointSecrets;
+  readonly #places = new TenantPlaces(
+    INBOX_LIMITS,
+    "Too many reads of inboxes wait: read with one request at a time",
+  );
+  /** Readers that wait for deliveries. */
+  readonly readers: InboxReaders;
+
+  constructor(options: { store: InboxStore; master_secret: string; clock: Clock }) {
+    this.#store = options.store;
+    this.#clock = options.clock;
+    this.#secrets = new EndpointSecrets(options.master_secret);
+    this.readers = new InboxReaders((readers) => this.#store.changed(readers));
+  }
+
+  /**
+   * Reads an inbox. If it has no delivery after the cursor, waits for one, but no longer than
+   * `wait` seconds or until the signal aborts. Holds no connection while it waits. Throws `ApiError`;
+   * `rate_limited` also means that too many reads wait.
+   */
+  async read(
+    { access }: ServiceRequest,
+    endpoint_id: string,
+    { after, wait, limit }: ReadInboxQuery,
+    signalOf: () => AbortSignal,
+  ): Promise<Answer> {
+    const until = performance.now() + wait * 1000;
+    const position = after === undefined ? null : positionOf(after, endpoint_id);
+    const counted = withoutRateCount(access);
+    let since = this.readers.notices;
+    let page = foundPage(await this.#store.read(access, endpoint_id, position, limit));
+    const left_ms = () => until - performance.now();
+    if (isEmpty(page) && left_ms() > 0) {
+      const leave = this.#places.enter(page);
+      const signal = signalOf();
+      try {
+        for (let left = left_ms(); isEmpty(page) && left > 0; left = left_ms()) {
+          const { environment_id, position: after } = page;
+          await this.readers.wait({ environment_id, endpoint_id, after }, since, left, signal);
+          if (signal.aborted || this.readers.is_closed || left_ms() <= 0) break;
+          since = this.readers.notices;
+          page = foundPage(await this.#store.read(counted, endpoint_id, position, limit));
+        }
+      } finally {
+        leave();
+      }
+    }
+    return { status: 200, body: JSON.stringify(this.#answerOf(page, endpoint_id)) };
+  }
+
+  /** Wakes the readers whose inboxes have changed. */
+  notice(): void {
+    this.readers.notice();
+  }
+
+  /** Ends all waiting reads with an empty answer. */
+  close(): void {
+    this.readers.close();
+  }
+
+  #answerOf(page: InboxPage, endpoint_id: string): Inbox {
+    const at_ms = this.#clock();
+    const secrets = this.#secrets.signing(endpoint_id, JSON.stringify(page.secrets), at_ms);
+    return {
+      object: "inbox",
+      data: page.data.flatMap(({ id, event_id, attempt, fault, body }): InboxDelivery[] => {
+        const headers = deliveryHeaders({ event_id, body, number: attempt, secrets, fault }, at_ms);
+        const delivery = { id, event_id, headers, body };
+        return fault === "duplicate" ? [delivery, delivery] : [delivery];
+      }),
+      has_more: page.position < page.newest,
+      next_cursor: cursorOf(endpoint_id, page.position),
+    };
+  }
+}
+
+function isEmpty({ data, position, newest }: InboxPage): boolean {
+  return data.length === 0 && position >= newest;
+}
+
+/** Returns the page, or throws the error for a read that has none. */
+function foundPage(found: Awaited<ReturnType<InboxStore["read"]>>): InboxPage {
+  switch (found) {
+    case "no_inbox":
+      throw new ApiError(
+        "invalid_state",
+        'This endpoint has a URL and no inbox: change it with "delivery": "inbox"',
+        { current_status: "url", allowed: ["inbox"] },
+      );
+    case "unknown_position":
+      throw invalidParameter(
+        "after",
+        '"after" is beyond the newest delivery of this inbox: send the "next_cursor" of an ' +
+          "earlier answer",
+      );
+    default:
+      return found;
+  }
+}
+
+/** Returns the position in a cursor. Throws if the cursor belongs to another endpoint. */
+function positionOf(cursor: string, endpoint_id: string): number {
+  const [, suffix, position] = INBOX_CURSOR.exec(cursor)!;
+  if (`whe_${suffix}` === endpoint_id) return Number(position);
+  throw invalidParameter(
+    "after",
+    '"after" is a cursor of another endpoint: send the "next_cursor" of an answer of this one',
+  );
+}
+
+function cursorOf(endpoint_id: string, position: number): string {
+  return `inb_${endpoint_id.slice("whe_".length)}_${position}`;
+}

@@ -1,0 +1,83 @@
+/**
+ * The operations that show earlier requests: an idempotency key with its first request, and the log
+ * of requests of a sandbox.
+ */
+
+import { maskSecrets } from "../core/masked_secrets.ts";
+import { ApiError } from "../core/errors.ts";
+import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
+import { listOf } from "../schema/list.ts";
+import { IdempotencyKey, ListRequestsQuery, LoggedRequest } from "../schema/request.ts";
+import { type Operation, operation, PAYMENTS_FUNCTION, SANDBOX_FUNCTION } from "./operation.ts";
+import { answerPage } from "./page.ts";
+
+const reads = {
+  group: "Requests",
+  method: "GET",
+  body: EmptyBody,
+  status: 200,
+} as const;
+
+/** The operations of `api-v1-payments` on earlier requests. */
+export const REQUEST_OPERATIONS: readonly Operation[] = [operation({
+  ...reads,
+  id: "getIdempotencyKey",
+  home: PAYMENTS_FUNCTION,
+  summary: "Get an idempotency key",
+  description:
+    "Shows the first request with an idempotency key and its stored answer, for 24 hours. An API " +
+    "key sees only the idempotency keys that it has used itself. Percent-encode the idempotency " +
+    "key in the path.",
+  paths: ["/v1/idempotency_keys/:key"],
+  scope: "payments:read",
+  test_only: false,
+  query: EmptyQuery,
+  answer: IdempotencyKey,
+  errors: ["not_found"],
+  async run({ deps, request, named_key }) {
+    // So that the answer counts the replays that this isolate has answered before.
+    await deps.notes.flush();
+    const loaded = await deps.store.load(request.access, "idempotency_keys", named_key)
+      .catch((error) => {
+        throw error instanceof ApiError && error.code === "not_found" ? unknownKey() : error;
+      });
+    return loaded.outcome === "found"
+      ? { status: 200, body: maskSecrets(loaded.body) }
+      : loaded.answer;
+  },
+})];
+
+/** `GET /requests`, an operation of `api-v1-sandbox`. */
+export const listRequests: Operation = operation({
+  ...reads,
+  id: "listRequests",
+  home: SANDBOX_FUNCTION,
+  summary: "List requests",
+  description:
+    "The log of the sandbox's requests, newest first: the last 1 000 of at most 30 days. Reads " +
+    "of this list and of inboxes are not in it. It shows no bodies and no headers but " +
+    "`Idempotency-Key`.",
+  paths: ["/requests", "/v1/requests"],
+  scope: "sandbox:write",
+  test_only: true,
+  query: ListRequestsQuery,
+  answer: listOf(LoggedRequest),
+  unlogged: true,
+  async run(call) {
+    // So that the list has the requests that this isolate has answered before.
+    await call.deps.notes.flush();
+    const { method, path, status, request_id, idempotency_key, api_key_id, source } = call.query;
+    return await answerPage(call, "/v1/requests", {
+      kind: "requests",
+      filters: { method, path, status, id: request_id, idempotency_key, api_key_id, source },
+    });
+  },
+});
+
+/** Makes the 404 for an idempotency key that the API key has not used within the retention. */
+function unknownKey(): ApiError {
+  return new ApiError(
+    "not_found",
+    "This API key has stored no answer under this idempotency key within the last 24 hours",
+  );
+}

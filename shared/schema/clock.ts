@@ -1,0 +1,60 @@
+/** The clock of a sandbox on the wire (contract §7). */
+
+import * as z from "zod";
+import { mustBe } from "./requirement.ts";
+import { Instant, Time } from "./values.ts";
+
+/** Most days by which one request moves a clock (contract §7), as in `pay.longest_advance`. */
+export const MAX_ADVANCE_DAYS = 400;
+
+const ClockMode = z.enum(["real", "frozen"])
+  .describe("`real`: the clock runs. `frozen`: it stands");
+
+/** The body of `POST /clock`. */
+export const SetClockBody = z.object({
+  to: Time.optional().describe(
+    "The new time, at most 400 days after the present one. A time before the end of an advance " +
+      "that is not complete goes on to that end",
+  ),
+  advance: mustBe(
+    z.int().min(1).max(MAX_ADVANCE_DAYS * 86_400),
+    "a whole number of seconds from 1 to 34560000 (400 days)",
+  ).optional().describe(
+    "Seconds by which the clock advances, after the end of the advances that are not complete",
+  ),
+  mode: ClockMode.optional(),
+}).describe("Send `to` or `advance`, `mode`, or one of the first two together with `mode`");
+export type SetClockBody = z.infer<typeof SetClockBody>;
+
+const CLOCK = {
+  object: z.literal("clock"),
+  now: Instant,
+  mode: ClockMode,
+  offset_seconds: z.int().nullable()
+    .describe("How far a running clock is ahead of the real time; null while the clock is frozen"),
+  target: Instant.nullable()
+    .describe(
+      "The end of the advances that are not complete; null: none is under way. In the answer to " +
+        "`POST`: the end of the advance of that request",
+    ),
+};
+
+/** The answer of `GET /clock`. */
+export const Clock = z.object(CLOCK).describe("The clock of a sandbox");
+
+const Count = z.int().min(0);
+
+/** The answer of `POST /clock`. */
+export const ClockAdvance = z.object({
+  ...CLOCK,
+  did: z.object({
+    deliveries: Count.describe("Attempts to deliver webhooks, and deliveries to inboxes"),
+    expired_payments: Count.describe("Payments and authorizations that have ended by themselves"),
+    disputes_closed: Count.describe("Disputes that were lost at their deadline"),
+    purged: Count.describe("Rows that were deleted after their retention"),
+  }).describe(
+    "What became due in the advance so far, and was done. Advances that overlap count together",
+  ),
+  has_more: z.boolean()
+    .describe("True: the clock is on its way to `target`. Send `to` with the value of `target`"),
+}).describe("The clock of a sandbox, and what became due");

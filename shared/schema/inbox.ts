@@ -1,0 +1,86 @@
+/**
+ * The inbox of a webhook endpoint, and recovery, on the wire (contract §4).
+ */
+
+import * as z from "zod";
+import { Limit } from "./list.ts";
+import { mustBe } from "./requirement.ts";
+import { id, Time } from "./values.ts";
+
+/** Longest time in seconds that a read of an inbox waits for deliveries (contract §4). */
+const MAX_INBOX_WAIT_S = 20;
+/** The form of a cursor: the endpoint, and a position in its inbox. */
+export const INBOX_CURSOR = /^inb_([0-9a-z]{26})_(\d{1,15})$/;
+
+const WAIT_WORDS = `a whole number of seconds from 0 to ${MAX_INBOX_WAIT_S}`;
+
+/** The query of `GET /v1/webhook_endpoints/{id}/inbox`. */
+export const ReadInboxQuery = z.object({
+  after: mustBe(
+    z.string().regex(INBOX_CURSOR).optional().describe(
+      "The `next_cursor` of an earlier answer. It acknowledges the deliveries up to it. Without " +
+        "it, the answer begins with the first delivery that is not acknowledged",
+    ),
+    'the "next_cursor" of an earlier answer, which begins with "inb_"',
+  ),
+  wait: mustBe(
+    z.string().regex(/^\d{1,2}$/)
+      .transform(Number)
+      .refine((wait) => wait <= MAX_INBOX_WAIT_S, { error: `must be ${WAIT_WORDS}` })
+      .default(0)
+      .describe("Seconds to wait for a delivery if the inbox has none"),
+    WAIT_WORDS,
+  ),
+  limit: Limit,
+});
+export type ReadInboxQuery = z.infer<typeof ReadInboxQuery>;
+
+/** A delivery in an inbox: the request that an endpoint with a URL would get. */
+export const InboxDelivery = z.object({
+  id: id("whd_"),
+  event_id: id("evt_").describe("Id of the event that is delivered"),
+  headers: z.record(z.string(), z.string())
+    .describe("The headers, signed with the time of the read"),
+  body: z.string().describe("The raw text that is signed. Verify it before you parse it"),
+}).describe("A delivery in an inbox: the request that an endpoint with a URL would get");
+export type InboxDelivery = z.infer<typeof InboxDelivery>;
+
+/** The answer of a read of an inbox. */
+export const Inbox = z.object({
+  object: z.literal("inbox"),
+  data: z.array(InboxDelivery).describe(
+    "The deliveries, oldest first. One with the declared fault `duplicate` comes twice",
+  ),
+  has_more: z.boolean().describe("True if the inbox has more deliveries after these"),
+  next_cursor: z.string().describe(
+    "The value of `after` for the next read. It acknowledges these deliveries, so send it when " +
+      "you have handled them",
+  ),
+}).describe("Deliveries in the inbox of a webhook endpoint");
+export type Inbox = z.infer<typeof Inbox>;
+
+/** The body of `POST /v1/webhook_endpoints/{id}/recover`. */
+export const RecoverDeliveriesBody = z.object({
+  since: Time.describe("The first time of the period, at most 30 days ago"),
+  until: Time.optional().describe("The last time of the period. By default the present"),
+  status: z.enum(["failed", "all"]).default("failed").describe(
+    "`failed`: deliveries that have failed or were cancelled. `all`: also those that the endpoint " +
+      "has got",
+  ),
+  starting_after: mustBe(
+    id("whd_").optional().describe("The `next_cursor` of the previous answer"),
+    'the "next_cursor" of the previous answer, which begins with "whd_"',
+  ),
+}).describe("The period whose deliveries the endpoint gets again");
+export type RecoverDeliveriesBody = z.infer<typeof RecoverDeliveriesBody>;
+
+/** The answer of a recovery. */
+export const Recovery = z.object({
+  object: z.literal("recovery"),
+  endpoint_id: id("whe_").describe("Id of the endpoint that gets them"),
+  count: z.number().int().min(0).describe("Number of deliveries that are `pending` again"),
+  has_more: z.boolean().describe("True if the period has more deliveries"),
+  next_cursor: id("whd_").nullable().describe(
+    "The value of `starting_after` for the next request. Null if `has_more` is false",
+  ),
+}).describe("A recovery of the deliveries that an endpoint has missed");

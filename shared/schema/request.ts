@@ -1,0 +1,87 @@
+/**
+ * The log of requests and the look at an idempotency key (contract §5).
+ */
+
+import * as z from "zod";
+import { cursor, Limit } from "./list.ts";
+import { MAX_IDEMPOTENCY_KEY } from "./limits.ts";
+import { mustBe } from "./requirement.ts";
+import { id, Instant } from "./values.ts";
+
+const PATH_WORDS = "Path from the name of the function on: `/api-v1-payments/v1/payments`";
+
+/** The first request of an idempotency key, and its stored answer. */
+export const IdempotencyKey = z.object({
+  key: z.string().describe("The key, as the header `Idempotency-Key` sent it"),
+  object: z.literal("idempotency_key"),
+  first_request_id: id("req_").describe("Id of the first request with this key"),
+  method: z.string().nullable()
+    .describe("HTTP method of the first request. Null: release 1.0.0 answered it"),
+  path: z.string().nullable().describe(`${PATH_WORDS}. Null: release 1.0.0 answered it`),
+  status: z.number().int().nullable().describe(
+    "HTTP status of the stored answer. Null while the first request is under way",
+  ),
+  created_at: Instant.describe("Time of the first request"),
+  expires_at: Instant.describe("Time from which a request with this key is a new one"),
+  replays: z.number().int().min(0).describe(
+    "How often the stored answer was replayed. Replays are counted behind their answers",
+  ),
+  body: z.record(z.string(), z.unknown()).nullable().describe(
+    "Body of the stored answer, with `***` in place of secrets. Null while the first request is " +
+      "under way",
+  ),
+}).describe("An idempotency key that an API key has used within the last 24 hours");
+export type IdempotencyKey = z.infer<typeof IdempotencyKey>;
+
+/** The kind of client that sent a request. */
+export const RequestSource = z.enum(["program", "web_page"]).describe(
+  "`web_page`: a browser sent the request for a page, such as the console. `program`: anything else",
+);
+
+/** A request in the log of a sandbox. */
+export const LoggedRequest = z.object({
+  id: id("req_").describe("Id of the request, as in the header `Request-Id` of its answer"),
+  object: z.literal("request"),
+  method: z.string().describe("HTTP method"),
+  path: z.string().describe(`${PATH_WORDS}. \`***\` stands for text that the log does not show`),
+  query: z.string().nullable().describe(
+    "Known parameters of the query. `***` stands for free text. Null: none",
+  ),
+  status: z.number().int().describe("HTTP status of the answer"),
+  error_code: z.string().nullable().describe("Code of the error. Null: the answer is no error"),
+  idempotency_key: z.string().nullable().describe("Its idempotency key. Null: none"),
+  idempotent_replay: z.boolean().describe("True: the answer is that of an earlier request"),
+  duration_ms: z.number().min(0).describe("Time from the arrival of the request to its answer"),
+  api_key_id: id("key_").describe("Id of the API key that sent the request"),
+  source: RequestSource,
+  created_at: Instant.describe("Time at which the request arrived"),
+}).describe("A request that a sandbox has answered");
+export type LoggedRequest = z.infer<typeof LoggedRequest>;
+
+const METHOD_WORDS = 'an HTTP method such as "POST"';
+const PATH_FORM_WORDS = 'a path that begins with the function: "/api-v1-payments/v1/payments"';
+const STATUS_WORDS = "an HTTP status from 100 to 599";
+
+/** The query of `GET /requests`. */
+export const ListRequestsQuery = z.object({
+  limit: Limit,
+  starting_after: cursor("req_"),
+  method: mustBe(
+    z.string().regex(/^[A-Z]{3,7}$/).optional().describe("Only requests with this method"),
+    METHOD_WORDS,
+  ),
+  path: mustBe(
+    z.string().max(300).regex(/^\/api-v1-(?:payments|sandbox)\//).optional()
+      .describe("Only requests with exactly this path, as the log shows it"),
+    PATH_FORM_WORDS,
+  ),
+  status: mustBe(
+    z.string().regex(/^[1-5][0-9]{2}$/).optional().describe("Only answers with this HTTP status"),
+    STATUS_WORDS,
+  ),
+  request_id: id("req_").optional().describe("Only the request with this id"),
+  idempotency_key: z.string().min(1).max(MAX_IDEMPOTENCY_KEY).optional()
+    .describe("Only requests with this idempotency key"),
+  api_key_id: id("key_").optional().describe("Only requests of this API key"),
+  source: RequestSource.optional().describe("Only requests from such a client"),
+});

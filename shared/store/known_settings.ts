@@ -1,0 +1,94 @@
+/**
+ * What a function knows of the settings of sandboxes: those that use a special feature, such as a
+ * clock of their own. Requests carry the version that their function knows. If the sandbox has
+ * another one, the database refuses them as outdated and answers the settings, and the function
+ * decides again (supabase/schemas/sandbox_settings.sql, ADR 0046).
+ */
+
+/** Most keys in the cache. */
+const KEYS_MAX = 10_000;
+
+/** The settings of a sandbox: the row of `pay.sandbox_settings`. */
+export interface SandboxSettings {
+  version: number;
+  /** How far a clock that runs is ahead of the real time, in milliseconds. */
+  offset_ms: number;
+  /** RFC 3339: the time at which the clock stands; null: it runs. */
+  frozen_at: string | null;
+  /** RFC 3339: the end of an advance under way; null: there is none. */
+  target_at: string | null;
+  /** The kinds of declared faults that can still happen, without those of deliveries. */
+  fault_kinds: readonly string[];
+  /** Hex text from which ids and secrets are derived; null: the sandbox has no seed. */
+  seed_root: string | null;
+  /** Number of requests of a seeded sandbox. */
+  requests: number;
+}
+
+/** The settings of every other environment: the real clock. */
+const NO_SETTINGS: SandboxSettings = {
+  version: 0,
+  offset_ms: 0,
+  frozen_at: null,
+  target_at: null,
+  fault_kinds: [],
+  seed_root: null,
+  requests: 0,
+};
+
+/** Returns the time of a sandbox with these settings at a real time. */
+export function timeIn(settings: SandboxSettings, real_ms: number): number {
+  const { frozen_at, offset_ms } = settings;
+  return frozen_at === null ? real_ms + offset_ms : Date.parse(frozen_at);
+}
+
+/**
+ * The database has refused a request that was decided with outdated settings. Nothing has happened,
+ * and the request is not counted.
+ */
+export class OutdatedSettings extends Error {
+  /** @param detail the present settings as JSON text; null: the sandbox has none */
+  constructor(readonly detail: string | null) {
+    super("The request was decided with outdated settings of its sandbox");
+  }
+}
+
+/**
+ * Asks with the present settings: for the last step of a request that has already done something,
+ * so that it cannot be decided again.
+ */
+export async function withAnySettings<
+  A extends { version: number; at_ms: number },
+  T,
+>(access: A, ask: (access: A) => Promise<T>): Promise<T> {
+  for (let asked = access, i = 0;; i++) {
+    try {
+      return await ask(asked);
+    } catch (error) {
+      if (!(error instanceof OutdatedSettings) || i === 20) throw error;
+      asked = { ...access, version: readSettings(error.detail).version };
+    }
+  }
+}
+
+/** Settings by the hash of a key. Keys of sandboxes without settings have no entry. */
+export class KnownSettings {
+  readonly #settings = new Map<string, SandboxSettings>();
+
+  /** Returns the settings that the key's sandbox had at the last answer. */
+  of(key_hash: string): SandboxSettings {
+    return this.#settings.get(key_hash) ?? NO_SETTINGS;
+  }
+
+  /** Stores the settings of an answer, JSON text or null. */
+  learn(key_hash: string, detail: string | null): void {
+    if (detail === null) return void this.#settings.delete(key_hash);
+    if (this.#settings.size >= KEYS_MAX) this.#settings.clear();
+    this.#settings.set(key_hash, readSettings(detail));
+  }
+}
+
+/** Reads settings as the database returns them: JSON text, or null if there are none. */
+export function readSettings(detail: string | null): SandboxSettings {
+  return detail === null ? NO_SETTINGS : JSON.parse(detail);
+}

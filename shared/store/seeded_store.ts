@@ -1,0 +1,56 @@
+/**
+ * The store of seeded sandboxes: the numbers of their requests, and their transcripts. Each call
+ * runs one entry function in one round trip.
+ */
+
+import { ApiError } from "../core/errors.ts";
+import type { Database } from "./database.ts";
+import type { EntryCalls } from "./entry_calls.ts";
+import { type Access, requestParameter, type Row } from "./outcome.ts";
+
+/** The store of seeded sandboxes. */
+export interface SeededStore {
+  /**
+   * Gives a request its number. Returns the settings of its sandbox with that number as JSON text;
+   * null if the key is not valid or its sandbox has no seed.
+   * @param key_hash lower-case hex SHA-256 of the key
+   */
+  number(key_hash: string): Promise<string | null>;
+  /** Keeps a line of the transcript. */
+  keep(key_hash: string, n: number, line: string): Promise<void>;
+  /**
+   * Returns the transcript of the caller's sandbox: a line for each request, each with a line feed.
+   * Throws `invalid_state` if the sandbox has no seed.
+   */
+  transcript(access: Access): Promise<string>;
+}
+
+const NUMBER = `select pay.number_request(p_key_hash => $1::text) as settings`;
+const KEEP = `select pay.keep_transcript_line(
+  p_key_hash => $1::text, p_n => $2::text::bigint, p_line => $3::text)`;
+const TRANSCRIPT = `select * from pay.transcript(p_request => $1::text)`;
+
+/** Creates the store over the entry functions. */
+export function createSeededStore(database: Database, calls: EntryCalls): SeededStore {
+  return {
+    async number(key_hash) {
+      const [row] = await database.attempt<{ settings: string | null }>(NUMBER, [key_hash]);
+      return row!.settings;
+    },
+
+    async keep(key_hash, n, line) {
+      await database.query(KEEP, [key_hash, String(n), line]);
+    },
+
+    async transcript(access) {
+      const row = await calls.ask<Row<"not_seeded">>(access, TRANSCRIPT, [
+        requestParameter(access),
+      ]);
+      if (row.outcome !== "not_seeded") return row.body!;
+      throw new ApiError(
+        "invalid_state",
+        'This sandbox has no seed, so it has no transcript: make a sandbox with a "seed"',
+      );
+    },
+  };
+}

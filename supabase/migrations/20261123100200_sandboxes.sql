@@ -1,0 +1,65 @@
+-- Purpose: disposable sandboxes, which a test key makes over HTTP and which end by themselves
+-- (ADR 0047).
+--
+-- The end of a sandbox is a time of the database's clock, so a clock that a sandbox sets neither
+-- ends it early nor keeps it. Admission reads the end from the secret that it looks up anyway.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+alter table pay.environments
+  add column ends_at timestamptz,
+  add constraint environments_live_has_no_end check (not livemode or ends_at is null);
+comment on column pay.environments.ends_at is
+  'Time at which a disposable sandbox ends; null: another environment. Resets keep it.';
+
+-- Retention finds the sandboxes that have ended.
+create index environments_ending on pay.environments (ends_at)
+  where ends_at is not null and retired_at is null;
+
+alter table pay.api_key_secrets add column ends_at timestamptz;
+comment on column pay.api_key_secrets.ends_at is
+  'Time at which the disposable sandbox of the key ends; null: another environment.';
+
+-- The end of a sandbox changes all of its secrets. A deleted environment is looked up here, too.
+create index api_key_secrets_environment on pay.api_key_secrets (environment_id);
+
+create table pay.sandboxes (
+  environment_id text collate "C" not null,
+  id text collate "C" not null,
+  account text not null,
+  name text,
+  created_at timestamptz not null,
+  expires_at timestamptz not null,
+  constraint sandboxes_pkey primary key (environment_id, id),
+  constraint sandboxes_id_form check (id ~ '^env_[0-9a-z]{26}$'),
+  constraint sandboxes_name_length check (length(name) between 1 and 100)
+);
+comment on table pay.sandboxes is
+  'A disposable sandbox, for the sandbox that made it. The row outlives its data by a day.';
+comment on column pay.sandboxes.environment_id is 'The sandbox whose key made it; resets of that one move the row.';
+comment on column pay.sandboxes.id is 'The public id of the disposable sandbox.';
+comment on column pay.sandboxes.account is 'The account of both sandboxes.';
+comment on column pay.sandboxes.name is 'Name for people; null: none.';
+comment on column pay.sandboxes.created_at is 'Time of creation.';
+comment on column pay.sandboxes.expires_at is 'Time at which it ends or has ended.';
+
+-- Counts the sandboxes of an account that have not ended, without reading the rows.
+create index sandboxes_alive on pay.sandboxes (account, expires_at);
+
+-- Retention finds the rows of sandboxes that ended a day ago.
+create index sandboxes_ended on pay.sandboxes (expires_at);
+
+alter table pay.sandboxes enable row level security;
+alter table pay.sandboxes force row level security;
+
+-- The policy is that of the other tables of tenants (20261120000950_policies.sql).
+create policy sandboxes_of_environment on pay.sandboxes to pay_owner using (
+  environment_id = any (
+    (select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])
+  or (select current_setting('pay.worker', true)) = 'on'
+);
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

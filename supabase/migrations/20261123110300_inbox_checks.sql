@@ -1,0 +1,11 @@
+-- Purpose: checks the old deliveries against the constraint of 20261123100300_inbox.sql.
+-- Concurrency: reads the whole table under a lock that lets others read and write.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+alter table pay.webhook_deliveries validate constraint webhook_deliveries_status_known;
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;

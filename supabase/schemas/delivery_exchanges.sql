@@ -1,0 +1,110 @@
+-- Purpose: the requests that deliveries have sent in sandboxes, and the beginnings of the answers
+-- (ADR 0056).
+
+-- How many attempts of a delivery keep their exchange: the newest ones.
+create or replace function pay.kept_exchanges()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 5 $$;
+
+-- How long an exchange is kept.
+create or replace function pay.exchange_retention()
+returns interval
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select interval '7 days' $$;
+
+-- Keeps the exchanges of ended attempts: the results of pay.relay_turn that have one. Leaves out a
+-- result that is not that of the newest attempt, and those of live and of retired environments.
+-- Distinct, because an error here would make the relay send its results again and again.
+-- p_results  [{environment_id, id, attempt, exchange: {url, headers, answer, answer_truncated}}],
+--            where headers is JSON text. Other members are ignored
+-- Concurrency: runs after the statement that has locked and changed the deliveries. Internal.
+create or replace function pay.keep_exchanges(p_results text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.delivery_exchanges as x (environment_id, delivery_id, slot, attempt, url, headers,
+    answer, answer_truncated, kept_at)
+  select distinct on (d.environment_id, d.id)
+    d.environment_id, d.id, r.attempt % pay.kept_exchanges(), r.attempt, k.url, k.headers,
+    k.answer, coalesce(k.answer_truncated, false), pay.server_time()
+  from json_to_recordset(p_results::json) as r (
+    environment_id text, id text, attempt integer, exchange json
+  )
+  cross join lateral json_to_record(r.exchange) as k (
+    url text, headers text, answer text, answer_truncated boolean
+  )
+  join pay.webhook_deliveries d
+    on d.environment_id = r.environment_id and d.id = r.id and d.attempt_count = r.attempt
+  join pay.environments e
+    on e.id = d.environment_id and not e.livemode and e.retired_at is null
+  where r.exchange is not null
+  order by d.environment_id, d.id
+  on conflict on constraint delivery_exchanges_pkey do update
+  set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,
+    answer = excluded.answer, answer_truncated = excluded.answer_truncated,
+    kept_at = excluded.kept_at
+  where x.attempt < excluded.attempt;
+end
+$$;
+
+-- A delivery as JSON text with the exchanges that are kept, oldest first. Without one it is the
+-- delivery alone.
+create or replace function pay.whole_delivery_body(p_delivery pay.webhook_deliveries)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_body constant text := pay.webhook_delivery_body(p_delivery);
+  v_exchanges text;
+begin
+  select string_agg(row_to_json(t)::text, ',' order by t.attempt) into v_exchanges
+  from (
+    select x.attempt,
+      (select row_to_json(q) from (
+        select x.url, x.headers::json as headers, v.body
+      ) q) as request,
+      (select row_to_json(a) from (
+        select x.answer as text, x.answer_truncated as truncated
+      ) a where x.answer is not null) as response
+    from pay.delivery_exchanges x
+    join pay.events v on v.environment_id = x.environment_id and v.id = p_delivery.event_id
+    where x.environment_id = p_delivery.environment_id and x.delivery_id = p_delivery.id
+  ) t;
+  return case when v_exchanges is null then v_body
+    else left(v_body, -1) || ',"exchanges":[' || v_exchanges || ']}' end;
+end
+$$;
+
+-- Deletes one batch of the exchanges that have outlived their retention, in all sandboxes. Returns
+-- the number of deleted rows. Their times are the database's, so an advance of a sandbox's clock
+-- deletes none, and its count does not depend on receivers. Internal.
+create or replace function pay.purge_exchanges(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  -- In order, because with a limit alone a scan of the table looks cheap while its statistics are
+  -- old.
+  with old as materialized (
+    select o.environment_id, o.delivery_id, o.slot
+    from pay.delivery_exchanges o
+    where o.kept_at < p_at - pay.exchange_retention()
+    order by o.kept_at
+    limit p_batch for update skip locked
+  )
+  delete from pay.delivery_exchanges t using old
+  where t.environment_id = old.environment_id and t.delivery_id = old.delivery_id
+    and t.slot = old.slot;
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;

@@ -1,0 +1,43 @@
+-- Purpose: writes and finds disputes. Each change of a dispute also changes the sequence of its
+-- payment, whose lock protects it.
+
+-- Writes the disputes of the committed changes: new ones, and those that have changed.
+-- p_disputes  [{n, id, payment_id, status, amount_minor, currency, provider_reference, created_at,
+--             body}]; without a provider_reference the stored one stays
+-- Internal.
+create or replace function pay.write_disputes(
+  p_disputes json, p_won integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.disputes as t
+    (environment_id, id, payment_id, status, amount_minor, currency, provider_reference,
+      created_at, body)
+  select w.environment_id, d.id, d.payment_id, d.status, d.amount_minor, d.currency,
+    d.provider_reference, d.created_at, d.body
+  from json_to_recordset(p_disputes) as d (
+    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
+    provider_reference text, created_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = d.n
+  on conflict on constraint disputes_pkey
+  do update set status = excluded.status, body = excluded.body;
+end
+$$;
+
+-- The body of the dispute of a payment that has an id, ours or the provider's; null: there is none.
+-- Internal.
+create or replace function pay.dispute_body(
+  p_environment_id text, p_payment_id text, p_object_id text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select d.body from pay.disputes d
+  where d.payment_id = p_payment_id and d.environment_id = p_environment_id
+    and p_object_id in (d.id, d.provider_reference)
+$$;

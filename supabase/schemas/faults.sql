@@ -1,0 +1,274 @@
+-- Purpose: declared faults of sandboxes (ADR 0051). A fault names a kind of thing (a request, a
+-- delivery, a call to the simulated provider) and the conditions that the thing has to match. The
+-- next things that match fail, as often as it was declared.
+--
+-- Who asks: a request asks pay.match_fault only if the settings of its sandbox name the kind
+-- (sandbox_settings.fault_kinds), so sandboxes without faults pay nothing. The relay asks once in a
+-- turn whether any delivery fault is open (relay_faults.sql).
+-- Concurrency: a fault is counted under its row lock, so it happens exactly as often as it was
+-- declared. Transactions wait for this lock only while they hold locks that nobody waits for who
+-- holds this one: the shared lock of the sandbox, payments and transfers (committing.sql), and
+-- deliveries that the relay has locked with "skip locked".
+
+-- A fault as JSON text, in the order of the contract (§7).
+create or replace function pay.fault_body(p_fault pay.faults)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_fault.id,
+      'fault' as object,
+      p_fault.kind as "on",
+      p_fault.fault,
+      p_fault.times,
+      p_fault.times_left as "left",
+      p_fault.filter as "where",
+      p_fault.delay_ms,
+      pay.wire_time(p_fault.created_at) as created_at
+  ) t
+$$;
+
+-- Whether a thing matches the conditions of a fault. p_thing has a text, or a list of texts, for
+-- each condition that a fault of its kind can have.
+create or replace function pay.fault_matches(p_filter jsonb, p_thing jsonb)
+returns boolean
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return not exists (
+    select from jsonb_each(p_filter) w
+    -- A list contains each of its texts, and a text contains itself.
+    where not coalesce(p_thing -> w.key @> w.value, false)
+  );
+end
+$$;
+
+-- The oldest open fault that a thing matches; all columns are null if there is none. Internal.
+-- p_takes    true: counts the fault, which waits for other transactions that count it
+-- p_without  a fault that the thing cannot have; null: it can have all
+create or replace function pay.next_fault(
+  p_environment_id text, p_kind text, p_thing jsonb, p_takes boolean, p_without text default null
+)
+returns pay.faults
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault pay.faults;
+begin
+  if not p_takes then
+    select f.* into v_fault from pay.faults f
+    where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
+      and pay.fault_matches(f.filter::jsonb, p_thing)
+    order by f.id limit 1;
+    return v_fault;
+  end if;
+  -- If another transaction uses the fault up while this one waits, the next one is locked.
+  select f.* into v_fault from pay.faults f
+  where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
+    and f.fault is distinct from p_without and pay.fault_matches(f.filter::jsonb, p_thing)
+  order by f.id limit 1 for update;
+  update pay.faults f set times_left = f.times_left - 1
+  where f.environment_id = p_environment_id and f.id = v_fault.id;
+  return v_fault;
+end
+$$;
+
+-- Writes the kinds of open faults into the settings of a sandbox, if they differ. The caller holds
+-- the lock of the sandbox alone. Internal.
+create or replace function pay.note_fault_kinds(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kinds text[] := array(
+    select distinct f.kind from pay.faults f
+    where f.environment_id = p_environment_id and f.times_left > 0 and f.kind <> 'delivery'
+    order by 1);
+begin
+  update pay.sandbox_settings w
+  set fault_kinds = v_kinds, version = pay.new_settings_version()
+  where w.environment_id = p_environment_id and w.fault_kinds <> v_kinds;
+  if not found and v_kinds <> '{}' then
+    insert into pay.sandbox_settings (environment_id, version, fault_kinds)
+    values (p_environment_id, pay.new_settings_version(), v_kinds)
+    on conflict on constraint sandbox_settings_pkey do nothing;
+  end if;
+end
+$$;
+
+-- Finds the fault of a request or of a call to the simulated provider.
+-- p_request  the request, as pay.admit takes it, in a list of one
+-- p_kind     request or provider
+-- p_thing    as in pay.fault_matches
+-- p_takes    true: counts the fault. A call to the provider only looks, and the commit of its
+--            result counts (pay.lock_faults)
+-- Outcomes: those of admission.sql; ok (body: {id, fault, delay_ms}; null: no fault matches).
+-- If no fault of any kind is open any more, this function tries to remove the kinds from the
+-- settings, so that later requests do not ask. It does not wait for the requests under way, and
+-- leaves the settings as they are if there are any.
+create or replace function pay.match_fault(
+  p_request text, p_kind text, p_thing text, p_takes boolean
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_fault pay.faults;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  v_fault := pay.next_fault(v_access.environment_id, p_kind, p_thing::jsonb, p_takes);
+  if v_fault.id is not null then
+    v_access.body := json_build_object(
+      'id', v_fault.id, 'fault', v_fault.fault, 'delay_ms', v_fault.delay_ms);
+  elsif not exists (
+    select from pay.faults f
+    where f.environment_id = v_access.environment_id and f.times_left > 0
+      and f.kind in ('request', 'provider')
+  ) and pg_try_advisory_xact_lock(
+    hashtextextended('environment ' || v_access.environment_id, 0)
+  ) then
+    perform pay.note_fault_kinds(v_access.environment_id);
+  end if;
+  return v_access;
+end
+$$;
+
+-- Declares a fault. p_fault: {id, kind, fault, filter, delay_ms, times}; p_limit: the most faults
+-- of a sandbox that can still happen.
+-- Outcomes: those of admission.sql; committed (body) | full.
+-- Concurrency: holds the lock of the sandbox alone, because its settings change.
+create or replace function pay.create_fault(p_request text, p_fault text, p_limit integer)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_alone(p_request));
+  v_fault pay.faults := json_populate_record(null::pay.faults, p_fault::json);
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if (
+    select count(*) from pay.faults f
+    where f.environment_id = v_access.environment_id and f.times_left > 0
+  ) >= p_limit then
+    v_access.outcome := 'full';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  v_fault.environment_id := v_access.environment_id;
+  v_fault.times_left := v_fault.times;
+  v_fault.created_at := v_access.at;
+  insert into pay.faults select v_fault.*;
+  perform pay.note_fault_kinds(v_access.environment_id);
+  v_access.outcome := 'committed';
+  v_access.body := pay.fault_body(v_fault);
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+
+-- Deletes a fault: it does not happen any more.
+-- Outcomes: those of admission.sql; committed (body) | not_found.
+-- Concurrency: as pay.create_fault.
+create or replace function pay.delete_fault(p_request text, p_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_alone(p_request));
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  delete from pay.faults f where f.environment_id = v_access.environment_id and f.id = p_id;
+  if not found then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  perform pay.note_fault_kinds(v_access.environment_id);
+  v_access.outcome := 'committed';
+  v_access.body := json_build_object('id', p_id, 'object', 'fault', 'deleted', true);
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+
+-- Locks the provider faults that the changes of a list use. A change is stale if its fault cannot
+-- happen any more, or if earlier changes of the list use it up. Internal.
+create or replace function pay.lock_faults(p_changes json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    with
+    asked as materialized (
+      select c.n, f.environment_id, c.fault_id,
+        row_number() over (partition by f.environment_id, c.fault_id order by c.n) as place
+      from unnest(p_found) f
+      join json_to_recordset(p_changes) as c (n integer, fault_id text) on c.n = f.n
+      where f.outcome = 'ok' and c.fault_id is not null
+    ),
+    locked as materialized (
+      select o.environment_id, o.id, o.times_left
+      from pay.faults o
+      where (o.environment_id, o.id) in (select a.environment_id, a.fault_id from asked a)
+      order by o.environment_id, o.id
+      for update of o
+    )
+    select a.n from asked a
+    left join locked l on l.environment_id = a.environment_id and l.id = a.fault_id
+    where l.id is null or a.place > l.times_left
+  loop
+    p_found[v_n].outcome := 'stale';
+  end loop;
+  return p_found;
+end
+$$;
+
+-- Counts the provider faults of the committed changes. p_won, p_environments: as in
+-- pay.write_payments. Internal.
+create or replace function pay.count_faults(
+  p_changes json, p_won integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.faults o
+  set times_left = o.times_left - u.times
+  from (
+    select w.environment_id, c.fault_id, count(*) as times
+    from json_to_recordset(p_changes) as c (n integer, fault_id text)
+    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = c.n
+    where c.fault_id is not null
+    group by w.environment_id, c.fault_id
+  ) u
+  where o.environment_id = u.environment_id and o.id = u.fault_id;
+end
+$$;
+
+grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
+grant execute on function pay.create_fault(text, text, integer) to pay_api;
+grant execute on function pay.delete_fault(text, text) to pay_api;

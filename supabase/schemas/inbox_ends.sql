@@ -1,0 +1,64 @@
+-- Purpose: the end of an inbox: its endpoint gets a URL or is deleted (inbox.sql, ADR 0048).
+
+-- Sends the deliveries of an inbox that are not acknowledged to the URL that its endpoint now has.
+-- Returns false, and changes nothing, if there are more than pay.called_off_at_once(). Internal.
+-- Concurrency: the caller has locked the endpoint.
+create or replace function pay.empty_inbox(p_environment_id text, p_endpoint_id text)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_unread text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+begin
+  if cardinality(v_unread) > pay.called_off_at_once() then
+    return false;
+  end if;
+  update pay.webhook_deliveries d
+  set status = 'pending', next_attempt_at = least(d.created_at, pay.server_time()), due_at = null
+  where d.environment_id = p_environment_id and d.id = any (v_unread);
+  update pay.webhook_endpoints t set inbox_acknowledged = t.inbox_position
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id;
+  return true;
+end
+$$;
+
+-- Cancels the deliveries of an inbox that are not acknowledged, because its endpoint is deleted.
+-- Returns false if some are left, because a statement has a deadline (ADR 0036). Internal.
+-- Concurrency: as pay.empty_inbox.
+create or replace function pay.call_off_inbox(p_environment_id text, p_endpoint_id text)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_unread text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+begin
+  update pay.webhook_deliveries d
+  set status = 'cancelled'
+  where d.environment_id = p_environment_id
+    and d.id = any (v_unread[:pay.called_off_at_once()]);
+  return cardinality(v_unread) <= pay.called_off_at_once();
+end
+$$;
+
+-- The oldest deliveries of an inbox that are not acknowledged: at most one more than
+-- pay.called_off_at_once(). Internal.
+create or replace function pay.unread_deliveries(p_environment_id text, p_endpoint_id text)
+returns text[]
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(array_agg(u.id order by u.position), '{}') from (
+    select d.id, e.position
+    from pay.webhook_endpoints t
+    join pay.inbox_entries e on e.environment_id = t.environment_id and e.endpoint_id = t.id
+      and e.position > t.inbox_acknowledged
+    join pay.webhook_deliveries d
+      on d.environment_id = t.environment_id and d.id = e.delivery_id
+      and d.status || '' = 'available'
+    where t.environment_id = p_environment_id and t.id = p_endpoint_id
+    order by e.position
+    limit pay.called_off_at_once() + 1
+  ) u
+$$;

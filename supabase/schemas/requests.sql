@@ -1,0 +1,156 @@
+-- Purpose: the log of the requests of sandboxes, and the look at an idempotency key.
+
+-- The number of requests that the log of a sandbox keeps (contract §5).
+create or replace function pay.kept_requests()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+-- A logged request as JSON text. Internal.
+create or replace function pay.request_body(p_request pay.requests)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_request.id,
+      'request' as object,
+      p_request.method,
+      p_request.path,
+      p_request.query,
+      p_request.status,
+      p_request.error_code,
+      p_request.idempotency_key,
+      p_request.is_replay as idempotent_replay,
+      round(p_request.duration_us / 1000.0, 2) as duration_ms,
+      p_request.api_key_id,
+      p_request.source,
+      pay.wire_time(p_request.created_at) as created_at
+  ) t
+$$;
+
+-- An idempotency key of an API key as JSON text, with its stored answer; null if it is unknown or
+-- over 24 hours old. While the first request is under way, status and body are null. Internal.
+create or replace function pay.idempotency_key_body(
+  p_environment_id text, p_api_key_id text, p_key text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      k.key,
+      'idempotency_key' as object,
+      k.request_id as first_request_id,
+      split_part(k.request_line, ' ', 1) as method,
+      split_part(k.request_line, ' ', 2) as path,
+      nullif(k.status, 102) as status,
+      pay.wire_time(k.created_at) as created_at,
+      pay.wire_time(k.created_at + pay.idempotency_retention()) as expires_at,
+      k.replays,
+      case when k.status <> 102 then k.body::json end as body
+    from pay.idempotency_keys k
+    where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
+      and k.created_at > pay.environment_time(p_environment_id) - pay.idempotency_retention()
+  ) t
+$$;
+
+-- Writes what the functions have noted behind their answers. The service calls it.
+-- p_keys      [{k, environment_id, api_key_id}]: the API keys of the requests, by numbers. A key
+--             that has left the environment, because the sandbox was reset meanwhile, is left out
+--             with its requests, and so is a live key
+-- p_requests  [{k, id, method, path, query, status, error_code, idempotency_key, is_replay,
+--             duration_us, source, at}]: requests for the logs of sandboxes; without a source it
+--             is program
+-- p_replays   [{environment_id, api_key_id, key, count}]: replays of stored answers
+-- The commit does not wait for the disk: a crash of the server can lose the last notes.
+-- Concurrency: locks idempotency keys in the order in which pay.find_answers deletes them. After
+-- that it waits for nothing. It locks the environments, so none is retired before the notes are
+-- visible to retention, and leaves out the requests of one that is being retired.
+create or replace function pay.note_requests(p_keys text, p_requests text, p_replays text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform set_config('synchronous_commit', 'off', true);
+  if p_replays <> '[]' then
+    with replayed as materialized (
+      select k.environment_id, k.api_key_id, k.key, r.count
+      from json_to_recordset(p_replays::json) as r (
+        environment_id text, api_key_id text, key text, count integer
+      )
+      join pay.idempotency_keys k
+        on k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key
+      order by k.api_key_id, k.key
+      for no key update of k
+    )
+    update pay.idempotency_keys k set replays = k.replays + r.count
+    from replayed r
+    where k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key;
+  end if;
+  if p_requests <> '[]' then
+    -- A row lock needs the right to change the row.
+    perform set_config('pay.environment_ids', (
+      select array_agg(distinct a.environment_id)::text
+      from json_to_recordset(p_keys::json) as a (environment_id text)), true);
+    -- Materialized, so that each key is looked up once.
+    with known as materialized (
+      select a.k, k.environment_id, k.id
+      from json_to_recordset(p_keys::json) as a (k integer, environment_id text, api_key_id text)
+      join pay.api_keys k
+        on k.id = a.api_key_id and k.environment_id = a.environment_id and not k.livemode
+      join pay.environments e on e.id = k.environment_id and e.retired_at is null
+      for share of e skip locked
+    )
+    insert into pay.requests (environment_id, id, api_key_id, method, path, query, status,
+      error_code, idempotency_key, is_replay, duration_us, source, created_at)
+    select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
+      r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
+      coalesce(r.source, 'program'), r.at
+    from json_to_recordset(p_requests::json) as r (
+      k integer, id text, method text, path text, query text, status smallint, error_code text,
+      idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz
+    )
+    join known k on k.k = r.k
+    on conflict on constraint requests_pkey do nothing;
+  end if;
+end
+$$;
+grant execute on function pay.note_requests(text, text, text) to pay_api;
+
+-- Deletes one batch of the requests that are older than 30 days or no longer among the last of a
+-- sandbox. Returns the number of deleted rows. An advance of the clock leaves them to retention,
+-- because requests are written behind their answers and its count would differ. The log has real
+-- times, so p_at is real. Internal.
+create or replace function pay.purge_requests(
+  p_environment_id text,
+  p_at timestamptz,
+  p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_oldest text := greatest(pay.id_floor('req_', p_at - interval '30 days'), (
+    select o.id from pay.requests o where o.environment_id = p_environment_id
+    order by o.id desc offset pay.kept_requests() - 1 limit 1
+  ));
+  v_rows bigint;
+begin
+  delete from pay.requests t
+  where t.environment_id = p_environment_id and t.id = any (array(
+    select o.id from pay.requests o
+    where o.environment_id = p_environment_id and o.id < v_oldest
+    order by o.id limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;

@@ -1,0 +1,350 @@
+-- Purpose: the clock of a sandbox: it is read, set, frozen and advanced (ADR 0046).
+--
+-- pay.set_clock writes the target of an advance. Then the service calls pay.step_clock until the
+-- clock is there: each step moves the clock to the next time at which something is due, and the
+-- relay and the worker do what is due then (sandbox_clock_steps.sql). A step holds the sandbox's
+-- lock alone, so no request is decided in the middle of one. If a process dies in an advance, the
+-- clock stands where it is, and the next command goes on. An advance adds to the target of those
+-- that are not complete, so each of them happens.
+--
+-- Order of locks: the sandbox's own lock, deliveries by id, calls by id, the row of the settings.
+-- The relay and pay.record lock the row of the settings last too (pay.count_did).
+
+-- The most by which one request moves a clock. Internal.
+create or replace function pay.longest_advance()
+returns interval
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select interval '400 days' $$;
+
+-- A clock as JSON text (contract §7). p_is_advance: with the numbers of what the advance has done.
+-- For an advance, target_at of p_settings is its own target; null: it is complete. Internal.
+create or replace function pay.clock_body(
+  p_settings pay.sandbox_settings, p_is_advance boolean
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ahead interval := coalesce(pay.time_ahead(p_settings), '0');
+  v_did jsonb := case when p_is_advance then pay.done_so_far(p_settings) end;
+begin
+  return format('{"object":"clock","now":%s,"mode":%s,"offset_seconds":%s,"target":%s',
+    to_json(pay.wire_time(pay.server_time() + v_ahead)),
+    case when p_settings.frozen_at is null then '"real"' else '"frozen"' end,
+    -- A clock that stands has no constant distance to the real time.
+    case when p_settings.frozen_at is null
+      then round(extract(epoch from v_ahead))::text else 'null' end,
+    coalesce(to_json(pay.wire_time(p_settings.target_at))::text, 'null'))
+    || case when p_is_advance then format(',"did":{"deliveries":%s,"expired_payments":%s,'
+        '"disputes_closed":%s,"purged":%s},"has_more":%s',
+      coalesce(v_did ->> 'deliveries', '0'),
+      coalesce(v_did ->> 'expired_payments', '0'),
+      coalesce(v_did ->> 'disputes_closed', '0'),
+      coalesce(v_did ->> 'purged', '0'),
+      (p_settings.target_at is not null)::text) else '' end
+    || '}';
+end
+$$;
+
+-- The newest positions of the inboxes of a sandbox, by the id of the endpoint. Internal.
+create or replace function pay.inbox_positions(p_environment_id text)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return coalesce((
+    select jsonb_object_agg(t.id, t.inbox_position) from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.inbox_position > 0
+  ), '{}');
+end
+$$;
+
+-- The numbers of an advance. did.inboxes has the positions of the inboxes at its beginning. What
+-- has been added to them since counts as deliveries. A fill counts nothing itself, because the
+-- relay fills inboxes of several sandboxes in one transaction, and two relays could wait for the
+-- settings of each other. Internal.
+create or replace function pay.done_so_far(p_settings pay.sandbox_settings)
+returns jsonb
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_begun constant jsonb := p_settings.did -> 'inboxes';
+begin
+  if v_begun is null then
+    return p_settings.did;
+  end if;
+  return (p_settings.did - 'inboxes') || jsonb_build_object('deliveries',
+    coalesce((p_settings.did ->> 'deliveries')::bigint, 0) + (
+      select coalesce(sum(o.value::bigint - coalesce((v_begun ->> o.key)::bigint, 0)), 0)
+      from jsonb_each_text(pay.inbox_positions(p_settings.environment_id)) o
+    ));
+end
+$$;
+
+-- Reads the clock. Outcomes: those of admission.sql; live.
+create or replace function pay.read_clock(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_settings pay.sandbox_settings;
+begin
+  if v_access.outcome = 'ok' and exists (
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
+  ) then
+    v_access.outcome := 'live';
+  elsif v_access.outcome = 'ok' then
+    select * into v_settings from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id;
+    v_access.body := pay.clock_body(v_settings, false);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.read_clock(text) to pay_api;
+
+-- Counts something that an advance has done. Internal.
+-- Concurrency: locks the row of the settings, as the last lock of its transaction.
+create or replace function pay.count_did(p_environment_id text, p_name text, p_count bigint)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.sandbox_settings w
+  set did = w.did || jsonb_build_object(p_name, coalesce((w.did ->> p_name)::bigint, 0) + p_count)
+  where w.environment_id = p_environment_id and w.target_at is not null;
+end
+$$;
+
+-- Counts the attempts of sandboxes with a clock of their own. p_results: as in pay.relay_turn.
+-- Internal.
+create or replace function pay.count_attempts(p_results text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.count_did(r.environment_id, 'deliveries', r.attempts)
+  from (
+    select r.environment_id, count(*) as attempts
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, outcome text, due_at timestamptz)
+    where r.due_at is not null and r.outcome <> 'released'
+    group by r.environment_id order by r.environment_id
+  ) r;
+end
+$$;
+
+-- Counts the records of a list that name their number. p_records: as in pay.record. Internal.
+create or replace function pay.count_results(p_records json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay.count_did(r.environment_id, r.did, r.records)
+  from (
+    select f.environment_id, r.did, count(*) as records
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, did text) on r.n = f.n
+    where f.outcome = 'ok' and r.did is not null
+    group by f.environment_id, r.did order by f.environment_id, r.did
+  ) r;
+end
+$$;
+
+-- Computes the real times at which the waiting rows of a sandbox are due, by its present settings.
+-- p_before  the settings until now. Rows without a due_at have waited by the real time
+-- p_from    only rows that are due after this time of the sandbox, up to the present; null: all
+-- Internal.
+create or replace function pay.retime_sandbox(
+  p_environment_id text, p_before pay.sandbox_settings, p_from timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_clock pay.sandbox_settings;
+  v_server constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_before constant interval := coalesce(pay.time_ahead(p_before), '0');
+begin
+  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  if p_from is null then
+    update pay.webhook_deliveries d
+    set due_at = case when isfinite(d.next_attempt_at)
+      then d.next_attempt_at + v_before else d.created_at end
+    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is null;
+    update pay.provider_calls c set due_at = c.next_attempt_at + v_before
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is null;
+  end if;
+  -- As pay.real_due.
+  update pay.webhook_deliveries d
+  set next_attempt_at = case
+      when v_clock.frozen_at is null then d.due_at - v_clock.offset_ms * interval '1 ms'
+      when d.due_at > v_now then 'infinity'
+      else v_server - (v_now - d.due_at) end
+  where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is not null
+    and (p_from is null or d.due_at > p_from and d.due_at <= v_now);
+  update pay.provider_calls c
+  set next_attempt_at = case
+      when v_clock.frozen_at is null then c.due_at - v_clock.offset_ms * interval '1 ms'
+      when c.due_at > v_now then 'infinity'
+      else v_server - (v_now - c.due_at) end
+  where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
+    and (p_from is null or c.due_at > p_from and c.due_at <= v_now);
+end
+$$;
+
+-- Locks the pending deliveries of a sandbox, before its settings are written. Internal.
+create or replace function pay.lock_waiting(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform from pay.webhook_deliveries d
+  where d.environment_id = p_environment_id and d.status = 'pending'
+  order by d.id for update of d;
+end
+$$;
+
+-- Writes the settings of a clock. An advance that goes on keeps its numbers. Internal.
+-- Concurrency: keeps the numbers of the locked row, because the relay and pay.record count without
+-- the lock of the sandbox.
+create or replace function pay.write_clock(p_settings pay.sandbox_settings)
+returns pay.sandbox_settings
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_did constant jsonb := case when p_settings.target_at is null then '{}'
+    else jsonb_build_object('inboxes', pay.inbox_positions(p_settings.environment_id)) end;
+  v_written pay.sandbox_settings;
+begin
+  insert into pay.sandbox_settings as w
+    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, did)
+  values (p_settings.environment_id, pay.new_settings_version(), p_settings.offset_ms,
+    p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, v_did)
+  on conflict on constraint sandbox_settings_pkey do update
+  set version = excluded.version, offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at,
+    target_at = excluded.target_at, runs_after = excluded.runs_after,
+    did = case when w.target_at is null then excluded.did else w.did end
+  returning * into v_written;
+  return v_written;
+end
+$$;
+
+-- Sets, freezes or advances the clock of a sandbox.
+-- p_request  the request, as pay.admit takes it, in a list of one
+-- p_command  {to, advance_s, mode}, each can be absent: the new time, or by how many seconds the
+--            clock advances; and whether it stands ("frozen") or runs ("real") after that. Advances
+--            that are not complete come first, so target_at of the new settings is also the
+--            target of this command; null: it moves no clock
+-- Outcomes: those of admission.sql; committed (body, and the new settings as detail) | live |
+--           behind (the time is before the clock; detail: the time of the clock)
+--           too_far (the target is more than pay.longest_advance() after it; detail: as before).
+-- The answer is stored with the target, so a twin and a retry after a crash learn how to go on.
+create or replace function pay.set_clock(p_request text, p_command text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_access pay.admission := pay.admit_alone(p_request);
+  v_before pay.sandbox_settings;
+  v_clock pay.sandbox_settings;
+  v_now timestamptz;
+begin
+  if v_access.outcome = 'ok' then
+    select * into v_before from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id;
+    v_now := date_trunc('milliseconds', pay.environment_time(v_access.environment_id));
+    v_clock := pay.planned_clock(v_before, p_command::json, v_now);
+    v_access.outcome := case
+      when (p_command::json ->> 'to')::timestamptz < v_now then 'behind'
+      when v_clock.target_at > v_now + pay.longest_advance() then 'too_far'
+      else 'ok' end;
+    if v_access.outcome <> 'ok' then
+      v_access.detail := pay.wire_time(v_now);
+    end if;
+  end if;
+  v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  perform pay.lock_waiting(v_access.environment_id);
+  v_clock.environment_id := v_access.environment_id;
+  v_clock := pay.write_clock(v_clock);
+  perform pay.retime_sandbox(v_access.environment_id, v_before, null);
+  v_access.outcome := 'committed';
+  v_access.status := 200;
+  v_access.body := pay.clock_body(v_clock, true);
+  v_access.detail := row_to_json(v_clock)::text;
+  perform pay.keep_answer(p_request, v_access);
+  -- Kept for 24 hours after the advance, and not after its beginning.
+  update pay.idempotency_keys k set created_at = greatest(k.created_at, v_clock.target_at)
+  where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key';
+  return v_access;
+end
+$$;
+grant execute on function pay.set_clock(text, text) to pay_api;
+
+-- The time to which a command moves the clock; null: it moves no clock.
+-- p_pending  the target of the advances that are not complete; null: there are none. Internal.
+create or replace function pay.clock_target(
+  p_command json, p_now timestamptz, p_pending timestamptz
+)
+returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_command ->> 'to' is not null
+      then greatest((p_command ->> 'to')::timestamptz, p_pending)
+    when p_command ->> 'advance_s' is not null
+      then coalesce(p_pending, p_now) + (p_command ->> 'advance_s')::bigint * interval '1 second'
+    when p_command ->> 'mode' = 'real' then coalesce(p_pending, p_now)
+    else p_pending
+  end
+$$;
+
+-- The settings of a clock after a command at p_now. Internal.
+create or replace function pay.planned_clock(
+  p_before pay.sandbox_settings, p_command json, p_now timestamptz
+)
+returns pay.sandbox_settings
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_clock pay.sandbox_settings := p_before;
+begin
+  v_clock.offset_ms := 0;
+  v_clock.frozen_at := p_now;
+  v_clock.target_at := pay.clock_target(p_command, p_now, p_before.target_at);
+  v_clock.runs_after := v_clock.target_at is not null and case
+    when p_command ->> 'mode' is not null then p_command ->> 'mode' = 'real'
+    else p_before.frozen_at is null or p_before.runs_after
+  end;
+  -- A clock that runs is never behind the real time: one that has stood until now catches up.
+  if v_clock.runs_after then
+    v_clock.target_at := greatest(
+      v_clock.target_at, date_trunc('milliseconds', pay.server_time()));
+  end if;
+  return v_clock;
+end
+$$;

@@ -1,0 +1,218 @@
+-- Purpose: the steps of an advance of a sandbox's clock (sandbox_clock.sql).
+
+-- One step of an advance. Returns no row if the sandbox was reset.
+-- p_answer  {api_key_id, idempotency_key, request_id, target} of the request, whose answer is the
+--           clock; idempotency_key can be absent, and target is null if the request moves no clock.
+--           The target of the clock can be later, because other requests have advanced it further.
+--           When the clock arrives there, it is also the answer of the earlier requests whose
+--           advances have not ended
+-- p_sends   whether the service sends webhooks; if not, an advance does not wait for deliveries
+-- state: waiting (something that is due now is not done yet: do it, and call again)
+--        moved (the clock has moved, or rows were purged: call again)
+--        done (the advance of the request is complete).
+create or replace function pay.step_clock(
+  p_environment_id text, p_answer text, p_sends boolean
+)
+returns table (state text, body text, detail text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_answer json := p_answer::json;
+  v_target timestamptz := (v_answer ->> 'target')::timestamptz;
+  v_clock pay.sandbox_settings;
+  v_state text;
+  v_has_arrived boolean := false;
+  v_body text;
+begin
+  perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
+  perform pg_advisory_xact_lock(hashtextextended('environment ' || p_environment_id, 0));
+  if not exists (
+    select from pay.environments e where e.id = p_environment_id and e.retired_at is null
+  ) then
+    return;
+  end if;
+  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  if v_clock.target_at is null or v_target is null then
+    v_state := 'done';
+  elsif pay.has_due_work(p_environment_id, p_sends) then
+    v_state := 'waiting';
+  elsif v_target <= v_clock.frozen_at and v_target < v_clock.target_at then
+    v_state := 'done';
+  else
+    v_state := pay.move_clock(v_clock, p_sends);
+    v_has_arrived := v_state = 'done';
+    select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
+  end if;
+  v_body := pay.step_answer(v_clock, v_answer, case when v_state <> 'done' then v_target end);
+  if v_has_arrived then
+    -- Advances that others have begun and not ended, because they have died or had no more time.
+    update pay.idempotency_keys k set body = v_body
+    where k.environment_id = p_environment_id
+      and starts_with(k.body, '{"object":"clock",') and right(k.body, 16) = '"has_more":true}';
+  end if;
+  return query select v_state, v_body, row_to_json(v_clock)::text;
+end
+$$;
+grant execute on function pay.step_clock(text, text, boolean) to pay_api;
+
+-- Stores the clock as the answer of a request, and returns the answer. An answer that is complete
+-- stays, because the numbers can be those of a later advance by now.
+-- p_answer  as in pay.step_clock
+-- p_target  the target of the request; null: its advance is complete. Internal.
+create or replace function pay.step_answer(
+  p_clock pay.sandbox_settings, p_answer json, p_target timestamptz
+)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_shown pay.sandbox_settings := p_clock;
+  v_body text;
+begin
+  v_shown.target_at := p_target;
+  v_body := pay.clock_body(v_shown, true);
+  update pay.idempotency_keys k
+  set body = case when right(k.body, 16) = '"has_more":true}' then v_body else k.body end
+  where k.environment_id = p_clock.environment_id and k.api_key_id = p_answer ->> 'api_key_id'
+    and k.key = p_answer ->> 'idempotency_key' and k.request_id = p_answer ->> 'request_id'
+  returning k.body into v_body;
+  return coalesce(v_body, pay.clock_body(v_shown, true));
+end
+$$;
+
+-- Whether a delivery or call of a sandbox is due now, or under way. Internal.
+create or replace function pay.has_due_work(p_environment_id text, p_sends boolean)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
+      and c.next_attempt_at <= pay.server_time()
+  ) or p_sends and exists (
+    -- A delivery with lost claims has no place here: the relay sends one such at a time.
+    select from pay.webhook_endpoints t
+    join pay.webhook_deliveries d
+      on d.endpoint_id = t.id and d.lost_claims = 0 and d.next_attempt_at <= pay.server_time()
+      and d.environment_id = p_environment_id
+    where t.environment_id = p_environment_id and t.status = 'enabled'
+  );
+end
+$$;
+
+-- Moves a clock on to the next time at which something is due, or to its target. At the target it
+-- purges a batch of rows; if there are none, the advance ends. Returns the state. Internal.
+create or replace function pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_batch constant integer := 1000;
+  v_clock pay.sandbox_settings := p_clock;
+  v_next timestamptz := pay.next_due(p_clock.environment_id, p_clock.frozen_at, p_sends);
+  v_purged bigint;
+begin
+  if v_next <= p_clock.target_at then
+    v_clock.frozen_at := pay.last_due(
+      p_clock.environment_id, v_next, p_clock.target_at, p_sends);
+  elsif p_clock.frozen_at < p_clock.target_at then
+    v_clock.frozen_at := p_clock.target_at;
+  else
+    v_purged := pay.purge_sandbox(p_clock.environment_id, v_batch);
+    if v_purged > 0 then
+      perform pay.count_did(p_clock.environment_id, 'purged', v_purged);
+      return 'moved';
+    end if;
+    v_clock.target_at := null;
+    v_clock.runs_after := false;
+    if p_clock.runs_after then
+      v_clock.frozen_at := null;
+      -- Rounded up, so that the clock does not go back.
+      v_clock.offset_ms := greatest(0,
+        ceil(extract(epoch from p_clock.target_at - pay.server_time()) * 1000));
+    end if;
+  end if;
+  if v_clock.frozen_at is null then
+    perform pay.lock_waiting(p_clock.environment_id);
+  end if;
+  -- The numbers stay: the relay can count at the same time.
+  update pay.sandbox_settings w
+  set version = pay.new_settings_version(), frozen_at = v_clock.frozen_at,
+    target_at = v_clock.target_at, runs_after = v_clock.runs_after, offset_ms = v_clock.offset_ms,
+    did = case when v_clock.target_at is null then pay.done_so_far(w) else w.did end
+  where w.environment_id = p_clock.environment_id;
+  perform pay.retime_sandbox(p_clock.environment_id, p_clock,
+    case when v_clock.frozen_at is not null then p_clock.frozen_at end);
+  return case when v_clock.target_at is null then 'done' else 'moved' end;
+end
+$$;
+
+-- The first time after p_after at which something of a sandbox is due; null: nothing is. Internal.
+create or replace function pay.next_due(
+  p_environment_id text, p_after timestamptz, p_sends boolean
+)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return least((
+    select min(c.due_at) from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at > p_after
+  ), (
+    select min(d.due_at) from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at > p_after
+      and p_sends
+  ));
+end
+$$;
+
+-- The last time up to which a step may go from p_first, at most to p_last. What is due within a
+-- second runs together, because every delay of the service is longer. Without an endpoint nobody
+-- sees in which order payments end, so up to 64 ends run together, each with its own time. Only the
+-- result of an authorization makes further calls, so it ends a step. Internal.
+create or replace function pay.last_due(
+  p_environment_id text, p_first timestamptz, p_last timestamptz, p_sends boolean
+)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_together constant interval := interval '1 second';
+  v_most constant integer := 64;
+  v_last timestamptz := least(p_first + v_together, p_last);
+begin
+  if not exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.status = 'enabled'
+  ) then
+    select greatest(v_last, max(e.due_at)) into v_last
+    from (
+      select c.due_at, bool_or(c.op = 'authorize') over (order by c.due_at) as makes_more
+      from (
+        select o.due_at, o.op from pay.provider_calls o
+        where o.environment_id = p_environment_id and o.state = 'pending'
+          and o.due_at between p_first and p_last
+        order by o.due_at limit v_most
+      ) c
+    ) e
+    where not e.makes_more;
+  end if;
+  return greatest(p_first, (
+    select max(c.due_at) from pay.provider_calls c
+    where c.environment_id = p_environment_id and c.state = 'pending'
+      and c.due_at between p_first and v_last
+  ), (
+    select max(d.due_at) from pay.webhook_deliveries d
+    where d.environment_id = p_environment_id and d.status = 'pending'
+      and d.due_at between p_first and v_last and p_sends
+  ));
+end
+$$;

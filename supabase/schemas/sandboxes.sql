@@ -1,0 +1,264 @@
+-- Purpose: disposable sandboxes. A test key makes them over HTTP; they end at a time of the
+-- database's clock or when they are deleted, and retention empties them (ADR 0047).
+--
+-- The end of a sandbox is pay.environments.ends_at. Admission reads the same time from
+-- pay.api_key_secrets.ends_at. Both stay when the sandbox is reset. pay.sandboxes lists the
+-- sandboxes for the one that made them.
+
+-- The maximum number of disposable sandboxes of an account that have not ended (contract §5).
+create or replace function pay.max_sandboxes()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+-- A disposable sandbox as JSON text, without its key.
+create or replace function pay.sandbox_body(p_sandbox pay.sandboxes)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_sandbox.id,
+      'sandbox' as object,
+      p_sandbox.name,
+      p_sandbox.seed,
+      pay.wire_time(p_sandbox.created_at) as created_at,
+      pay.wire_time(p_sandbox.expires_at) as expires_at
+  ) t
+$$;
+
+-- Returns whether an account may have one more disposable sandbox. Internal.
+-- Concurrency: a transaction that makes one holds this lock until it ends. The count is a later
+-- statement, so it sees the sandboxes of all transactions that held the lock before.
+create or replace function pay.take_sandbox_place(p_account text, p_at timestamptz)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_worker text := coalesce(current_setting('pay.worker', true), '');
+  v_count bigint;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('sandboxes ' || p_account, 0));
+  -- The account's other sandboxes can have made some as well.
+  perform set_config('pay.worker', 'on', true);
+  select count(*) into v_count from pay.sandboxes s
+  where s.account = p_account and s.expires_at > p_at;
+  perform set_config('pay.worker', v_worker, true);
+  return v_count < pay.max_sandboxes();
+end
+$$;
+
+-- Writes a disposable sandbox with its environment and its first key. Opens the new environment
+-- beside the caller's. Internal.
+-- p_secret  {key_id, hash, prefix, last_four} of the key
+create or replace function pay.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.environment_ids',
+    array[p_sandbox.environment_id, p_sandbox.id]::text, true);
+  with made_environment as (
+    insert into pay.environments (id, public_id, account, livemode, name, created_at, ends_at)
+    values (p_sandbox.id, p_sandbox.id, p_sandbox.account, false,
+      coalesce(p_sandbox.name, 'Disposable sandbox'), p_sandbox.created_at, p_sandbox.expires_at)
+  ),
+  made_key as (
+    insert into pay.api_keys (id, environment_id, livemode, name, created_at)
+    values (p_secret ->> 'key_id', p_sandbox.id, false, 'Made with the sandbox',
+      p_sandbox.created_at)
+  ),
+  made_secret as (
+    insert into pay.api_key_secrets
+      (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, ends_at)
+    values (decode(p_secret ->> 'hash', 'hex'), p_secret ->> 'key_id', p_sandbox.id, false,
+      p_secret ->> 'prefix', p_secret ->> 'last_four', p_sandbox.created_at,
+      p_sandbox.expires_at)
+  )
+  insert into pay.sandboxes (environment_id, id, account, name, seed, created_at, expires_at)
+  values (p_sandbox.environment_id, p_sandbox.id, p_sandbox.account, p_sandbox.name,
+    p_sandbox.seed, p_sandbox.created_at, p_sandbox.expires_at);
+  if p_sandbox.seed is not null then
+    perform pay.begin_seeded(
+      p_sandbox.id, p_sandbox.seed, pay.seed_root(p_sandbox.account, p_sandbox.seed));
+  end if;
+end
+$$;
+
+-- Makes a disposable sandbox of the caller's account, with a key of all scopes. It ends after
+-- expires_in seconds, at the latest when the caller's key expires.
+-- p_request  the request, as pay.admit takes it, in a list of one
+-- p_sandbox  {id, name, seed, expires_in}; name and seed can be absent
+-- p_secret   {key_id, hash, prefix, last_four, reference} of its key; the reference replaces the
+--            text of the key in the stored answer
+-- Outcomes: those of admission.sql; committed (body) | live
+--           disposable (the caller's own sandbox is disposable)
+--           full (the account has pay.max_sandboxes() that have not ended)
+--           seed_taken (one of them has the same seed).
+create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.admit_one(p_request);
+  v_asked json := p_sandbox::json;
+  v_secret json := p_secret::json;
+  v_caller record;
+  v_sandbox pay.sandboxes;
+  v_body text;
+begin
+  select e.account, e.livemode, e.ends_at, k.expires_at - v_access.at as remaining into v_caller
+  from pay.environments e
+  join pay.api_keys k on k.id = v_access.api_key_id
+  where e.id = v_access.environment_id;
+  -- In the precision of answers, so that the sandbox ends at the time that they show.
+  v_sandbox.created_at := date_trunc('milliseconds', pay.server_time());
+  v_sandbox.environment_id := v_access.environment_id;
+  v_sandbox.id := v_asked ->> 'id';
+  v_sandbox.account := v_caller.account;
+  v_sandbox.name := v_asked ->> 'name';
+  v_sandbox.seed := v_asked ->> 'seed';
+  v_sandbox.expires_at := v_sandbox.created_at
+    + least(make_interval(secs => (v_asked ->> 'expires_in')::integer),
+      date_trunc('milliseconds', v_caller.remaining));
+  v_body := left(pay.sandbox_body(v_sandbox), -1) || ',"test_key":'
+    || to_json(v_secret ->> 'reference')::text || '}';
+  -- The claim stores the answer, which a later update would write a second time.
+  v_access := pay.claim_one(
+    jsonb_set(p_request::jsonb, '{0,body}', to_jsonb(v_body))::text, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  v_access.outcome := case
+    when v_caller.livemode then 'live'
+    when v_caller.ends_at is not null then 'disposable'
+    when not pay.take_sandbox_place(v_caller.account, v_sandbox.created_at) then 'full'
+    when v_sandbox.seed is not null and not pay.free_seed(
+      pay.seed_root(v_caller.account, v_sandbox.seed), v_sandbox.created_at) then 'seed_taken'
+    else 'committed'
+  end;
+  if v_access.outcome <> 'committed' then
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  perform pay.write_sandbox(v_sandbox, v_secret);
+  v_access.body := v_body;
+  return v_access;
+end
+$$;
+
+-- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed, and deletes
+-- its pending deliveries, so nothing more is sent. Does nothing if it has been retired already. The
+-- settings of row-level security are then those of a worker. Internal.
+-- Concurrency: waits for the requests of the sandbox that are under way. Leaves a delivery that the
+-- relay has locked to purge_retired, so the two never deadlock.
+create or replace function pay.retire_sandbox(p_public_id text, p_at timestamptz)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment text := pay.hold_environment(p_public_id, true);
+begin
+  if v_environment is null then
+    return;
+  end if;
+  perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  update pay.environments e set retired_at = p_at, ends_at = least(e.ends_at, p_at)
+  where e.id = v_environment and e.ends_at is not null;
+  if not found then
+    raise exception '% is no disposable sandbox', p_public_id;
+  end if;
+  update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
+  where s.environment_id = v_environment;
+  delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
+  delete from pay.webhook_deliveries d
+  where d.environment_id = v_environment and d.id = any (array(
+    select o.id from pay.webhook_deliveries o
+    join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
+    where o.environment_id = v_environment and o.status = 'pending'
+    for update of o skip locked
+  ));
+end
+$$;
+
+-- Ends a disposable sandbox that the caller's sandbox has made. Ending it again changes nothing.
+-- p_request  the request, as pay.admit takes it, in a list of one
+-- Outcomes: those of admission.sql; committed (body) | not_found.
+create or replace function pay.end_sandbox(p_request text, p_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_sandbox pay.sandboxes;
+  v_now timestamptz := date_trunc('milliseconds', pay.server_time());
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_sandbox from pay.sandboxes s
+  where s.environment_id = v_access.environment_id and s.id = p_id for update;
+  if v_sandbox.id is null then
+    v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if v_sandbox.expires_at > v_now then
+    v_sandbox.expires_at := v_now;
+    update pay.sandboxes s set expires_at = v_now
+    where s.environment_id = v_access.environment_id and s.id = p_id;
+  end if;
+  v_access.outcome := 'committed';
+  v_access.body := pay.sandbox_body(v_sandbox);
+  perform pay.keep_answer(p_request, v_access);
+  perform pay.retire_sandbox(p_id, v_now);
+  return v_access;
+end
+$$;
+
+-- Retention: retires sandboxes whose end has passed, and deletes the rows of pay.sandboxes that
+-- ended a day ago. Returns the number of changed rows. The caller has set pay.worker. Internal.
+-- Concurrency: leaves a sandbox whose lock another transaction holds for the next run.
+create or replace function pay.purge_sandboxes(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_id text;
+  v_public_id text;
+  v_rows bigint;
+  v_total bigint := 0;
+begin
+  for v_id, v_public_id in
+    select e.id, e.public_id from pay.environments e
+    where e.ends_at <= p_at and e.retired_at is null
+    order by e.ends_at limit 50
+  loop
+    if pg_try_advisory_xact_lock(hashtextextended('environment ' || v_id, 0)) then
+      perform pay.retire_sandbox(v_public_id, p_at);
+      v_total := v_total + 1;
+    end if;
+  end loop;
+  delete from pay.sandboxes s
+  where s.ctid = any (array(
+    select o.ctid from pay.sandboxes o
+    where o.expires_at <= p_at - pay.idempotency_retention()
+    order by o.expires_at limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
+end
+$$;
+
+grant execute on function pay.make_sandbox(text, text, text) to pay_api;
+grant execute on function pay.end_sandbox(text, text) to pay_api;

@@ -1,0 +1,119 @@
+/** Operations on disputes at Stripe, against a real HTTP server: requests, replies and looks. */
+
+import assert from "node:assert/strict";
+import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
+import type { ProviderCall, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import { json, startFaultServer } from "../support/connectors/fault_server.ts";
+import { patient, sent } from "../support/connectors/sent.ts";
+import { account, call, CALL_ID, dispute, disputeCall } from "../support/connectors/stripe_case.ts";
+
+const TAKEN: [number, number] = [-1099, 1500];
+const text = "A signed receipt";
+const submitted = disputeCall(text);
+const saved = disputeCall(text, false);
+const accepted = disputeCall(null);
+
+/** A dispute with evidence. */
+function withEvidence(status: string, submission_count: number, sent = text) {
+  return {
+    ...dispute(status, TAKEN),
+    evidence: { uncategorized_text: sent },
+    evidence_details: { due_by: 1_900_000_000, submission_count },
+  };
+}
+
+const REQUESTS: [name: string, asked: ProviderCall, path: string, form: [string, string][]][] = [
+  ["submitted evidence", submitted, "/v1/disputes/du_1", [
+    ["evidence[uncategorized_text]", text],
+    ["submit", "true"],
+  ]],
+  ["saved evidence", saved, "/v1/disputes/du_1", [
+    ["evidence[uncategorized_text]", text],
+    ["submit", "false"],
+  ]],
+  ["an acceptance", accepted, "/v1/disputes/du_1/close", []],
+];
+for (const [name, asked, path, form] of REQUESTS) {
+  Deno.test(`send() ${name} is one POST ${path}`, async () => {
+    const { received: [got, ...others] } = await sent(asked, json(400, {}));
+    assert.deepEqual(others, []);
+    assert.equal(`${got!.method} ${got!.path}`, `POST ${path}`);
+    assert.deepEqual([...got!.form], form);
+    assert.equal(got!.headers["idempotency-key"], CALL_ID);
+  });
+}
+
+const EVIDENCE = `du_1:evidence:${CALL_ID}`;
+const ABSENT = { absent: true };
+const GARBAGE = { unknown: "garbage", may_repeat: true };
+const LOST = dispute("lost", TAKEN);
+
+/** Each row: the call, the dispute at Stripe, and what a look says. */
+const REPLIES: [name: string, asked: ProviderCall, object: object, reply: unknown][] = [
+  ["submitted evidence", submitted, withEvidence("under_review", 1), [EVIDENCE]],
+  ["saved evidence", saved, withEvidence("needs_response", 0), [EVIDENCE]],
+  ["evidence that is saved only", submitted, withEvidence("needs_response", 0), ABSENT],
+  ["other evidence", submitted, withEvidence("under_review", 1, "Other"), ABSENT],
+  ["a dispute without evidence", submitted, dispute("needs_response", TAKEN), ABSENT],
+  ["evidence of a lost dispute", submitted, LOST, ["du_1:lost"]],
+  ["an acceptance", accepted, LOST, ["du_1:lost"]],
+  ["an acceptance that nobody made", accepted, withEvidence("under_review", 1), ABSENT],
+  [
+    "an acceptance of a won dispute",
+    accepted,
+    dispute("won", TAKEN, [1099, 0]),
+    ["du_1:won"],
+  ],
+  ["another dispute", accepted, { ...LOST, id: "du_2" }, GARBAGE],
+];
+const references = (reply: ProviderReply) =>
+  "facts" in reply ? reply.facts.map(({ reference }) => reference) : reply;
+
+for (const [name, asked, object, expected] of REPLIES) {
+  Deno.test(`look() and send() at ${name} are ${JSON.stringify(expected)}`, async () => {
+    await using server = await startFaultServer(json(200, object));
+    const settings = { base_url: server.base_url };
+    const reply = await stripeConnector().look(account({ settings }), asked, patient());
+    assert.deepEqual(references(reply), expected);
+    const got = server.received.map(({ method, path }) => `${method} ${path}`);
+    assert.deepEqual(got, ["GET /v1/disputes/du_1"]);
+    const answered = (await sent(asked, json(200, object))).reply;
+    // An answer that shows no trace of the call is not Stripe's answer to it.
+    assert.deepEqual(references(answered), expected === ABSENT ? GARBAGE : expected);
+  });
+}
+
+Deno.test("the fact of evidence has the text, the reason and the date", async () => {
+  const { reply } = await sent(submitted, json(200, withEvidence("under_review", 1)));
+  assert.ok("facts" in reply);
+  const { op, state, amount_minor, dispute } = reply.facts[0];
+  assert.deepEqual([op, state, amount_minor], ["dispute_evidence", "succeeded", 1099]);
+  assert.deepEqual(dispute, {
+    reason: "fraudulent",
+    evidence_due_by: "2030-03-17T17:46:40.000Z",
+    evidence: { text, is_submitted: true },
+  });
+});
+
+Deno.test("send() refuses a dispute without an id at Stripe, and sends nothing", async () => {
+  const { present, request } = submitted.dispute!;
+  const asked = { ...submitted, dispute: { present, request: { ...request, reference: null } } };
+  const { reply, received } = await sent(asked, json(200, LOST));
+  assert.ok("refused" in reply);
+  assert.deepEqual(received, []);
+});
+
+Deno.test("send() shows the reason of Stripe's refusal", async () => {
+  const error = { type: "invalid_request_error", message: "This dispute is already closed" };
+  const { reply } = await sent(accepted, json(400, { error }));
+  assert.deepEqual(reply, { refused: "provider_refused", message: error.message });
+});
+
+Deno.test("find() reads only the dispute of the call", async () => {
+  await using server = await startFaultServer(json(200, LOST));
+  const to = account({ settings: { base_url: server.base_url } });
+  const found = await stripeConnector().find(to, accepted, "du_1", patient());
+  assert.deepEqual(references(found), ["du_1:lost"]);
+  assert.deepEqual(await stripeConnector().find(to, accepted, "du_2", patient()), ABSENT);
+  assert.equal(call().dispute, null);
+});

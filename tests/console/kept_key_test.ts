@@ -1,0 +1,169 @@
+/**
+ * The key of the console: a link carries it in its fragment, and the tab keeps it only if the user
+ * wants that. Each case ends with an empty storage, which `consoleCase` checks.
+ */
+
+import assert from "node:assert/strict";
+import type { Page } from "playwright-core";
+import { keyLink, keyOfHash } from "../../console/key_link.ts";
+import { generateApiKey } from "../../shared/core/api_key.ts";
+import { consoleCase } from "../support/console/console_case.ts";
+
+const KEPT = ["payments-console-session"];
+
+const sections = (page: Page) => page.getByRole("navigation", { name: "Sections" });
+const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
+const connectPage = (page: Page) => page.getByRole("heading", { name: "Open your sandbox" });
+
+/** The names of the items in the session storage. */
+function kept(page: Page): Promise<string[]> {
+  // deno-lint-ignore no-explicit-any
+  return page.evaluate(() => Object.keys((globalThis as any).sessionStorage));
+}
+
+/** Every text of the history entry and the address that the page can see. */
+function address(page: Page): Promise<string> {
+  return page.evaluate(() => {
+    // deno-lint-ignore no-explicit-any
+    const { location, history } = globalThis as any;
+    return JSON.stringify([location.href, history.state]);
+  });
+}
+
+Deno.test("keyLink() has the key in the fragment, where keyOfHash() finds it", () => {
+  const key = generateApiKey("test");
+  const link = new URL(keyLink("http://127.0.0.1:54321/functions/v1", key));
+  assert.equal(link.href, `http://127.0.0.1:54321/console/#key=${key}`);
+  assert.equal(keyOfHash(link.hash), key);
+  assert.equal(keyOfHash("#/payments"), null);
+  assert.equal(keyOfHash(""), null);
+  assert.equal(keyOfHash("#key=%zz"), "%zz");
+});
+
+consoleCase("a link that carries the key", async (step, { start, origin, open }) => {
+  const link = /Console +(\S+)/.exec(start.output())![1]!;
+  const { page, requests } = await open("", { url: link });
+
+  await step("the printed link opens the sandbox", async () => {
+    await sections(page).waitFor();
+    await page.getByText("No payments yet").waitFor();
+  });
+
+  await step("the key is in no address, no storage and no URL of a request", async () => {
+    assert.equal(page.url(), `${origin}/console/#/`);
+    assert.ok(!(await address(page)).includes(start.test_key));
+    assert.deepEqual(await kept(page), []);
+    assert.deepEqual(requests.filter((request) => request.includes(start.test_key)), []);
+  });
+
+  await step("a reload asks for the key, because nobody wanted to keep it", async () => {
+    await page.reload();
+    await connectPage(page).waitFor();
+  });
+
+  await step("a link in the address bar of an open page replaces its session", async () => {
+    await page.goto(link);
+    await sections(page).waitFor();
+    await page.getByLabel("Keep key on reload").check();
+    await page.goto(`${origin}/console/#key=sk_test_wrong`);
+    await page.getByText("This is not a complete test key").waitFor();
+    assert.ok(!(await address(page)).includes("wrong"));
+    assert.deepEqual(await kept(page), []);
+  });
+
+  await step("a live key in a link is removed and refused, and not sent", async () => {
+    const live = generateApiKey("live");
+    const sent: string[] = [];
+    page.on("request", (request) => sent.push(JSON.stringify([request.url(), request.headers()])));
+    await page.goto(`${origin}/console/#key=${live}`);
+    await page.getByText("This is a live key").waitFor();
+    assert.equal(await page.getByLabel("Test key", { exact: true }).inputValue(), "");
+    assert.ok(!(await address(page)).includes(live));
+    await page.waitForTimeout(300);
+    assert.deepEqual(sent.filter((request) => request.includes(live)), []);
+  });
+});
+
+consoleCase("a key that the tab keeps", async (step, { start, open }) => {
+  const { page } = await open("#/transfers");
+
+  await step("the page says where the key is kept", async () => {
+    await page.getByText(/session storage of the browser then holds the key until you close/)
+      .waitFor();
+    assert.equal(await page.getByLabel("Keep the key in this tab").isChecked(), false);
+  });
+
+  await step("a reload continues on the same page", async () => {
+    await page.getByLabel("Test key", { exact: true }).fill(start.test_key);
+    await page.getByLabel("Keep the key in this tab").check();
+    await button(page, "Open the sandbox").click();
+    await page.getByText("No transfers yet").waitFor();
+    assert.deepEqual(await kept(page), KEPT);
+    await page.reload();
+    await page.getByText("No transfers yet").waitFor();
+  });
+
+  await step("another tab asks for the key", async () => {
+    const other = await page.context().newPage();
+    await other.goto(page.url());
+    await connectPage(other).waitFor();
+    await other.close();
+  });
+
+  await step("a disposable sandbox survives a reload, and so does the way back", async () => {
+    await button(page, "Sandboxes…").click();
+    await page.getByLabel("Name").fill("PR 17");
+    await button(page, "Make and switch").click();
+    await page.locator(".account").getByText("PR 17").waitFor();
+    await page.reload();
+    await page.locator(".account").getByText("PR 17").waitFor();
+    await button(page, "Back to the first sandbox").click();
+    await page.reload();
+    await button(page, "Sandboxes…").click();
+    await button(page, "Switch to PR 17").click();
+    await page.locator(".account").getByText("PR 17").waitFor();
+    await button(page, "Back to the first sandbox").click();
+  });
+
+  await step("a user who changes their mind is asked again", async () => {
+    await page.getByLabel("Keep key on reload").uncheck();
+    assert.deepEqual(await kept(page), []);
+    await page.getByLabel("Keep key on reload").check();
+    assert.deepEqual(await kept(page), KEPT);
+    await button(page, "Forget key").click();
+    await connectPage(page).waitFor();
+    assert.deepEqual(await kept(page), []);
+    await page.reload();
+    await connectPage(page).waitFor();
+  });
+
+  await step("a key that the API refuses is not kept", async () => {
+    await page.getByLabel("Test key", { exact: true }).fill(start.test_key);
+    await page.getByLabel("Keep the key in this tab").check();
+    await button(page, "Open the sandbox").click();
+    await sections(page).waitFor();
+    await page.route("**/v1/**", (route) =>
+      route.fulfill({
+        status: 401,
+        headers: { "Access-Control-Allow-Origin": "*" },
+        json: { error: { type: "authentication_error", code: "unauthorized", message: "Revoked" } },
+      }));
+    await connectPage(page).waitFor();
+    assert.deepEqual(await kept(page), []);
+  });
+
+  await step("what another API has kept is not used", async () => {
+    await page.unrouteAll();
+    await page.evaluate(([item, api_key]) => {
+      const session = { api_key, base_url: "https://other.example/functions/v1" };
+      // deno-lint-ignore no-explicit-any
+      (globalThis as any).sessionStorage.setItem(
+        item,
+        JSON.stringify({ session, known_sandboxes: [] }),
+      );
+    }, [KEPT[0]!, start.test_key] as const);
+    await page.reload();
+    await connectPage(page).waitFor();
+    assert.deepEqual(await kept(page), []);
+  });
+});

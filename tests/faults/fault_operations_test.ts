@@ -1,0 +1,178 @@
+/** The operations on declared faults: answers, refusals, limits and idempotency (contract §7). */
+
+import assert from "node:assert/strict";
+import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
+import { BASE_URL } from "../support/service/service.ts";
+import { assertRefused, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+
+const ENDPOINT = `whe_${"0".repeat(26)}`;
+
+serviceCase("POST /faults declares a fault", async (t, service) => {
+  for (const path of [FAULTS, `${SANDBOX}/v1/faults`]) {
+    await t.step(`${path} → 201 with its defaults`, async () => {
+      const body = { on: "request", fault: "rate_limited" };
+      const answer = await service.call("POST", path, { body });
+      assert.equal(answer.status, 201, answer.text);
+      const { id, created_at: _, ...fault } = answer.body;
+      assert.match(id, /^flt_/);
+      assert.deepEqual(fault, {
+        object: "fault",
+        on: "request",
+        fault: "rate_limited",
+        times: 1,
+        left: 1,
+        where: {},
+        delay_ms: null,
+      });
+      const url = `${BASE_URL}/api-v1-sandbox/v1/faults/${id}`;
+      assert.equal(answer.headers.get("Location"), url);
+      const shown = await service.call("GET", `${SANDBOX}/v1/faults/${id}`);
+      assert.equal(shown.text, answer.text);
+    });
+  }
+  await t.step("with all members", async () => {
+    const where = { endpoint_id: ENDPOINT, event_type: "refund.completed" };
+    const body = { on: "delivery", fault: "delay", times: 1000, delay_ms: 10_000, where };
+    const fault = await declare(service, body);
+    assert.deepEqual(fault, { ...fault, ...body, left: 1000 });
+  });
+  await t.step("once under an idempotency key", async () => {
+    const body = { on: "delivery", fault: "duplicate" };
+    const options = { body, idempotency_key: "declared" };
+    const first = await service.call("POST", FAULTS, options);
+    const second = await service.call("POST", FAULTS, options);
+    assert.deepEqual([second.text, second.headers.get("Idempotent-Replayed")], [
+      first.text,
+      "true",
+    ]);
+  });
+  await t.step("lists the newest first, in pages", async () => {
+    const all = await service.call("GET", `${FAULTS}?limit=100`);
+    const page = await service.call("GET", `${FAULTS}?limit=2`);
+    assert.deepEqual(page.body.data, all.body.data.slice(0, 2));
+    assert.equal(page.body.has_more, true);
+    const next = await service.call(
+      "GET",
+      `${FAULTS}?limit=2&starting_after=${page.body.next_cursor}`,
+    );
+    assert.deepEqual(next.body.data, all.body.data.slice(2, 4));
+  });
+  await t.step("a deleted fault does not happen", async () => {
+    const { body: { data } } = await service.call("GET", `${FAULTS}?limit=100`);
+    for (const { id } of data) {
+      const answer = await service.call("DELETE", `${FAULTS}/${id}`);
+      assert.deepEqual([answer.status, answer.body], [200, { id, object: "fault", deleted: true }]);
+      assertRefused(await service.call("DELETE", `${FAULTS}/${id}`), 404, "not_found");
+      assertRefused(await service.call("GET", `${FAULTS}/${id}`), 404, "not_found");
+    }
+    assert.equal((await service.pay()).status, 201);
+  });
+  await t.step("a sandbox has at most 100 faults that can happen", async () => {
+    const body = { on: "provider", fault: "declined", where: { operation: "transfer" } };
+    for (let i = 0; i < 100; i++) await declare(service, body);
+    const { id } = (await service.call("GET", `${FAULTS}?limit=1`)).body.data[0];
+    const options = { body, idempotency_key: "full" };
+    const refused = await service.call("POST", FAULTS, options);
+    assertRefused(refused, 400, "invalid_parameter", "times");
+    assert.match(refused.body.error.message, /has 100 that have not happened/);
+    await service.call("DELETE", `${FAULTS}/${id}`);
+    assert.equal((await service.call("POST", FAULTS, options)).status, 201);
+  });
+});
+
+const OK = { on: "request", fault: "rate_limited" };
+const DELAY = { on: "request", fault: "delay" };
+
+/** Refused bodies, the field at fault and a part of the message. */
+const REFUSED: [body: Record<string, unknown>, param: string, words: RegExp][] = [
+  [{ fault: "delay" }, "on", /required.*"request", "delivery" or "provider"/],
+  [{ on: "request" }, "fault", /required/],
+  [{ on: "webhook", fault: "delay" }, "on", /"request", "delivery" or "provider"/],
+  [{ on: "request", fault: "explode" }, "fault", /must be/],
+  [{ on: "request", fault: "declined" }, "fault", /of a request must be "rate_limited"/],
+  [{ on: "delivery", fault: "timeout" }, "fault", /of a delivery must be "duplicate"/],
+  [{ on: "provider", fault: "delay", delay_ms: 5 }, "fault", /of a provider must be "timeout"/],
+  [{ ...OK, times: 0 }, "times", /from 1 to 1000/],
+  [{ ...OK, times: 1001 }, "times", /from 1 to 1000/],
+  [{ ...OK, times: 1.5 }, "times", /whole number/],
+  [{ ...OK, times: "2" }, "times", /without quotes/],
+  [DELAY, "delay_ms", /is required for a delay/],
+  [{ ...DELAY, delay_ms: 0 }, "delay_ms", /from 1 to 10000/],
+  [{ ...DELAY, delay_ms: 10_001 }, "delay_ms", /from 1 to 10000/],
+  [{ on: "delivery", fault: "delay" }, "delay_ms", /is required for a delay/],
+  [{ ...OK, delay_ms: 5 }, "delay_ms", /for the fault "delay" only/],
+  [{ ...OK, where: { endpoint_id: ENDPOINT } }, "where.endpoint_id", /no condition.*a request/],
+  [{ ...OK, where: { method_kind: "card" } }, "where.method_kind", /no condition.*a request/],
+  [
+    { on: "delivery", fault: "reorder", where: { path: "/v1/payments" } },
+    "where.path",
+    /send "endpoint_id" or "event_type"/,
+  ],
+  [
+    { on: "provider", fault: "failed", where: { event_type: "payment.created" } },
+    "where.event_type",
+    /send "method_kind" or "operation"/,
+  ],
+  [{ ...OK, where: { route: "/v1/payments" } }, "where", /an object with the conditions/],
+  [{ ...OK, where: "/v1/payments" }, "where", /an object with the conditions/],
+  [{ ...OK, where: { path: "v1/payments" } }, "where.path", /a path such as/],
+  [{ ...OK, where: { path: "/v1/payments?limit=1" } }, "where.path", /a path such as/],
+  [{ ...OK, where: { method: "PATCH" } }, "where.method", /"GET", "POST", "PUT" or "DELETE"/],
+  [{ ...OK, where: { idempotency_key: "" } }, "where.idempotency_key", /it is empty/],
+  [
+    { on: "delivery", fault: "duplicate", where: { endpoint_id: "whe_1" } },
+    "where.endpoint_id",
+    /begins with "whe_"/,
+  ],
+  [
+    { on: "delivery", fault: "duplicate", where: { event_type: "payment.*" } },
+    "where.event_type",
+    /an event type/,
+  ],
+  [
+    { on: "provider", fault: "timeout", where: { operation: "charge" } },
+    "where.operation",
+    /"authorize", "capture", "cancel", "refund" or "transfer"/,
+  ],
+];
+
+serviceCase("POST /faults refuses a body that makes no sense", async (t, service) => {
+  for (const [body, param, words] of REFUSED) {
+    await t.step(`${JSON.stringify(body)} → 400 ${param}`, async () => {
+      const answer = await service.call("POST", FAULTS, { body });
+      assertRefused(answer, 400, "invalid_parameter", param);
+      assert.match(answer.body.error.message, words);
+    });
+  }
+  await t.step("nothing was declared", async () => {
+    assert.deepEqual((await service.call("GET", FAULTS)).body.data, []);
+    assert.equal((await service.pay()).status, 201);
+  });
+});
+
+serviceCase("faults belong to one sandbox", async (t, service) => {
+  const fault = await declare(service, { ...OK, times: 3 });
+  const options = { key: service.other.text };
+  await t.step("another account does not see them", async () => {
+    assert.deepEqual((await service.call("GET", FAULTS, options)).body.data, []);
+    for (const method of ["GET", "DELETE"]) {
+      assertRefused(
+        await service.call(method, `${FAULTS}/${fault.id}`, options),
+        404,
+        "not_found",
+      );
+    }
+    assert.equal(await left(service, fault), 3);
+  });
+  await t.step("a live key is refused", async () => {
+    const answer = await service.call("POST", FAULTS, { body: OK, key: service.live.text });
+    assertRefused(answer, 403, "test_key_required");
+  });
+  await t.step("retention deletes them after 30 days", async () => {
+    await service.setClock(Date.now() + 31 * 86_400_000);
+    await service.sql`select pay.purge(now() + interval '31 days', 1000)`;
+    const [row] = await service.sql`select count(*)::int as n from pay.faults`;
+    assert.equal(row!.n, 0);
+    assert.equal((await service.pay()).status, 201);
+  });
+});

@@ -1,0 +1,299 @@
+/**
+ * Faults of the sandbox's provider: the operation has the result that the fault demands, and its
+ * commit counts the fault. After a timeout the result comes after 60 s, or by an advance.
+ */
+
+import assert from "node:assert/strict";
+import { assertSilent } from "../support/database/oracle_findings.ts";
+import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
+import type { TestService } from "../support/service/service.ts";
+import {
+  advance,
+  APPROVED,
+  assertRefused,
+  card,
+  PAYMENTS,
+  REFUNDS,
+  serviceCase,
+} from "../support/service/service_case.ts";
+
+const AT = Date.parse("2026-06-07T08:09:10.111Z");
+const TIMEOUT_MS = 60_000;
+const TRANSFERS = "/api-v1-payments/v1/transfers";
+
+/** Sets the time, and lets the worker do the work that is due then. */
+async function at(service: TestService, at_ms: number): Promise<void> {
+  await service.setClock(at_ms);
+  await service.deps.provider_worker.nudge();
+}
+
+/** Declares one fault of the provider. */
+function faulty(service: TestService, fault: string, where?: Record<string, string>) {
+  return declare(service, { on: "provider", fault, ...(where && { where }) });
+}
+
+async function read(service: TestService, path: string) {
+  return (await service.call("GET", path)).body;
+}
+
+/** The balance of each account in EUR. */
+async function balance(service: TestService): Promise<Record<string, number>> {
+  const { balances } = await read(service, "/api-v1-payments/v1/balance");
+  return Object.fromEntries(
+    balances.map((b: { account: string; amount_minor: number }) => [b.account, b.amount_minor]),
+  );
+}
+
+/** Instruments, the failure of their rail, and their usual result. */
+const INSTRUMENTS: [name: string, body: Record<string, unknown>, failure: string, later: string][] =
+  [
+    ["an approved card", APPROVED.card, "processing_failed", "completed"],
+    ["a declined card", card("4000 0000 0000 9995"), "processing_failed", "declined"],
+    ["SEPA", APPROVED.sepa, "bank_return", "completed"],
+    ["a SEPA return", { iban: "DE00 0000 0000 0000 0000 99" }, "bank_return", "failed"],
+    ["SWIFT", APPROVED.swift, "bank_return", "completed"],
+    ["a wallet", APPROVED.stablecoin, "onchain_reverted", "completed"],
+    ["no instrument", {}, "processing_failed", "completed"],
+    ["an outcome", { outcome: "success" }, "processing_failed", "completed"],
+  ];
+
+serviceCase("POST /v1/payments with a fault of the provider", async (t, service) => {
+  await service.setClock(AT);
+  for (const [name, body, failure, later] of INSTRUMENTS) {
+    await t.step(`${name}: declined → 402`, async () => {
+      const fault = await faulty(service, "declined");
+      const answer = await service.pay(body);
+      assertRefused(answer, 402, "payment_declined");
+      assert.equal(answer.headers.get("Sandbox-Fault"), "declined");
+      assert.equal(answer.body.error.payment.status, "declined");
+      assert.equal(await left(service, fault), 0);
+    });
+    await t.step(`${name}: failed → ${failure}`, async () => {
+      await faulty(service, "failed");
+      const answer = await service.pay(body);
+      assert.deepEqual([answer.status, answer.body.status, answer.body.failure_code], [
+        201,
+        "failed",
+        failure,
+      ]);
+      assert.equal(answer.headers.get("Sandbox-Fault"), "failed");
+    });
+    await t.step(`${name}: timeout → processing, ${later} after 60 s`, async () => {
+      await service.setClock(AT);
+      await faulty(service, "timeout");
+      const answer = await service.pay(body, {
+        idempotency_key: `lost ${name}`.replaceAll(" ", "-"),
+      });
+      assert.deepEqual([answer.status, answer.body.status], [201, "processing"], answer.text);
+      assert.equal(answer.headers.get("Sandbox-Fault"), "timeout");
+      const path = `${PAYMENTS}/${answer.body.id}`;
+      await at(service, AT + TIMEOUT_MS - 1);
+      assert.equal((await read(service, path)).status, "processing");
+      await at(service, AT + TIMEOUT_MS);
+      const settled = await read(service, path);
+      assert.equal(settled.status, later);
+      if (name === "a wallet") assert.match(settled.method.wallet.tx_hash, /^0x/);
+      if (name === "a SEPA return") assert.equal(settled.return_code, "R01");
+      const replay = await service.pay(body, {
+        idempotency_key: `lost ${name}`.replaceAll(" ", "-"),
+      });
+      assert.equal(replay.text, answer.text);
+    });
+  }
+
+  await t.step("an advance settles a payment before, and the answer changes nothing", async () => {
+    for (const to of ["completed", "declined", "failed"]) {
+      await service.setClock(AT);
+      await faulty(service, "timeout");
+      const { body } = await service.pay(APPROVED.card);
+      assert.equal((await advance(service, body.id, to)).status, 200);
+      const before = await balance(service);
+      await at(service, AT + TIMEOUT_MS);
+      assert.equal((await read(service, `${PAYMENTS}/${body.id}`)).status, to);
+      assert.deepEqual(await balance(service), before);
+    }
+    const [row] = await service.sql`select count(*)::int as n from pay.provider_facts
+      where outcome in ('finding', 'unmatched')`;
+    assert.equal(row!.n, 0);
+  });
+
+  await t.step("a replay and a refused request use no fault up", async () => {
+    await service.pay(APPROVED.card, { idempotency_key: "before" });
+    const fault = await faulty(service, "declined");
+    const replay = await service.pay(APPROVED.card, { idempotency_key: "before" });
+    assert.deepEqual([replay.status, replay.headers.get("Sandbox-Fault")], [201, null]);
+    assert.equal((await service.pay(card("4242 4242 4242 4241"))).status, 400);
+    assert.equal(await left(service, fault), 1);
+    await service.call("DELETE", `${FAULTS}/${fault.id}`);
+  });
+});
+
+serviceCase("later operations with a fault of the provider", async (t, service) => {
+  await service.setClock(AT);
+  const authorized = async () =>
+    (await service.pay({ ...APPROVED.card, capture: "manual" })).body.id;
+  const paid = async () => (await service.pay(APPROVED.card)).body.id;
+  const post = (path: string, body: unknown = {}) => service.call("POST", path, { body });
+
+  for (const [operation, later] of [["capture", "completed"], ["cancel", "cancelled"]] as const) {
+    for (const fault of ["declined", "failed"]) {
+      await t.step(`${operation} ${fault} → 402 provider_refused, nothing changes`, async () => {
+        const id = await authorized();
+        const declared = await faulty(service, fault, { operation });
+        const answer = await post(`${PAYMENTS}/${id}/${operation}`);
+        assertRefused(answer, 402, "provider_refused");
+        assert.equal(answer.headers.get("Sandbox-Fault"), fault);
+        assert.equal(answer.body.error.payment.status, "authorized");
+        assert.equal(await left(service, declared), 0);
+        assert.equal((await post(`${PAYMENTS}/${id}/${operation}`)).body.status, later);
+      });
+    }
+    await t.step(`${operation} timeout → 200 as it is, ${later} after 60 s`, async () => {
+      await service.setClock(AT);
+      const id = await authorized();
+      await faulty(service, "timeout", { operation });
+      const answer = await post(`${PAYMENTS}/${id}/${operation}`);
+      assert.deepEqual([answer.status, answer.body.status], [200, "authorized"]);
+      assert.equal(answer.headers.get("Sandbox-Fault"), "timeout");
+      await at(service, AT + TIMEOUT_MS);
+      assert.equal((await read(service, `${PAYMENTS}/${id}`)).status, later);
+    });
+  }
+  await t.step("a capture of a part after a timeout takes the part", async () => {
+    await service.setClock(AT);
+    const id = await authorized();
+    await faulty(service, "timeout");
+    await post(`${PAYMENTS}/${id}/capture`, { amount: 300 });
+    await at(service, AT + TIMEOUT_MS);
+    assert.equal((await read(service, `${PAYMENTS}/${id}`)).amount_captured, 300);
+  });
+
+  const REFUND_CODES = [["declined", "provider_refused"], ["failed", "processing_failed"]] as const;
+  for (const [fault, code] of REFUND_CODES) {
+    await t.step(`refund ${fault} → 201 failed ${code}, no money moves`, async () => {
+      const id = await paid();
+      const before = await balance(service);
+      await faulty(service, fault, { operation: "refund" });
+      const { status, body, headers } = await post(`${PAYMENTS}/${id}/refund`);
+      assert.deepEqual([status, body.status, body.failure_code], [201, "failed", code]);
+      assert.equal(headers.get("Sandbox-Fault"), fault);
+      assert.deepEqual(await balance(service), before);
+      assert.equal((await post(`${PAYMENTS}/${id}/refund`)).body.status, "completed");
+    });
+  }
+  await t.step("refund timeout → 201 pending, completed after 60 s", async () => {
+    await service.setClock(AT);
+    const id = await paid();
+    await faulty(service, "timeout");
+    const { status, body } = await post(`${PAYMENTS}/${id}/refund`, { amount: 400 });
+    assert.deepEqual([status, body.status], [201, "pending"]);
+    await at(service, AT + TIMEOUT_MS);
+    assert.equal((await read(service, `${REFUNDS}/${body.id}`)).status, "completed");
+    assert.equal((await read(service, `${PAYMENTS}/${id}`)).amount_refunded, 400);
+  });
+  for (const to of ["completed", "failed"]) {
+    await t.step(`a refund that is advanced to ${to} before stays so`, async () => {
+      await service.setClock(AT);
+      const id = await paid();
+      await faulty(service, "timeout");
+      const { body } = await post(`${PAYMENTS}/${id}/refund`);
+      assert.equal(
+        (await post(`/api-v1-sandbox/refunds/${body.id}/advance`, { to })).status,
+        200,
+      );
+      await at(service, AT + TIMEOUT_MS);
+      assert.equal((await read(service, `${REFUNDS}/${body.id}`)).status, to);
+    });
+  }
+
+  const body = { amount: 10, currency: "EUR", destination: APPROVED.sepa };
+  for (const [fault, code] of [["declined", "provider_refused"], ["failed", "bank_return"]]) {
+    await t.step(`transfer ${fault} → 201 failed ${code}, the money is back`, async () => {
+      await paid();
+      const before = await balance(service);
+      await faulty(service, fault!, { operation: "transfer", method_kind: "sepa" });
+      const answer = await post(TRANSFERS, body);
+      assert.deepEqual([answer.status, answer.body.status, answer.body.failure_code], [
+        201,
+        "failed",
+        code,
+      ]);
+      assert.equal(answer.headers.get("Sandbox-Fault"), fault);
+      assert.deepEqual(await balance(service), { ...before, in_transit: 0 });
+    });
+  }
+  await t.step("transfer timeout → 201 pending, completed after 60 s", async () => {
+    await service.setClock(AT);
+    await faulty(service, "timeout");
+    const answer = await post(TRANSFERS, body);
+    assert.deepEqual([answer.status, answer.body.status], [201, "pending"]);
+    await at(service, AT + TIMEOUT_MS);
+    assert.equal((await read(service, `${TRANSFERS}/${answer.body.id}`)).status, "completed");
+  });
+  await t.step("a transfer above the balance uses no fault up", async () => {
+    const fault = await faulty(service, "declined");
+    assertRefused(
+      await post(TRANSFERS, { ...body, amount: 9_999_999 }),
+      402,
+      "balance_insufficient",
+    );
+    assert.equal(await left(service, fault), 1);
+    await service.call("DELETE", `${FAULTS}/${fault.id}`);
+  });
+  await t.step("a refusal that is stored under its key names no fault", async () => {
+    const id = (await service.make({ outcome: "declined" })).body.id;
+    const fault = await faulty(service, "failed");
+    const refusals: [path: string, body: object, status: number, code: string][] = [
+      [TRANSFERS, { ...body, amount: 9_999_999 }, 402, "balance_insufficient"],
+      [`${PAYMENTS}/${id}/capture`, {}, 409, "invalid_state"],
+    ];
+    for (const [path, body, status, code] of refusals) {
+      const refused = await service.call("POST", path, { body, idempotency_key: code });
+      assertRefused(refused, status, code);
+      assert.equal(refused.headers.get("Sandbox-Fault"), null);
+    }
+    assert.equal(await left(service, fault), 1);
+    await service.call("DELETE", `${FAULTS}/${fault.id}`);
+  });
+  await t.step("the oracles find nothing", async () => {
+    await assertSilent(service.sql);
+  });
+});
+
+/** Conditions, a payment that matches, and one that does not. */
+const CONDITIONS: [where: Record<string, string>, hit: object, miss: object | null][] = [
+  [{ method_kind: "card" }, APPROVED.card, APPROVED.sepa],
+  [{ method_kind: "sepa" }, APPROVED.sepa, APPROVED.swift],
+  [{ method_kind: "stablecoin" }, APPROVED.stablecoin, APPROVED.card],
+  [{ operation: "authorize" }, APPROVED.card, null],
+  [{ method_kind: "swift", operation: "authorize" }, APPROVED.swift, APPROVED.card],
+];
+
+serviceCase("the conditions of a fault of the provider", async (t, service) => {
+  for (const [where, hit, miss] of CONDITIONS) {
+    await t.step(JSON.stringify(where), async () => {
+      const fault = await faulty(service, "failed", where);
+      if (miss) assert.equal((await service.pay({ ...miss })).body.status, "completed");
+      assert.equal(await left(service, fault), 1);
+      assert.equal((await service.pay({ ...hit })).body.status, "failed");
+      assert.equal(await left(service, fault), 0);
+    });
+  }
+  await t.step("another sandbox notices nothing", async () => {
+    await faulty(service, "declined");
+    const answer = await service.pay(APPROVED.card, { key: service.other.text });
+    assert.equal(answer.status, 201);
+  });
+});
+
+serviceCase("a fault with times 9 declines 9 of 64 racing payments", async (_t, service) => {
+  const fault = await declare(service, { on: "provider", fault: "declined", times: 9 });
+  const answers = await Promise.all(Array.from({ length: 64 }, () => service.pay(APPROVED.card)));
+  assert.equal(answers.filter(({ status }) => status === 402).length, 9);
+  assert.equal(answers.filter(({ status }) => status === 201).length, 55);
+  assert.equal(await left(service, fault), 0);
+  await service.pay(APPROVED.card);
+  service.forgetStatements();
+  await service.pay(APPROVED.card);
+  service.assertStatements(1);
+});

@@ -1,0 +1,366 @@
+/**
+ * Faults of API requests in a sandbox: each fault does what the contract (§7) says, for declared
+ * faults and for the header `Sandbox-Fault`, and other sandboxes notice nothing.
+ */
+
+import assert from "node:assert/strict";
+import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { openLocalServer } from "../../scripts/local/local_server.ts";
+import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
+import type { CallOptions, TestAnswer, TestService } from "../support/service/service.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+
+const PAID = { outcome: "success" };
+
+/** The number of payments of the first sandbox. */
+async function count({ sql, key }: TestService): Promise<number> {
+  const [row] = await sql`select count(*)::int as n from pay.payments
+    where environment_id = ${key.environment_id}`;
+  return row!.n;
+}
+
+/** The ways to get a fault: declared before, or by the header of the request. */
+const WAYS: [name: string, (service: TestService, fault: string) => Promise<CallOptions>][] = [
+  ["declared", async (service, fault) => {
+    const delay = fault === "delay" && { delay_ms: 60 };
+    await declare(service, { on: "request", fault, ...delay });
+    return {};
+  }],
+  ["by the header", (_service, fault) => {
+    const value = fault === "delay" ? "delay; delay_ms=60" : fault;
+    return Promise.resolve({ headers: { "Sandbox-Fault": value } });
+  }],
+];
+
+serviceCase("POST /v1/payments with a fault", async (t, service) => {
+  for (const [way, faulty] of WAYS) {
+    let made = await count(service);
+    const pay = async (fault: string, key: string) =>
+      service.pay(PAID, {
+        idempotency_key: `${way} ${key}`.replaceAll(" ", "-"),
+        ...await faulty(service, fault),
+      });
+    const again = (key: string) =>
+      service.pay(PAID, { idempotency_key: `${way} ${key}`.replaceAll(" ", "-") });
+
+    await t.step(`${way}: rate_limited → 429 with Retry-After, nothing done`, async () => {
+      const answer = await pay("rate_limited", "limited");
+      assertRefused(answer, 429, "rate_limited");
+      assert.equal(answer.headers.get("Retry-After"), "1");
+      assert.equal(answer.headers.get("Sandbox-Fault"), "rate_limited");
+      assert.equal(await count(service), made);
+      const retry = await again("limited");
+      assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, null]);
+      assert.equal(retry.headers.get("Sandbox-Fault"), null);
+      made++;
+    });
+    await t.step(`${way}: server_error_before → 500, the key stays free`, async () => {
+      const answer = await pay("server_error_before", "before");
+      assertRefused(answer, 500, "internal_error");
+      assert.equal(answer.headers.get("Sandbox-Fault"), "server_error_before");
+      assert.equal(await count(service), made);
+      const retry = await again("before");
+      assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, null]);
+      made++;
+    });
+    await t.step(`${way}: server_error_after → 500, the retry gets the stored answer`, async () => {
+      const answer = await pay("server_error_after", "after");
+      assertRefused(answer, 500, "internal_error");
+      assert.equal(answer.headers.get("Sandbox-Fault"), "server_error_after");
+      assert.equal(await count(service), made + 1);
+      const retry = await again("after");
+      assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, "true"]);
+      assert.equal(await count(service), ++made);
+    });
+    await t.step(`${way}: connection_lost_after → no answer, but done`, async () => {
+      await assert.rejects(pay("connection_lost_after", "lost"), /connection is lost/);
+      assert.equal(await count(service), made + 1);
+      const retry = await again("lost");
+      assert.deepEqual([retry.status, retry.headers.get("Idempotent-Replayed")], [201, "true"]);
+      assert.equal(await count(service), ++made);
+    });
+    await t.step(`${way}: delay → the answer comes later`, async () => {
+      const began = performance.now();
+      const answer = await pay("delay", "slow");
+      assert.ok(performance.now() - began >= 60);
+      assert.deepEqual([answer.status, answer.headers.get("Sandbox-Fault")], [201, "delay"]);
+      assert.equal(await count(service), ++made);
+    });
+  }
+
+  await t.step("a fault happens to a replay too", async () => {
+    const first = await service.pay(PAID, { idempotency_key: "replayed" });
+    await declare(service, { on: "request", fault: "server_error_after" });
+    assertRefused(
+      await service.pay(PAID, { idempotency_key: "replayed" }),
+      500,
+      "internal_error",
+    );
+    const replay = await service.pay(PAID, { idempotency_key: "replayed" });
+    assert.equal(replay.text, first.text);
+  });
+
+  await t.step(
+    "a refusal for the content of a request is hidden by server_error_after",
+    async () => {
+      const fault = await declare(service, { on: "request", fault: "server_error_after" });
+      const unknown = `${PAYMENTS}/pay_${"0".repeat(26)}`;
+      assertRefused(await service.call("GET", unknown), 500, "internal_error");
+      assert.equal(await left(service, fault), 0);
+      assertRefused(await service.call("GET", unknown), 404, "not_found");
+    },
+  );
+
+  await t.step("a request that is refused for its form uses no fault up", async () => {
+    const fault = await declare(service, { on: "request", fault: "server_error_before" });
+    assertRefused(await service.pay({ amount: 0 }), 400, "invalid_parameter", "amount");
+    assertRefused(await service.call("GET", `${SANDBOX}/nothing`), 404, "not_found");
+    assertRefused(await service.pay({}, { key: null }), 401, "unauthorized");
+    assert.equal(await left(service, fault), 1);
+    assertRefused(await service.pay(), 500, "internal_error");
+    assert.equal(await left(service, fault), 0);
+  });
+
+  await t.step("a key without the scope uses no fault up", async () => {
+    const fault = await declare(service, { on: "request", fault: "server_error_after" });
+    const weak = await service.issueKey(service.key.environment_id, { scopes: ["events:read"] });
+    const answer = await service.pay({}, { key: weak.text });
+    assertRefused(answer, 403, "permission_denied");
+    assert.equal(answer.headers.get("Sandbox-Fault"), null);
+    assert.equal(await left(service, fault), 1);
+    await service.call("DELETE", `${FAULTS}/${fault.id}`);
+  });
+
+  await t.step("faults happen in the order of their declaration", async () => {
+    await declare(service, { on: "request", fault: "rate_limited", times: 2 });
+    await declare(service, { on: "request", fault: "server_error_before" });
+    const statuses = [];
+    for (let i = 0; i < 4; i++) statuses.push((await service.pay(PAID)).status);
+    assert.deepEqual(statuses, [429, 429, 500, 201]);
+  });
+});
+
+/** Conditions, a request that matches them, and one that does not. */
+const CONDITIONS: [
+  where: Record<string, string>,
+  hit: (service: TestService) => Promise<TestAnswer>,
+  miss: (service: TestService) => Promise<TestAnswer>,
+][] = [
+  [{ method: "POST" }, (s) => s.pay(), (s) => s.call("GET", PAYMENTS)],
+  [{ method: "GET" }, (s) => s.call("GET", PAYMENTS), (s) => s.pay()],
+  [{ path: "/v1/payments" }, (s) => s.pay(), (s) => s.call("GET", "/api-v1-payments/v1/events")],
+  [{ path: PAYMENTS }, (s) => s.pay(), (s) => s.make()],
+  [{ path: `${SANDBOX}/payments` }, (s) => s.make(), (s) => s.pay()],
+  [
+    { path: "/v1/payments/{id}" },
+    (s) => s.call("GET", `${PAYMENTS}/pay_${"0".repeat(26)}`),
+    (s) => s.pay(),
+  ],
+  [
+    { path: `/v1/payments/pay_${"1".repeat(26)}` },
+    (s) => s.call("GET", `${PAYMENTS}/pay_${"1".repeat(26)}`),
+    (s) => s.call("GET", `${PAYMENTS}/pay_${"2".repeat(26)}`),
+  ],
+  [
+    { idempotency_key: "this" },
+    (s) => s.pay({}, { idempotency_key: "this" }),
+    (s) => s.pay({}, { idempotency_key: "that" }),
+  ],
+  [
+    { method: "POST", path: "/v1/payments/{id}/cancel" },
+    (s) => s.call("POST", `${PAYMENTS}/pay_${"0".repeat(26)}/cancel`),
+    (s) => s.call("POST", `${PAYMENTS}/pay_${"0".repeat(26)}/refund`, { body: {} }),
+  ],
+];
+
+serviceCase("the conditions of a fault on a request", async (t, service) => {
+  for (const [where, hit, miss] of CONDITIONS) {
+    await t.step(JSON.stringify(where), async () => {
+      const fault = await declare(service, { on: "request", fault: "server_error_before", where });
+      assert.notEqual((await miss(service)).status, 500);
+      assert.equal(await left(service, fault), 1);
+      assert.equal((await hit(service)).headers.get("Sandbox-Fault"), "server_error_before");
+      assert.equal(await left(service, fault), 0);
+    });
+  }
+  await t.step("no fault concerns the operations on faults", async () => {
+    const fault = await declare(service, { on: "request", fault: "server_error_before" });
+    assert.equal((await service.call("GET", FAULTS)).status, 200);
+    assert.equal((await service.call("DELETE", `${FAULTS}/${fault.id}`)).status, 200);
+  });
+  await t.step("another sandbox and a live environment notice nothing", async () => {
+    const fault = await declare(service, { on: "request", fault: "server_error_before" });
+    assert.equal((await service.pay({}, { key: service.other.text })).status, 201);
+    const live = await service.call("GET", PAYMENTS, { key: service.live.text });
+    assert.equal(live.status, 200);
+    assert.equal(await left(service, fault), 1);
+  });
+  await t.step("a reset removes the faults, and none concerns it", async () => {
+    assert.equal((await service.call("POST", `${SANDBOX}/reset`)).status, 200);
+    assert.deepEqual((await service.call("GET", FAULTS)).body.data, []);
+    assert.equal((await service.pay()).status, 201);
+  });
+});
+
+serviceCase("a sandbox without open faults pays nothing", async (t, service) => {
+  await service.pay();
+  await t.step("a create is one statement before", async () => {
+    service.forgetStatements();
+    await service.pay();
+    service.assertStatements(1);
+  });
+  await t.step("and again after the last fault has happened", async () => {
+    await declare(service, { on: "request", fault: "server_error_before" });
+    assert.equal((await service.pay()).status, 500);
+    assert.equal((await service.pay()).status, 201);
+    service.forgetStatements();
+    assert.equal((await service.pay()).status, 201);
+    service.assertStatements(1);
+  });
+  await t.step("faults of deliveries cost requests nothing", async () => {
+    await declare(service, { on: "delivery", fault: "duplicate" });
+    service.forgetStatements();
+    assert.equal((await service.pay()).status, 201);
+    service.assertStatements(1);
+  });
+  await t.step("the header costs nothing", async () => {
+    service.forgetStatements();
+    const headers = { "Sandbox-Fault": "server_error_after" };
+    assert.equal((await service.pay({}, { headers })).status, 500);
+    service.assertStatements(1);
+  });
+});
+
+serviceCase("faults happen exactly as declared to 64 racing requests", async (t, service) => {
+  // Two services, because the requests of one wait for each other before they reach the database.
+  const second = startSecondService(service);
+  /** Declarations, each with its `times`. */
+  const cases: [name: string, times: number[]][] = [
+    ["one with times 9", [9]],
+    ["nine with times 1", Array(9).fill(1)],
+  ];
+  try {
+    for (const [name, declarations] of cases) {
+      await t.step(name, async () => {
+        const before = await count(service);
+        const total = declarations.reduce((sum, times) => sum + times, 0);
+        const faults = [];
+        for (const times of declarations) {
+          faults.push(
+            await declare(service, { on: "request", fault: "server_error_after", times }),
+          );
+        }
+        const race = () =>
+          Promise.all(
+            Array.from({ length: 64 }, (_, i) =>
+              [service, second][i % 2]!.call("POST", PAYMENTS, {
+                body: { amount: 1000, currency: "EUR", ...PAID },
+                idempotency_key: `${name.replaceAll(" ", "-")}-${i}`,
+              })),
+          );
+        const answers = await race();
+        assert.equal(answers.filter(({ status }) => status === 500).length, total);
+        assert.equal(answers.filter(({ status }) => status === 201).length, 64 - total);
+        for (const fault of faults) assert.equal(await left(service, fault), 0);
+        assert.equal(await count(service), before + 64);
+        assert.ok((await race()).every(({ status }) => status === 201));
+        assert.equal(await count(service), before + 64);
+      });
+    }
+    await t.step("two that meet at its last time", async () => {
+      const fault = await declare(service, { on: "request", fault: "server_error_before" });
+      let answers: Promise<TestAnswer[]>;
+      await service.sql.begin(async (sql) => {
+        await sql`select from pay.faults where id = ${fault.id} for update`;
+        const body = { amount: 1000, currency: "EUR", ...PAID };
+        answers = Promise.all(
+          [service, second].map((each) => each.call("POST", PAYMENTS, { body })),
+        );
+        await untilWaiting(service.sql, { sessions: 2, calls: "pay.match_fault" });
+      });
+      const faults = (await answers!).map(({ status, headers }) => [
+        status,
+        headers.get("Sandbox-Fault"),
+      ]);
+      assert.deepEqual(faults.sort(), [[201, null], [500, "server_error_before"]]);
+    });
+  } finally {
+    await second.close();
+  }
+});
+
+const BAD_HEADERS = [
+  "unknown",
+  "",
+  "delay",
+  "delay; delay_ms=0",
+  "delay; delay_ms=10001",
+  "server_error_after; delay_ms=5",
+  "rate_limited, delay",
+  "timeout",
+];
+
+serviceCase("the header Sandbox-Fault", async (t, service) => {
+  for (const value of BAD_HEADERS) {
+    await t.step(`"${value}" → 400`, async () => {
+      const made = await count(service);
+      const answer = await service.pay({}, { headers: { "Sandbox-Fault": value } });
+      assertRefused(answer, 400, "invalid_parameter", "Sandbox-Fault");
+      assert.match(answer.body.error.message, /Sandbox-Fault/);
+      assert.equal(await count(service), made);
+    });
+  }
+  await t.step("with a live key → 403 test_key_required, nothing done", async () => {
+    const answer = await service.pay({}, {
+      key: service.live.text,
+      idempotency_key: "live",
+      headers: { "Sandbox-Fault": "server_error_after" },
+    });
+    assertRefused(answer, 403, "test_key_required");
+    const [row] = await service.sql`select
+      (select count(*)::int from pay.payments where environment_id = ${service.live.environment_id})
+        as payments,
+      (select count(*)::int from pay.idempotency_keys
+        where environment_id = ${service.live.environment_id}) as keys`;
+    assert.deepEqual([row!.payments, row!.keys], [0, 0]);
+  });
+  await t.step("with an invalid key → 401", async () => {
+    const headers = { "Sandbox-Fault": "rate_limited" };
+    const unknown = `${service.key.text.slice(0, -8)}00000000`;
+    assertRefused(await service.pay({}, { key: unknown, headers }), 401, "unauthorized");
+  });
+  await t.step("works on every operation, also on reads", async () => {
+    const headers = { "Sandbox-Fault": "server_error_before" };
+    assert.equal((await service.call("GET", PAYMENTS, { headers })).status, 500);
+    assert.equal((await service.call("GET", FAULTS, { headers })).status, 500);
+  });
+});
+
+serviceCase("the local server ends the connection without an answer", async (_t, service) => {
+  const server = await openLocalServer(0);
+  server.serve({
+    "api-v1-payments": createPaymentsFunction(service.deps),
+    "api-v1-sandbox": createPaymentsFunction(service.deps),
+  });
+  try {
+    const { port } = server;
+    using connection = await Deno.connect({ hostname: "127.0.0.1", port });
+    const body = '{"amount":1000,"currency":"EUR"}';
+    const request = [
+      "POST /functions/v1/api-v1-payments/v1/payments HTTP/1.1",
+      "Host: localhost",
+      `Authorization: Bearer ${service.key.text}`,
+      "Content-Type: application/json",
+      "Sandbox-Fault: connection_lost_after",
+      `Content-Length: ${body.length}`,
+    ].join("\r\n");
+    await connection.write(new TextEncoder().encode(`${request}\r\n\r\n${body}`));
+    const answer = await new Response(connection.readable).text().catch(() => "");
+    assert.equal(answer, "");
+    assert.equal(await count(service), 1);
+  } finally {
+    await server.stop(1_000);
+  }
+});

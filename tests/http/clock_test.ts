@@ -1,0 +1,231 @@
+/**
+ * The clock of a sandbox (contract §7): it is read, frozen and advanced, everything of the sandbox
+ * obeys it, and bad input changes nothing.
+ */
+
+import assert from "node:assert/strict";
+import type { CallOptions, TestService } from "../support/service/service.ts";
+import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+
+const CLOCK = `${SANDBOX}/clock`;
+const NOW = Date.parse("2026-03-01T12:00:00.000Z");
+const DAY_S = 86_400;
+const THREE_D_SECURE = { card: { token: "pm_card_authenticationRequired" } };
+const NOTHING = { deliveries: 0, expired_payments: 0, disputes_closed: 0, purged: 0 };
+
+const set = (service: TestService, body: unknown, options: CallOptions = {}) =>
+  service.call("POST", CLOCK, { body, ...options });
+const read = async (service: TestService) => (await service.call("GET", CLOCK)).body;
+const at = (seconds: number) => new Date(NOW + seconds * 1000).toISOString();
+
+serviceCase("GET /clock and POST /clock", async (t, service) => {
+  await service.setClock(NOW);
+
+  await t.step("is the real clock until it is set", async () => {
+    const real = { object: "clock", now: at(0), mode: "real", offset_seconds: 0, target: null };
+    assert.deepEqual(await read(service), real);
+    assert.deepEqual((await service.call("GET", `${SANDBOX}/v1/clock`)).body, real);
+  });
+
+  await t.step("an advance moves a clock that goes on", async () => {
+    const moved = await set(service, { advance: 60 });
+    assert.deepEqual([moved.status, moved.body], [200, {
+      object: "clock",
+      now: at(60),
+      mode: "real",
+      offset_seconds: 60,
+      target: null,
+      did: NOTHING,
+      has_more: false,
+    }]);
+    await service.setClock(NOW + 1_000);
+    assert.equal((await read(service)).now, at(61));
+    assert.equal((await service.pay()).body.created_at, at(61));
+  });
+
+  await t.step("a frozen clock stands, and can be advanced", async () => {
+    assert.equal((await set(service, { mode: "frozen" })).body.now, at(61));
+    await service.setClock(NOW + 5_000);
+    const frozen = await read(service);
+    assert.deepEqual([frozen.now, frozen.mode, frozen.offset_seconds], [at(61), "frozen", null]);
+    const to = at(3_600);
+    assert.equal((await set(service, { to })).body.now, to);
+    assert.equal((await read(service)).mode, "frozen");
+    assert.equal((await service.pay()).body.created_at, to);
+  });
+
+  await t.step("mode real lets it go on from where it stands", async () => {
+    assert.equal((await set(service, { mode: "real" })).body.mode, "real");
+    await service.setClock(NOW + 6_000);
+    assert.equal((await read(service)).now, at(3_601));
+  });
+
+  await t.step("an advance can freeze it", async () => {
+    const { body } = await set(service, { advance: 1, mode: "frozen" });
+    assert.deepEqual([body.now, body.mode], [at(3_602), "frozen"]);
+  });
+
+  await t.step("a frozen clock that is behind catches up with the real time", async () => {
+    await service.setClock(NOW + 7_200_000);
+    assert.equal((await read(service)).now, at(3_602));
+    assert.deepEqual((await set(service, { mode: "real" })).body.now, at(7_200));
+    assert.equal((await read(service)).offset_seconds, 0);
+  });
+
+  await t.step("a reset makes it the real clock", async () => {
+    await set(service, { advance: DAY_S, mode: "frozen" });
+    await service.call("POST", `${SANDBOX}/reset`);
+    const { now, mode } = await read(service);
+    assert.deepEqual([now, mode], [at(7_200), "real"]);
+    assert.equal((await service.pay()).body.created_at, at(7_200));
+  });
+});
+
+/** Each row: a body that is refused, and the field that the error names. */
+const REFUSED: [body: unknown, param: string, message: RegExp][] = [
+  [{}, "to", /"to", "advance" or "mode"/],
+  [{ to: at(60), advance: 60 }, "to", /not both/],
+  [{ advance: -1 }, "advance", /from 1 to 34560000/],
+  [{ advance: 0 }, "advance", /from 1 to 34560000/],
+  [{ advance: 1.5 }, "advance", /whole number/],
+  [{ advance: 400 * DAY_S + 1 }, "advance", /400 days/],
+  [{ advance: 3_650 * DAY_S }, "advance", /400 days/],
+  [{ advance: "60" }, "advance", /whole number/],
+  [{ to: at(-1) }, "to", /before the clock of the sandbox, which shows 2026-03-01T12:00:00.000Z/],
+  [{ to: at(400 * DAY_S + 1) }, "to", /more than 400 days/],
+  [{ to: "tomorrow" }, "to", /date and time/],
+  [{ mode: "fast" }, "mode", /real/],
+];
+
+serviceCase("POST /clock refuses bad input and changes nothing", async (t, service) => {
+  await service.setClock(NOW);
+  await set(service, { mode: "frozen" });
+  const rows = () => service.sql`select * from pay.sandbox_settings`;
+  const before = await rows();
+  for (const [body, param, message] of REFUSED) {
+    await t.step(JSON.stringify(body), async () => {
+      const refused = await set(service, body);
+      assert.equal(refused.status, 400, refused.text);
+      assert.deepEqual(
+        [refused.body.error.code, refused.body.error.param],
+        ["invalid_parameter", param],
+      );
+      assert.match(refused.body.error.message, message);
+      assert.deepEqual(await rows(), before);
+    });
+  }
+  for (const method of ["GET", "POST"]) {
+    await t.step(`${method} with a live key is 403`, async () => {
+      const options = {
+        key: service.live.text,
+        ...(method === "POST" && { body: { advance: 1 } }),
+      };
+      const refused = await service.call(method, CLOCK, options);
+      assert.deepEqual([refused.status, refused.body.error.code], [403, "test_key_required"]);
+      assert.deepEqual(await rows(), before);
+    });
+    await t.step(`${method} with a key without the scope is 403`, async () => {
+      const key = await service.issueKey(service.key.environment_id, {
+        scopes: ["payments:read"],
+      });
+      const body = method === "POST" ? { advance: 1 } : undefined;
+      const refused = await service.call(method, CLOCK, { key: key.text, body });
+      assert.equal(refused.body.error.code, "permission_denied");
+      assert.deepEqual(await rows(), before);
+    });
+  }
+});
+
+serviceCase("an advance does what becomes due, at its own time", async (t, service) => {
+  await service.setClock(NOW);
+  await set(service, { mode: "frozen" });
+  const status = async (id: string) => (await service.call("GET", `${PAYMENTS}/${id}`)).body;
+
+  await t.step("a payment without an authentication fails after 24 hours", async () => {
+    const { body: { id } } = await service.pay(THREE_D_SECURE);
+    const before = await set(service, { advance: DAY_S - 1 });
+    assert.deepEqual(before.body.did, NOTHING);
+    assert.equal((await status(id)).status, "requires_action");
+    const after = await set(service, { advance: 10 * DAY_S });
+    assert.deepEqual(after.body.did, { ...NOTHING, expired_payments: 1 });
+    const failed = await status(id);
+    assert.deepEqual([failed.status, failed.updated_at], ["failed", at(DAY_S)]);
+  });
+
+  await t.step("an authorization ends after 7 days, also when it comes late itself", async () => {
+    const { now } = await read(service);
+    const after = (seconds: number) => new Date(Date.parse(now) + seconds * 1000).toISOString();
+    const { body: { id } } = await service.pay({
+      card: { token: "pm_card_late" },
+      capture: "manual",
+    });
+    assert.equal((await status(id)).status, "processing");
+    const { body } = await set(service, { advance: 20 * DAY_S });
+    assert.deepEqual([body.has_more, body.did.expired_payments], [false, 1]);
+    const list = await service.call("GET", `/api-v1-payments/v1/events?payment_id=${id}`);
+    // deno-lint-ignore no-explicit-any
+    assert.deepEqual(list.body.data.map((event: any) => [event.type, event.created_at]), [
+      ["payment.cancelled", after(2 + 7 * DAY_S)],
+      ["payment.authorized", after(2)],
+      ["payment.processing", now],
+      ["payment.created", now],
+    ]);
+  });
+
+  await t.step("retention deletes what is older than 30 days of the sandbox", async () => {
+    const { body: { id } } = await service.pay();
+    const others = await service.pay({}, { key: service.other.text });
+    const { body } = await set(service, { advance: 29 * DAY_S });
+    assert.equal((await status(id)).id, id);
+    assert.ok(body.did.purged > 0, "the payments of the steps before are older");
+    const later = await set(service, { advance: 2 * DAY_S });
+    assert.ok(later.body.did.purged > 0);
+    assert.equal((await status(id)).error.code, "not_found");
+    const url = `${PAYMENTS}/${others.body.id}`;
+    assert.equal((await service.call("GET", url, { key: service.other.text })).status, 200);
+  });
+
+  await t.step("the job of retention uses the clock of the sandbox too", async () => {
+    const { body: { id } } = await service.pay();
+    await service.sql`select pay.purge(now() + interval '1 year')`;
+    assert.equal((await status(id)).id, id);
+  });
+});
+
+serviceCase("POST /clock with an Idempotency-Key advances once", async (t, service) => {
+  await service.setClock(NOW);
+  await set(service, { mode: "frozen" });
+  const send = (body: unknown) => set(service, body, { idempotency_key: "once" });
+  const first = await send({ advance: 400 * DAY_S });
+  const again = await send({ advance: 400 * DAY_S });
+  assert.deepEqual([again.text, again.headers.get("Idempotent-Replayed")], [first.text, "true"]);
+  assert.equal((await read(service)).now, at(400 * DAY_S));
+  await t.step("and another body is a conflict", async () => {
+    assert.equal((await send({ advance: 1 })).body.error.code, "idempotency_conflict");
+  });
+});
+
+serviceCase("an advance of many things goes in steps", async (_t, service) => {
+  await service.setClock(NOW);
+  await set(service, { mode: "frozen" });
+  const ids: string[] = [];
+  for (let i = 0; i < 24; i++) {
+    ids.push((await service.pay(THREE_D_SECURE)).body.id);
+    if (i % 2 === 1) await set(service, { advance: 60 });
+  }
+  // deno-lint-ignore no-explicit-any
+  const answers: any[] = [];
+  let body: unknown = { advance: 400 * DAY_S };
+  for (let more = true; more;) {
+    const answer = await set(service, body);
+    assert.equal(answer.status, 200, answer.text);
+    answers.push(answer.body);
+    more = answer.body.has_more;
+    body = { to: answer.body.target };
+  }
+  assert.equal(answers.at(-1).now, at(12 * 60 + 400 * DAY_S));
+  assert.equal(answers.at(-1).did.expired_payments, 24);
+  const expired = await service.sql`
+    select count(*)::int as n from pay.provider_calls where state = 'pending'`;
+  assert.equal(expired[0]!.n, 0);
+});

@@ -1,0 +1,424 @@
+/** Disposable sandboxes: their life, their keys, their limits and their isolation (ADR 0047). */
+
+import assert from "node:assert/strict";
+import { idMint } from "../../shared/core/ids.ts";
+import { createApiKey } from "../support/database/api_keys.ts";
+import { assertSilent } from "../support/database/oracle_findings.ts";
+import type { TestService } from "../support/service/service.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+
+const SANDBOXES = `${SANDBOX}/sandboxes`;
+const KEYS = "/api-v1-payments/v1/api_keys";
+const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+function make(service: Pick<TestService, "call">, body: unknown = {}, options = {}) {
+  return service.call("POST", SANDBOXES, { body, ...options });
+}
+
+async function purgeAll({ sql }: TestService): Promise<void> {
+  for (let rows = 1; rows > 0;) {
+    const [row] = await sql`select pay.purge(pay.server_time(), 1000)::int as rows`;
+    rows = row!.rows;
+  }
+}
+
+/** The number of rows of each table of the schema. */
+async function countRows({ sql }: TestService): Promise<Record<string, number>> {
+  const tables = await sql`select tablename as name from pg_tables where schemaname = 'pay'`;
+  const counts: Record<string, number> = {};
+  for (const { name } of tables) {
+    const [row] = await sql.unsafe(`select count(*)::int as n from pay.${name}`);
+    counts[name] = row!.n;
+  }
+  return counts;
+}
+
+/** The bytes of all tables after a vacuum. Indexes keep empty pages and use them again. */
+async function countBytes({ sql }: TestService): Promise<number> {
+  await sql.unsafe("vacuum");
+  const [row] = await sql`
+    select sum(pg_relation_size(format('pay.%I', tablename)::regclass))::int as bytes
+    from pg_tables where schemaname = 'pay'`;
+  return row!.bytes;
+}
+
+serviceCase("POST /sandboxes", async (t, service) => {
+  await t.step("answers 201 with a key that works, in an empty sandbox", async () => {
+    await service.pay();
+    const made = await make(service, { name: "PR 17", expires_in: 3600 });
+    assert.equal(made.status, 201, made.text);
+    const { id, test_key, created_at, expires_at } = made.body;
+    assert.match(id, /^env_/);
+    assert.deepEqual(made.body, {
+      id,
+      object: "sandbox",
+      name: "PR 17",
+      seed: null,
+      created_at,
+      expires_at,
+      test_key,
+    });
+    assert.equal(Date.parse(expires_at) - Date.parse(created_at), 3_600_000);
+    assert.match(made.headers.get("Location")!, new RegExp(`/api-v1-sandbox/v1/sandboxes/${id}$`));
+    const list = await service.call("GET", PAYMENTS, { key: test_key });
+    assert.deepEqual([list.status, list.body.data], [200, []]);
+  });
+  await t.step("by default the sandbox has no name and ends after a day", async () => {
+    const { body } = await make(service);
+    assert.equal(body.name, null);
+    assert.equal(Date.parse(body.expires_at) - Date.parse(body.created_at), DAY_MS);
+  });
+  await t.step("a replay answers the same bytes, and the database has no key", async () => {
+    const first = await make(service, {}, { idempotency_key: "s" });
+    const again = await make(service, {}, { idempotency_key: "s" });
+    assert.equal(again.text, first.text);
+    assert.equal(again.headers.get("Idempotent-Replayed"), "true");
+    const rows = await service.sql`select body from pay.idempotency_keys`;
+    assert.ok(rows.every(({ body }) => !body.includes(first.body.test_key)));
+    assertRefused(
+      await make(service, { name: "other" }, { idempotency_key: "s" }),
+      409,
+      "idempotency_conflict",
+    );
+  });
+  await t.step("a replay with another secret of the key is a conflict", async () => {
+    const { body: key } = await service.call("POST", KEYS, { body: { name: "rotated" } });
+    const options = { key: key.secret, idempotency_key: "r" };
+    assert.equal((await make(service, {}, options)).status, 201);
+    const turned = await service.call("POST", `${KEYS}/${key.id}/rotate`);
+    const again = await make(service, {}, { ...options, key: turned.body.secret });
+    assertRefused(again, 409, "idempotency_conflict");
+  });
+  await t.step("the sandbox ends with the caller's key at the latest", async () => {
+    const expires_at = new Date(Date.now() + 600_000).toISOString();
+    const { text: key } = await service.issueKey(service.key.environment_id, { expires_at });
+    const { body } = await make(service, {}, { key });
+    // The rest of the key's time begins at the time of the request, which takes a moment.
+    assert.ok(Date.parse(body.expires_at) <= Date.parse(expires_at) + 5_000);
+    assert.ok(Date.parse(body.expires_at) > Date.now() + 500_000);
+  });
+  const bad: [body: unknown, param: string][] = [
+    [{ expires_in: 59 }, "expires_in"],
+    [{ expires_in: 604_801 }, "expires_in"],
+    [{ expires_in: 60.5 }, "expires_in"],
+    [{ expires_in: "60" }, "expires_in"],
+    [{ expires_in: null }, "expires_in"],
+    [{ name: "" }, "name"],
+    [{ name: "x".repeat(101) }, "name"],
+    [{ name: 1 }, "name"],
+    [{ seed: "" }, "seed"],
+  ];
+  for (const [body, param] of bad) {
+    await t.step(`${JSON.stringify(body).slice(0, 40)} is 400 and makes nothing`, async () => {
+      const before = await countRows(service);
+      assertRefused(await make(service, body), 400, "invalid_parameter", param);
+      assert.deepEqual(await countRows(service), before);
+    });
+  }
+  await t.step("a live key is 403", async () => {
+    const { body: { id } } = await make(service);
+    for (
+      const [method, path] of [
+        ["POST", SANDBOXES],
+        ["GET", SANDBOXES],
+        ["GET", `${SANDBOXES}/${id}`],
+        ["DELETE", `${SANDBOXES}/${id}`],
+      ] as const
+    ) {
+      const answer = await service.call(method, path, { key: service.live.text });
+      assertRefused(answer, 403, "test_key_required");
+    }
+    assert.equal((await service.call("GET", `${SANDBOXES}/${id}`)).status, 200);
+  });
+  await t.step("a key made so makes no further ones, and the list stays empty", async () => {
+    const { body: { id, test_key: key } } = await make(service);
+    assertRefused(await make(service, {}, { key }), 403, "permission_denied");
+    await service.call("POST", `${SANDBOX}/reset`, { key });
+    assertRefused(await make(service, {}, { key, idempotency_key: "x" }), 403, "permission_denied");
+    assert.deepEqual((await service.call("GET", SANDBOXES, { key })).body.data, []);
+    assert.equal((await service.call("DELETE", `${SANDBOXES}/${id}`, { key })).status, 404);
+  });
+});
+
+serviceCase("GET /sandboxes", async (t, service) => {
+  const made: string[] = [];
+  for (const name of ["a", "b", "c"]) made.unshift((await make(service, { name })).body.id);
+  const names = async () => {
+    const { body } = await service.call("GET", `${SANDBOXES}?limit=100`);
+    return body.data.map(({ name }: { name: string }) => name);
+  };
+  await t.step("lists the newest first, by pages, without their keys", async () => {
+    const first = await service.call("GET", `${SANDBOXES}?limit=2`);
+    assert.deepEqual(first.body.data.map(({ id }: { id: string }) => id), made.slice(0, 2));
+    assert.ok(!first.text.includes("test_key"));
+    const rest = await service.call(
+      "GET",
+      `${SANDBOX}/v1/sandboxes?starting_after=${first.body.next_cursor}`,
+    );
+    assert.deepEqual([rest.body.data[0].id, rest.body.has_more], [made[2], false]);
+    const one = await service.call("GET", `${SANDBOXES}/${made[2]}`);
+    assert.deepEqual(one.body, rest.body.data[0]);
+  });
+  await t.step("the list survives a reset", async () => {
+    await service.call("POST", `${SANDBOX}/reset`);
+    assert.deepEqual(await names(), ["c", "b", "a"]);
+  });
+  await t.step("a sandbox that has ended is not listed, but can be read for a day", async () => {
+    assert.equal((await service.call("DELETE", `${SANDBOXES}/${made[1]}`)).status, 200);
+    assert.deepEqual(await names(), ["c", "a"]);
+    await purgeAll(service);
+    assert.equal((await service.call("GET", `${SANDBOXES}/${made[1]}`)).status, 200);
+    await service.setClock(Date.now() + DAY_MS + 1_000);
+    await purgeAll(service);
+    assert.equal((await service.call("GET", `${SANDBOXES}/${made[1]}`)).status, 404);
+    assert.equal((await service.call("DELETE", `${SANDBOXES}/${made[1]}`)).status, 404);
+  });
+});
+
+serviceCase("the end of a disposable sandbox", async (t, service) => {
+  const hook = { url: "http://127.0.0.1:47999/hook" };
+  const works = async (key: string) => (await service.call("GET", PAYMENTS, { key })).status;
+
+  await t.step("its keys end with it, also those made in it, and after a reset", async () => {
+    const { body: made } = await make(service, { expires_in: 60 });
+    const later = new Date(Date.now() + DAY_MS).toISOString();
+    const { body: second } = await service.call("POST", KEYS, {
+      key: made.test_key,
+      body: { name: "second", expires_at: later },
+    });
+    assert.equal(second.expires_at, made.expires_at);
+    assert.equal(second.secrets[0].expires_at, made.expires_at);
+    await service.call("POST", `${SANDBOX}/reset`, { key: made.test_key });
+    const turned = await service.call("POST", `${KEYS}/${second.id}/rotate`, {
+      key: made.test_key,
+    });
+    const third = await operatorKey(service, made.id);
+    const keys = [made.test_key, second.secret, turned.body.secret, third];
+    const [listed] = await service.sql`
+      select count(*)::int as keys, count(*) filter (where expires_at <> ${made.expires_at})::int
+        as others
+      from pay.list_api_keys() where environment_id = ${made.id}`;
+    assert.deepEqual(listed, { keys: 3, others: 0 });
+    const at_ms = Date.parse(made.created_at);
+    await service.setClock(at_ms + MINUTE_MS - 1);
+    assert.deepEqual(await Promise.all(keys.map(works)), [200, 200, 200, 200]);
+    await service.setClock(at_ms + MINUTE_MS);
+    assert.deepEqual(await Promise.all(keys.map(works)), [401, 401, 401, 401]);
+    // The database's clock decides, so a wrong clock of a function does not keep a key.
+    service.setWrongClock(at_ms);
+    assert.deepEqual(await Promise.all(keys.map(works)), [401, 401, 401, 401]);
+    await service.setClock(null);
+    await service.call("DELETE", `${SANDBOXES}/${made.id}`);
+  });
+
+  await t.step("a key shows all its times by the clock of the sandbox", async () => {
+    const { body: made } = await make(service, { expires_in: 3_600 });
+    const options = { key: made.test_key };
+    const ends_s = Date.parse(made.expires_at) / 1_000;
+    for (const mode of ["frozen", "real"]) {
+      const { body: clock } = await service.call("POST", `${SANDBOX}/clock`, {
+        ...options,
+        body: { advance: 30 * 86_400, mode },
+      });
+      const { body: key } = await service.call("POST", KEYS, { ...options, body: { name: mode } });
+      const { body: read } = await service.call("GET", `${KEYS}/${key.id}`, options);
+      for (const { created_at, expires_at } of [key, key.secrets[0], read, read.secrets[0]]) {
+        assert.ok(created_at >= clock.now && created_at < expires_at, `${mode}: ${expires_at}`);
+        const left_s = (Date.parse(expires_at) - Date.parse(clock.now)) / 1_000;
+        const real_left_s = ends_s - Date.now() / 1_000;
+        assert.ok(Math.abs(left_s - real_left_s) < 5, `${mode}: ${left_s} s, ${real_left_s} s`);
+      }
+    }
+    await service.call("DELETE", `${SANDBOXES}/${made.id}`);
+  });
+  await t.step("DELETE ends it at once, sends nothing more, and can be repeated", async () => {
+    const { body: { id, test_key: key } } = await make(service);
+    await service.call("POST", ENDPOINTS, { key, body: hook });
+    await service.pay({}, { key });
+    const path = `${SANDBOXES}/${id}`;
+    const gone = await service.call("DELETE", path, { idempotency_key: "d" });
+    assert.equal(gone.status, 200, gone.text);
+    assert.ok(Date.parse(gone.body.expires_at) <= Date.now());
+    assert.equal(await works(key), 401);
+    assert.equal((await service.call("DELETE", path)).text, gone.text);
+    const replay = await service.call("DELETE", path, { idempotency_key: "d" });
+    assert.deepEqual([replay.text, replay.headers.get("Idempotent-Replayed")], [gone.text, "true"]);
+    const [{ pending } = {}] = await service.sql`
+      select count(*)::int as pending from pay.webhook_deliveries d
+      join pay.environments e on e.id = d.environment_id
+      where e.public_id = ${id} and d.status = 'pending' and d.leased_until is null`;
+    assert.equal(pending, 0);
+  });
+  await t.step("retention gives back every row, after a DELETE and after the time", async () => {
+    await purgeAll(service);
+    const before = await countRows(service);
+    for (const is_deleted of [true, false]) {
+      const { body: { id, test_key: key } } = await make(service, { expires_in: 60 });
+      await service.call("POST", ENDPOINTS, { key, body: hook });
+      const paid = await service.pay({}, { key, idempotency_key: "p" });
+      await service.call("POST", `${PAYMENTS}/${paid.body.id}/refund`, { key });
+      await service.call("POST", KEYS, { key, body: { name: "more" } });
+      await purgeAll(service);
+      assert.equal(await works(key), 200);
+      if (is_deleted) await service.call("DELETE", `${SANDBOXES}/${id}`);
+      else await service.setClock(Date.now() + MINUTE_MS + 1_000);
+      await purgeAll(service);
+      const [left] = await service.sql`
+        select count(*)::int as n from pay.environments where public_id = ${id}`;
+      assert.equal(left!.n, 0);
+    }
+    const { sandboxes, ...rest } = await countRows(service);
+    const { sandboxes: sandboxes_before, ...rest_before } = before;
+    assert.deepEqual(rest, rest_before);
+    assert.equal(sandboxes, sandboxes_before! + 2);
+    await service.setClock(Date.now() + 2 * DAY_MS);
+    await purgeAll(service);
+    assert.equal((await countRows(service))["sandboxes"], 0);
+    await service.setClock(null);
+  });
+  await t.step(
+    "the operator's key of an account is never one of a disposable sandbox",
+    async () => {
+      await service
+        .sql`insert into pay.environments (id, public_id, account, livemode, name, ends_at)
+      values (${`env_${"0".repeat(26)}`}, ${`env_${"0".repeat(26)}`}, 'one', false, 'first',
+        now() + interval '1 day')`;
+      const [row] = await service.sql`select pay.find_environment('one', false) as id`;
+      assert.equal(row!.id, service.key.environment_id);
+    },
+  );
+});
+
+serviceCase("the limit of an account", async (t, service) => {
+  const LIMIT = 1_000;
+  const fill = (count: number, account: string, expires_at: Date) =>
+    service.sql`
+      insert into pay.sandboxes (environment_id, id, account, created_at, expires_at)
+      select ${service.other.environment_id},
+        'env_' || lpad(i::text, 26, '0'), ${account}, now(), ${expires_at}
+      from generate_series(1, ${count}) i`;
+  await fill(LIMIT - 10, "one", new Date(Date.now() + DAY_MS));
+  const second = startSecondService(service);
+  try {
+    await t.step("32 creates at once make exactly the 10 that are left", async () => {
+      const answers = await Promise.all(
+        Array.from(
+          { length: 32 },
+          (_, i) => make([service, second][i % 2]!, {}, { idempotency_key: `k${i}` }),
+        ),
+      );
+      const made = answers.filter(({ status }) => status === 201);
+      assert.equal(made.length, 10);
+      for (const answer of answers) {
+        if (answer.status === 201) continue;
+        assertRefused(answer, 400, "invalid_parameter");
+        assert.match(answer.body.error.message, /1000 disposable sandboxes/);
+      }
+      const [row] = await service.sql`
+        select (select count(*) from pay.idempotency_keys)::int as kept,
+          (select count(*) from pay.environments where ends_at is not null)::int as made`;
+      assert.deepEqual(row, { kept: 10, made: 10 });
+      assert.equal((await make(service, {}, { key: service.other.text })).status, 201);
+      assert.equal((await service.call("DELETE", `${SANDBOXES}/${made[0]!.body.id}`)).status, 200);
+      assert.equal((await make(service)).status, 201);
+      assert.equal((await make(service)).status, 400);
+    });
+  } finally {
+    await second.close();
+  }
+});
+
+/** The number of sandboxes of the next test. SANDBOXES=1000 makes the run of ADR 0047. */
+const MANY = Number(Deno.env.get("SANDBOXES") ?? 60);
+const CLIENTS = 32;
+
+serviceCase(
+  `${MANY} disposable sandboxes that ${CLIENTS} clients use at once`,
+  async (t, service) => {
+    await purgeAll(service);
+    const before = await countRows(service);
+    const bytes_before = await countBytes(service);
+    const made: { id: string; test_key: string }[] = [];
+    const timed = async (name: string, work: () => Promise<unknown>) => {
+      const started = performance.now();
+      await work();
+      const rows = Object.values(await countRows(service)).reduce((sum, n) => sum + n, 0);
+      console.log(
+        `${name}: ${Math.round(performance.now() - started)} ms, then ${rows} rows, ` +
+          `${Math.round(await countBytes(service) / 1024)} KiB`,
+      );
+    };
+    /** Runs the work for each index, by all clients at once. */
+    const byAll = async (work: (i: number) => Promise<void>) => {
+      let next = 0;
+      await Promise.all(Array.from({ length: CLIENTS }, async () => {
+        while (next < MANY) await work(next++);
+      }));
+    };
+    console.log(`before: ${Math.round(bytes_before / 1024)} KiB`);
+
+    await t.step("all are made", () =>
+      timed("made", () =>
+        byAll(async (i) => {
+          const { status, text, body } = await make(service, { name: `${i}` });
+          assert.equal(status, 201, text);
+          made[i] = body;
+        })));
+    await t.step("each sees its own rows and no others", async () => {
+      const payments: string[] = [];
+      await timed("used", () =>
+        byAll(async (i) => {
+          const key = made[i]!.test_key;
+          const body = { amount: 1000 + i, reference: "same", outcome: "success" };
+          const paid = await service.pay(body, { key, idempotency_key: "same" });
+          assert.equal(paid.status, 201, paid.text);
+          payments[i] = paid.body.id;
+          for (const list of [PAYMENTS, `${PAYMENTS}?reference=same`]) {
+            const { body: { data } } = await service.call("GET", list, { key });
+            assert.deepEqual(data.map(({ amount }: { amount: number }) => amount), [1000 + i]);
+          }
+          const foreign = payments.findLast((id) => id !== undefined && id !== payments[i]);
+          if (foreign === undefined) return;
+          assert.equal((await service.call("GET", `${PAYMENTS}/${foreign}`, { key })).status, 404);
+        }));
+      assert.equal(new Set(payments).size, MANY);
+      await assertSilent(service.sql);
+    });
+    await t.step("deleted, they leave nothing but their names for a day", async () => {
+      await timed("deleted", () =>
+        byAll(async (i) => {
+          const { status } = await service.call("DELETE", `${SANDBOXES}/${made[i]!.id}`);
+          assert.equal(status, 200);
+        }));
+      await timed("emptied", () => purgeAll(service));
+      const { sandboxes, ...after } = await countRows(service);
+      const { sandboxes: _, ...rest } = before;
+      assert.deepEqual(after, rest);
+      assert.equal(sandboxes, MANY);
+      await service.setClock(Date.now() + DAY_MS + 1_000);
+      await timed("after a day", () => purgeAll(service));
+      assert.equal((await countRows(service))["sandboxes"], 0);
+      assert.ok(await countBytes(service) <= bytes_before);
+    });
+  },
+);
+
+serviceCase("rate limits of disposable sandboxes", async (t, service) => {
+  await t.step("one at its limit does not slow down another", async () => {
+    const [one, two] = await Promise.all([make(service), make(service)]);
+    const ask = (key: string) => service.call("GET", PAYMENTS, { key });
+    const answers = [];
+    for (let i = 0; i < 12; i++) answers.push((await ask(one.body.test_key)).status);
+    assert.ok(answers.includes(429), `${answers}`);
+    assert.equal((await ask(two.body.test_key)).status, 200);
+  });
+}, { environment_rate_limit: 4 });
+
+/** Makes a key of an environment as the operator. */
+function operatorKey({ sql }: TestService, environment_id: string): Promise<string> {
+  const id = idMint(Date.now())("key_");
+  return createApiKey(sql, { id, environment_id, livemode: false });
+}

@@ -1,0 +1,445 @@
+/**
+ * `GET /requests` (contract §5): the log of the requests of a sandbox. It is written behind the
+ * answers, belongs to one sandbox, and has no text of the client but the idempotency key.
+ */
+
+import assert from "node:assert/strict";
+import { untilWaiting } from "../support/database/lock_waits.ts";
+import type { TestService } from "../support/service/service.ts";
+import {
+  assertRefused,
+  card,
+  paymentIn,
+  PAYMENTS,
+  SANDBOX,
+  serviceCase,
+} from "../support/service/service_case.ts";
+import { addInbox, readInbox } from "../support/webhook/inbox_reader.ts";
+import { ENDPOINTS } from "../support/webhook/recording_receiver.ts";
+
+const V1 = "/api-v1-payments/v1";
+const LOG = `${SANDBOX}/requests`;
+const CREATE = { amount: 700, currency: "EUR" };
+const LOGGED = { request_log: true };
+const UNKNOWN = "pay_" + "0".repeat(26);
+
+// deno-lint-ignore no-explicit-any
+async function read(service: TestService, query = "", key = service.key.text): Promise<any[]> {
+  const { status, text, body } = await service.call("GET", `${LOG}${query}`, { key });
+  assert.equal(status, 200, text);
+  return body.data;
+}
+
+serviceCase("GET /requests has a line for each answer, newest first", async (t, service) => {
+  const { id } = await paymentIn(service, "completed");
+  const { text: narrow } = await service.issueKey(service.key.environment_id, {
+    scopes: ["payments:read"],
+  });
+  /** Method, path, options, and the line: path, query, status, code, key, replay. */
+  const send = service.call;
+  type Line = [string, string | null, number, string | null, string | null, boolean];
+  const cases: [string, () => ReturnType<typeof send>, Line][] = [
+    ["create", () => service.pay(CREATE, { idempotency_key: "k-1" }), [
+      PAYMENTS,
+      null,
+      201,
+      null,
+      "k-1",
+      false,
+    ]],
+    ["replay", () => service.pay(CREATE, { idempotency_key: "k-1" }), [
+      PAYMENTS,
+      null,
+      201,
+      null,
+      "k-1",
+      true,
+    ]],
+    ["conflict", () => service.pay({ amount: 1 }, { idempotency_key: "k-1" }), [
+      PAYMENTS,
+      null,
+      409,
+      "idempotency_conflict",
+      "k-1",
+      false,
+    ]],
+    ["decline", () => service.pay(card("4000 0000 0000 0002")), [
+      PAYMENTS,
+      null,
+      402,
+      "payment_declined",
+      null,
+      false,
+    ]],
+    ["bad body", () => service.pay({ amount: -1 }, { idempotency_key: "k-2" }), [
+      PAYMENTS,
+      null,
+      400,
+      "invalid_parameter",
+      "k-2",
+      false,
+    ]],
+    ["get", () => send("GET", `${PAYMENTS}/${id}`), [
+      `${PAYMENTS}/${id}`,
+      null,
+      200,
+      null,
+      null,
+      false,
+    ]],
+    ["not found", () => send("GET", `${PAYMENTS}/${UNKNOWN}`), [
+      `${PAYMENTS}/${UNKNOWN}`,
+      null,
+      404,
+      "not_found",
+      null,
+      false,
+    ]],
+    ["bad id", () => send("GET", `${PAYMENTS}/4242424242424242`), [
+      `${PAYMENTS}/{id}`,
+      null,
+      404,
+      "not_found",
+      null,
+      false,
+    ]],
+    ["list", () => send("GET", `${PAYMENTS}?limit=3&status=completed&reference=jane%20doe&x=y`), [
+      PAYMENTS,
+      "limit=3&status=completed&reference=***",
+      200,
+      null,
+      null,
+      false,
+    ]],
+    ["customer", () => send("GET", `${PAYMENTS}?customer=jane%40example.com&limit=3`), [
+      PAYMENTS,
+      "customer=***&limit=3",
+      200,
+      null,
+      null,
+      false,
+    ]],
+    ["no customer", () => send("GET", `${PAYMENTS}?customer=jane`), [
+      PAYMENTS,
+      "customer=***",
+      400,
+      "invalid_parameter",
+      null,
+      false,
+    ]],
+    ["scope", () => send("POST", PAYMENTS, { key: narrow, body: CREATE }), [
+      PAYMENTS,
+      null,
+      403,
+      "permission_denied",
+      null,
+      false,
+    ]],
+    ["no route", () => send("GET", `${V1}/paymets/Jane.Doe/4242?x=1`), [
+      `${V1}/paymets/***/***`,
+      null,
+      404,
+      "not_found",
+      null,
+      false,
+    ]],
+    ["encoded key", () => send("GET", `${V1}/idempotency_keys/k-1`), [
+      `${V1}/idempotency_keys/{key}`,
+      null,
+      200,
+      null,
+      null,
+      false,
+    ]],
+  ];
+  for (const [name, ask, [path, query, status, error_code, key, replay]] of cases) {
+    await t.step(name, async () => {
+      const answer = await ask();
+      const [line] = await read(service, "?limit=1");
+      const { created_at, duration_ms, api_key_id, ...rest } = line;
+      assert.deepEqual(rest, {
+        id: answer.headers.get("Request-Id"),
+        object: "request",
+        method: name === "create" || path === PAYMENTS && query === null ? "POST" : "GET",
+        path,
+        query,
+        status,
+        error_code,
+        idempotency_key: key,
+        idempotent_replay: replay,
+        source: "program",
+      });
+      assert.equal(answer.status, status);
+      assert.ok(duration_ms > 0 && duration_ms < 60_000);
+      assert.ok(Math.abs(Date.parse(created_at) - Date.now()) < 60_000);
+      assert.equal(api_key_id === service.key.id, name !== "scope");
+    });
+  }
+  await t.step("reading the log is not in it", async () => {
+    assert.ok((await read(service, "?limit=100")).every(({ path }) => path !== LOG));
+  });
+  await t.step("reading an inbox is not in it", async () => {
+    const { id } = await addInbox(service);
+    for (const query of ["", "wait=99", "after=inb_1"]) await readInbox(service, id, query);
+    await readInbox(service, `whe_${"0".repeat(26)}`);
+    const paths: string[] = (await read(service, "?limit=100")).map(({ path }) => path);
+    assert.equal(paths[0], ENDPOINTS);
+    assert.ok(paths.every((path) => !path.endsWith("/inbox")));
+  });
+}, LOGGED);
+
+serviceCase("GET /requests has filters and a cursor", async (t, service) => {
+  for (let i = 0; i < 5; i++) await service.pay(CREATE, { idempotency_key: `key-${i % 2}` });
+  await service.call("GET", `${PAYMENTS}/${UNKNOWN}`);
+  await service.pay(CREATE, { headers: { "Sec-Fetch-Site": "same-origin" } });
+  const all = await read(service, "?limit=100");
+  const filters: [query: string, (line: Record<string, unknown>) => boolean, count: number][] = [
+    ["method=GET", ({ method }) => method === "GET", 1],
+    [`path=${PAYMENTS}`, ({ path }) => path === PAYMENTS, 6],
+    ["status=404", ({ status }) => status === 404, 1],
+    ["status=201", ({ status }) => status === 201, 6],
+    [
+      "source=program",
+      ({ idempotency_key, status }) => idempotency_key !== null || status === 404,
+      6,
+    ],
+    [
+      "source=web_page",
+      ({ idempotency_key, status }) => idempotency_key === null && status === 201,
+      1,
+    ],
+    ["idempotency_key=key-0", ({ idempotency_key }) => idempotency_key === "key-0", 3],
+    [`request_id=${all[2].id}`, ({ id }) => id === all[2].id, 1],
+    [`api_key_id=${service.key.id}`, () => true, 7],
+    [`api_key_id=${service.other.id}`, () => false, 0],
+    ["status=201&idempotency_key=key-1", ({ idempotency_key }) => idempotency_key === "key-1", 2],
+  ];
+  for (const [query, matches, count] of filters) {
+    await t.step(query, async () => {
+      const found = await read(service, `?limit=100&${query}`);
+      assert.deepEqual(found, all.filter(matches));
+      assert.equal(found.length, count);
+    });
+  }
+  await t.step("pages", async () => {
+    const seen: unknown[] = [];
+    let cursor = "";
+    for (;;) {
+      const { body } = await service.call("GET", `${LOG}?limit=2${cursor}`);
+      seen.push(...body.data);
+      if (!body.has_more) break;
+      cursor = `&starting_after=${body.next_cursor}`;
+    }
+    assert.deepEqual(seen, all);
+    const ids = all.map(({ id }) => id);
+    assert.deepEqual(ids, [...ids].sort().reverse());
+  });
+  const refused = [
+    "source=console",
+    "method=get",
+    "status=99",
+    "status=abc",
+    "request_id=pay_1",
+    "limit=0",
+  ];
+  for (const query of refused) {
+    await t.step(`${query} is refused`, async () => {
+      const answer = await service.call("GET", `${LOG}?${query}`);
+      assertRefused(answer, 400, "invalid_parameter", query.split("=")[0]);
+    });
+  }
+  await t.step("an unknown cursor is refused", async () => {
+    const answer = await service.call("GET", `${LOG}?starting_after=req_${"0".repeat(26)}`);
+    assertRefused(answer, 400, "invalid_parameter", "starting_after");
+  });
+}, LOGGED);
+
+serviceCase("GET /requests shows one sandbox, and no live one", async (t, service) => {
+  await service.pay(CREATE, { idempotency_key: "mine" });
+  await service.pay(CREATE, { key: service.other.text, idempotency_key: "theirs" });
+  await service.call("GET", PAYMENTS, { key: service.live.text });
+  await t.step("each sees its own", async () => {
+    const keys = async (key: string) =>
+      (await read(service, "", key)).map(({ idempotency_key }) => idempotency_key);
+    assert.deepEqual(await keys(service.key.text), ["mine"]);
+    assert.deepEqual(await keys(service.other.text), ["theirs"]);
+  });
+  await t.step("a live key is refused, and nothing of it is logged", async () => {
+    const answer = await service.call("GET", LOG, { key: service.live.text });
+    assertRefused(answer, 403, "test_key_required");
+    const rows = await service.sql`select from pay.requests
+      where environment_id = ${service.live.environment_id}`;
+    assert.equal(rows.length, 0);
+  });
+  await t.step("the database refuses notes of live keys, and of keys elsewhere", async () => {
+    const { key, other, live } = service;
+    for (const [at, of] of [[live, live], [key, other], [live, key], [key, live]] as const) {
+      service.deps.notes.logRequest({
+        environment_id: at.environment_id,
+        api_key_id: of.id,
+        id: `req_${"1".repeat(26)}`,
+        method: "GET",
+        path: PAYMENTS,
+        status: 200,
+        duration_us: 1,
+        at: new Date().toISOString(),
+      });
+    }
+    await service.deps.notes.flush();
+    const rows = await service.sql`select from pay.requests where id like 'req_111%'`;
+    assert.equal(rows.length, 0);
+  });
+  await t.step("a request without a valid key is nobody's", async () => {
+    const [before] = await service.sql`select count(*)::int as n from pay.requests`;
+    await service.call("GET", PAYMENTS, { key: null });
+    await service.call("GET", PAYMENTS, { key: "sk_test_wrong" });
+    await service.deps.notes.flush();
+    const [after] = await service.sql`select count(*)::int as n from pay.requests`;
+    assert.equal(after!.n, before!.n);
+  });
+  await t.step("reads of web pages are left out, changes are not", async () => {
+    const page = { Origin: "http://localhost:3000" };
+    await service.call("GET", PAYMENTS, { headers: page });
+    await service.call("GET", PAYMENTS, { headers: { "Sec-Fetch-Site": "same-origin" } });
+    await service.pay(CREATE, { headers: page, idempotency_key: "page" });
+    const lines = await read(service);
+    assert.deepEqual(lines.map(({ idempotency_key }) => idempotency_key), ["page", "mine"]);
+  });
+  await t.step("needs sandbox:write", async () => {
+    const scopes = ["payments:read"];
+    const { text } = await service.issueKey(service.key.environment_id, { scopes });
+    assertRefused(await service.call("GET", LOG, { key: text }), 403, "permission_denied");
+  });
+  await t.step("a reset empties it, also of requests that wait", async () => {
+    await service.call("POST", `${SANDBOX}/reset`);
+    assert.deepEqual(await read(service), []);
+    assert.equal((await read(service, "", service.other.text)).length, 1);
+    await service.pay(CREATE, { idempotency_key: "after" });
+    const lines = await read(service);
+    assert.deepEqual(lines.map(({ idempotency_key }) => idempotency_key), ["after"]);
+  });
+}, LOGGED);
+
+serviceCase("GET /requests has refusals by the rate limit", async (_, service) => {
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => service.call("GET", PAYMENTS)),
+  );
+  const limited = answers.filter(({ status }) => status === 429).length;
+  assert.ok(limited > 0);
+  await service.deps.notes.flush();
+  const rows = await service.sql`select from pay.requests
+    where status = 429 and error_code = 'rate_limited'`;
+  assert.equal(rows.length, limited);
+}, { ...LOGGED, rate_limit: 2 });
+
+serviceCase("REQUEST_LOG=false writes no log", async (_, service) => {
+  await service.pay(CREATE, { idempotency_key: "k" });
+  await service.pay(CREATE, { idempotency_key: "k" });
+  assert.deepEqual(await read(service), []);
+  const shown = await service.call("GET", `${V1}/idempotency_keys/k`);
+  assert.equal(shown.body.replays, 1);
+});
+
+serviceCase("the log keeps the last 1000 requests and 30 days", async (t, service) => {
+  const { environment_id, id } = service.key;
+  const fill = (first: number, count: number, prefix: string) =>
+    service.sql`insert into pay.requests (environment_id, id, api_key_id, method, path, status,
+        is_replay, duration_us, created_at)
+      select ${environment_id}, ${prefix} || lpad((${first}::int + i)::text, 17, '0'), ${id}, 'GET',
+        ${PAYMENTS}, 200, false, 1, now()
+      from generate_series(1, ${count}::int) i`;
+  const purge = async () => (await service.sql`select pay.purge(now(), 100) as n`)[0]!.n;
+  const [now] = await service.sql`select left(pay.id_floor('req_', now()), 13) as prefix,
+    left(pay.id_floor('req_', now() - interval '31 days'), 13) as old`;
+  await t.step("in steps, the oldest first", async () => {
+    await fill(0, 1250, now!.prefix);
+    assert.deepEqual([await purge(), await purge(), await purge(), await purge()].map(Number), [
+      100,
+      100,
+      50,
+      0,
+    ]);
+    const [kept] = await service.sql`select count(*)::int as n, min(id) as oldest
+      from pay.requests where environment_id = ${environment_id}`;
+    assert.deepEqual(kept, { n: 1000, oldest: `${now!.prefix}${"251".padStart(17, "0")}` });
+  });
+  await t.step("30 days", async () => {
+    await service.sql`delete from pay.requests`;
+    await fill(0, 30, now!.old);
+    await fill(0, 5, now!.prefix);
+    assert.equal(Number(await purge()), 30);
+  });
+});
+
+serviceCase("the log stays when the clock of its sandbox goes on", async (_, service) => {
+  await service.pay(CREATE);
+  await service.call("POST", `${SANDBOX}/clock`, { body: { advance: 31 * 86_400 } });
+  await service.sql`select pay.purge()`;
+  const paths = (await read(service)).map(({ path }) => path);
+  assert.deepEqual(paths, [`${SANDBOX}/clock`, PAYMENTS]);
+}, LOGGED);
+
+serviceCase("the log of a disposable sandbox has a limit too", async (_, service) => {
+  const { body: { test_key: key } } = await service.call("POST", `${SANDBOX}/sandboxes`, {
+    body: {},
+  });
+  await service.call("GET", PAYMENTS, { key });
+  await read(service, "", key);
+  await service.sql`
+    insert into pay.requests (environment_id, id, api_key_id, method, path, status, duration_us,
+      is_replay, created_at)
+    select environment_id, left(id, 13) || lpad(n::text, 17, '0'), api_key_id, method, path, status,
+      duration_us, is_replay, created_at
+    from pay.requests, generate_series(1, 1100) n
+    where path = ${PAYMENTS}`;
+  await service.sql`select pay.purge()`;
+  const left = await service.sql`
+    select count(*)::int as requests from pay.requests group by environment_id order by 1`;
+  assert.deepEqual(left.map(({ requests }) => requests), [1, 1000]);
+}, LOGGED);
+
+serviceCase("no note outlives its disposable sandbox", async (t, service) => {
+  const made = await service.call("POST", `${SANDBOX}/sandboxes`, { body: {} });
+  const { id, test_key: key } = made.body;
+  const [owner] = await service.sql`
+    select k.id, k.environment_id from pay.api_keys k
+    join pay.environments e on e.id = k.environment_id where e.public_id = ${id}`;
+  const note = (sql: TestService["sql"], request: string) =>
+    sql`select pay.note_requests(
+      ${JSON.stringify([{ k: 0, environment_id: owner!.environment_id, api_key_id: owner!.id }])},
+      ${
+      JSON.stringify([{
+        k: 0,
+        id: `req_${request.repeat(26)}`,
+        method: "GET",
+        path: PAYMENTS,
+        status: 200,
+        duration_us: 1,
+        at: new Date(),
+      }])
+    }, '[]')`;
+  const left = () =>
+    service.sql`select id from pay.requests where id like 'req_111%'
+    or id like 'req_222%'`;
+  await service.call("GET", PAYMENTS, { key });
+
+  await t.step("the end of the sandbox waits for a note under way, and purges it", async () => {
+    let deleted: ReturnType<TestService["call"]>;
+    await service.sql.begin(async (sql) => {
+      await note(sql as unknown as TestService["sql"], "1");
+      deleted = service.call("DELETE", `${SANDBOX}/sandboxes/${id}`);
+      await untilWaiting(service.sql, { calls: "pay.end_sandbox" });
+    });
+    assert.equal((await deleted!).status, 200);
+    assert.equal((await left()).length, 1);
+  });
+  await t.step("a note that comes later is left out", async () => {
+    await note(service.sql, "2");
+    assert.deepEqual((await left()).map((row) => row["id"]), [`req_${"1".repeat(26)}`]);
+    for (let rows = 1; rows > 0;) {
+      const [purged] = await service.sql`select pay.purge(pay.server_time(), 1000)::int as rows`;
+      rows = purged!["rows"];
+    }
+    assert.deepEqual([...await left()], []);
+  });
+}, LOGGED);

@@ -1,0 +1,320 @@
+/** Seeded sandboxes: their runs repeat byte for byte (ADR 0052). */
+
+import assert from "node:assert/strict";
+import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
+import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
+import type { Operation } from "../../shared/http/operation.ts";
+import { runRound, type Send } from "../support/http/seeded_run.ts";
+import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";
+import { startService, type TestService } from "../support/service/service.ts";
+import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+
+const SANDBOXES = `${SANDBOX}/sandboxes`;
+const TRANSCRIPT = `${SANDBOX}/transcript`;
+const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
+/** The transcript of the long run. `UPDATE_TRANSCRIPT=1` writes it again. */
+const KEPT = new URL("../vectors/seeded_run.ndjson.gz", import.meta.url);
+const REQUESTS = 1_000;
+/** Operations that the run leaves out. */
+const LEFT_OUT: Record<string, string> = {
+  listRequests: "it has real times, and requests are written behind their answers",
+  readTranscript: "it is no part of a run",
+  resetSandbox: "it begins the run again, so no transcript has it",
+};
+
+async function makeSeeded(service: Pick<TestService, "call">, seed: string): Promise<string> {
+  const made = await service.call("POST", SANDBOXES, { body: { seed, expires_in: 3600 } });
+  assert.equal(made.status, 201, made.text);
+  assert.equal(made.body.seed, seed);
+  return made.body.test_key;
+}
+
+/** Sends rounds of requests until there are `count`. Returns their methods and paths. */
+async function run(service: TestService, key: string, count: number): Promise<string[]> {
+  const sent: string[] = [];
+  const send: Send = (method, path, options = {}) => {
+    sent.push(`${method} ${path.split("?")[0]}`);
+    return service.call(method, path, { ...options, key });
+  };
+  for (let round = 1; sent.length < count; round++) await runRound(send, round);
+  return sent;
+}
+
+async function transcriptOf(service: TestService, key: string): Promise<string> {
+  const { status, text } = await service.call("GET", TRANSCRIPT, { key });
+  assert.equal(status, 200, text);
+  return text;
+}
+
+/** Makes a run in a new database. */
+async function freshRun(count: number): Promise<{ transcript: string; sent: string[] }> {
+  const service = await startService();
+  try {
+    const key = await makeSeeded(service, "a run of many requests");
+    const sent = await run(service, key, count);
+    return { transcript: await transcriptOf(service, key), sent };
+  } finally {
+    await service.close();
+  }
+}
+
+function assertSameLines(actual: string, expected: string): void {
+  const [lines, others] = [actual.split("\n"), expected.split("\n")];
+  for (const [at, line] of others.entries()) {
+    assert.deepEqual(JSON.parse(lines[at] || "null"), JSON.parse(line || "null"), `line ${at + 1}`);
+  }
+  assert.ok(actual === expected);
+}
+
+async function through(bytes: Uint8Array<ArrayBuffer>, stream: TransformStream) {
+  return await new Response(new Blob([bytes]).stream().pipeThrough(stream)).bytes();
+}
+
+Deno.test(`a run of ${REQUESTS} requests`, async (t) => {
+  const { transcript, sent } = await freshRun(REQUESTS);
+  await t.step("is complete", () => {
+    const lines = transcript.trimEnd().split("\n").map((line) => JSON.parse(line));
+    assert.deepEqual(lines.map(({ n }) => n), sent.map((_, at) => at + 1));
+    assert.deepEqual(
+      lines.map(({ request }) => `${request.method} ${request.path.split("?")[0]}`),
+      sent.map((name) => name.replace(/key_[0-9a-z]{26}/, "key_…")),
+    );
+    const failed = lines.filter(({ answer }) => answer.status >= 500);
+    assert.deepEqual(failed, []);
+  });
+  await t.step("covers every operation", () => {
+    const covers = ({ method, paths }: Operation, name: string) =>
+      sent.some((request) =>
+        paths.some((path) =>
+          new RegExp(`^${method} /${name}${path.replaceAll(/:\w+/g, "[^/]+")}$`).test(request)
+        )
+      );
+    const uncovered = [
+      ...PAYMENTS_FUNCTION_OPERATIONS.filter((each) => !covers(each, "api-v1-payments")),
+      ...SANDBOX_OPERATIONS.filter((each) => !covers(each, "api-v1-sandbox")),
+    ];
+    assert.deepEqual(uncovered.map(({ id }) => id).sort(), Object.keys(LEFT_OUT).sort());
+  });
+  await t.step("gives the same bytes in another database", async () => {
+    assertSameLines((await freshRun(REQUESTS)).transcript, transcript);
+  });
+  await t.step("gives the bytes of the kept file", async () => {
+    if (Deno.env.get("UPDATE_TRANSCRIPT") === "1") {
+      const bytes = new TextEncoder().encode(transcript);
+      await Deno.writeFile(KEPT, await through(bytes, new CompressionStream("gzip")));
+    }
+    const kept = await through(await Deno.readFile(KEPT), new DecompressionStream("gzip"));
+    assertSameLines(transcript, new TextDecoder().decode(kept));
+  });
+  await t.step("has no card number, security code or key", () => {
+    assert.doesNotMatch(transcript, /"cvc":"1|"number":"4|key_[0-9a-z]{26}|_test_[0-9A-Za-z]{49}/);
+  });
+});
+
+serviceCase("POST /sandboxes with a seed", async (t, service) => {
+  const bad = ["", "x".repeat(101), 5, true, ["a"], { a: 1 }];
+  for (const seed of bad) {
+    await t.step(`${JSON.stringify(seed).slice(0, 20)} is 400`, async () => {
+      const refused = await service.call("POST", SANDBOXES, { body: { seed } });
+      assertRefused(refused, 400, "invalid_parameter", "seed");
+    });
+  }
+  await t.step("makes a key with the prefix of seeded sandboxes, and shows the seed", async () => {
+    const made = await service.call("POST", SANDBOXES, { body: { seed: "shown" } });
+    assert.match(made.body.test_key, /^seeded_test_/);
+    const { test_key: _, ...shown } = made.body;
+    const read = await service.call("GET", `${SANDBOXES}/${made.body.id}`);
+    assert.deepEqual(read.body, shown);
+    const list = await service.call("GET", SANDBOXES);
+    assert.deepEqual(list.body.data, [shown]);
+  });
+  await t.step("a replay shows the same key", async () => {
+    const send = () =>
+      service.call("POST", SANDBOXES, { body: { seed: "replayed" }, idempotency_key: "r" });
+    const first = await send();
+    assert.equal((await send()).text, first.text);
+  });
+  await t.step("the clock stands at the start of 2030", async () => {
+    const key = await makeSeeded(service, "clock");
+    const clock = await service.call("GET", `${SANDBOX}/clock`, { key });
+    assert.deepEqual([clock.body.now, clock.body.mode], ["2030-01-01T00:00:00.000Z", "frozen"]);
+    const paid = await service.pay({}, { key });
+    assert.equal(paid.body.created_at, "2030-01-01T00:00:00.000Z");
+  });
+  await t.step("the same seed a second time is 409, and free after the end", async () => {
+    const body = { seed: "twice" };
+    const first = await service.call("POST", SANDBOXES, { body });
+    const paid = await service.pay({}, { key: first.body.test_key });
+    assertRefused(await service.call("POST", SANDBOXES, { body }), 409, "invalid_state", "seed");
+    await service.call("DELETE", `${SANDBOXES}/${first.body.id}`);
+    const again = await service.call("POST", SANDBOXES, { body });
+    assert.equal(again.status, 201, again.text);
+    const repeated = await service.pay({}, { key: again.body.test_key });
+    assert.equal(repeated.text, paid.text);
+  });
+  await t.step("a sandbox whose time has come frees its seed at once", async () => {
+    const body = { seed: "ended", expires_in: 60 };
+    const first = await service.call("POST", SANDBOXES, { body });
+    await service.sql`update pay.environments set ends_at = now() - interval '1 s'
+      where public_id = ${first.body.id}`;
+    const again = await service.call("POST", SANDBOXES, { body });
+    assert.equal(again.status, 201, again.text);
+  });
+  await t.step("another account has the seed for itself, with other ids", async () => {
+    const own = await makeSeeded(service, "shared");
+    const { text: key } = service.other;
+    const made = await service.call("POST", SANDBOXES, { body: { seed: "shared" }, key });
+    assert.equal(made.status, 201, made.text);
+    const [one, two] = await Promise.all([
+      service.pay({}, { key: own }),
+      service.pay({}, { key: made.body.test_key }),
+    ]);
+    assert.notEqual(one.body.id, two.body.id);
+    assert.doesNotMatch(await transcriptOf(service, made.body.test_key), new RegExp(one.body.id));
+    const foreign = `${PAYMENTS}/${one.body.id}`;
+    assertRefused(
+      await service.call("GET", foreign, { key: made.body.test_key }),
+      404,
+      "not_found",
+    );
+  });
+});
+
+serviceCase("a seeded sandbox", async (t, service) => {
+  await t.step("a reset begins the run again, with endpoints", async () => {
+    const key = await makeSeeded(service, "reset");
+    await run(service, key, 1);
+    const first = await transcriptOf(service, key);
+    const endpoint = { url: "https://shop.example/left", events: ["payment.created"] };
+    assert.equal((await service.call("POST", ENDPOINTS, { key, body: endpoint })).status, 201);
+    assert.equal((await service.call("POST", `${SANDBOX}/reset`, { key })).status, 200);
+    assert.equal(await transcriptOf(service, key), "");
+    await run(service, key, 1);
+    // The list of keys has the keys of the first run as well.
+    const withoutKeys = (text: string) =>
+      text.split("\n").filter((line) => !line.includes("/api_keys?")).join("\n");
+    assertSameLines(withoutKeys(await transcriptOf(service, key)), withoutKeys(first));
+  });
+  await t.step("other master secrets sign with the same secret", async () => {
+    const secrets = [];
+    for (const webhook_master_secret of ["a".repeat(32), "b".repeat(32)]) {
+      const installed = await startService({ webhook_master_secret });
+      const key = await makeSeeded(installed, "secret");
+      const made = await installed.call("POST", ENDPOINTS, {
+        key,
+        body: { url: "https://shop.example/hooks" },
+      });
+      secrets.push(made.body.secret);
+      await installed.close();
+    }
+    assert.match(secrets[0], /^whsec_/);
+    assert.equal(secrets[0], secrets[1]);
+  });
+  await t.step("the page of 3-D Secure and the end of a payment make the same events", async () => {
+    const events = [];
+    for (let i = 0; i < 2; i++) {
+      const installed = await startService({ console_url: CONSOLE_URL });
+      const key = await makeSeeded(installed, "payer");
+      const card = { card: { token: "pm_card_authenticationRequired" } };
+      const { body: payment } = await installed.pay(card, { key });
+      const answered = await callAsPayer(installed, challengePath(payment), "success");
+      assert.equal(answered.status, 200, answered.text);
+      await installed.pay(card, { key });
+      await installed.call("POST", `${SANDBOX}/clock`, { key, body: { advance: 90_000 } });
+      const list = await installed.call("GET", "/api-v1-payments/v1/events", { key });
+      const types = list.body.data.map(({ type }: { type: string }) => type);
+      assert.ok(types.includes("payment.failed"), types.join(" "));
+      assert.ok(types.includes("payment.completed"), types.join(" "));
+      events.push(list.text);
+      await installed.close();
+    }
+    assert.equal(events[0], events[1]);
+  });
+  await t.step("retention deletes the transcript with the sandbox", async () => {
+    const key = await makeSeeded(service, "purged");
+    await run(service, key, 1);
+    const [row] = await service.sql`
+      select environment_id as id from pay.sandbox_settings where seed = 'purged'`;
+    const [sandbox] = await service.sql`select id from pay.sandboxes where seed = 'purged'`;
+    await service.call("DELETE", `${SANDBOXES}/${sandbox!.id}`);
+    for (let rows = 1; rows > 0;) {
+      const [purged] = await service.sql`select pay.purge(pay.server_time(), 1000)::int as rows`;
+      rows = purged!.rows;
+    }
+    const [left] = await service.sql`select (
+        select count(*) from pay.transcript_lines where environment_id = ${row!.id}
+      ) + (select count(*) from pay.sandbox_settings where seed = 'purged') as n`;
+    assert.equal(Number(left!.n), 0);
+  });
+  await t.step("its keys work like others, with random texts", async () => {
+    const key = await makeSeeded(service, "keys");
+    const made = await service.call("POST", "/api-v1-payments/v1/api_keys", {
+      key,
+      body: { name: "second" },
+    });
+    assert.equal(made.status, 201, made.text);
+    assert.match(made.body.secret, /^seeded_test_/);
+    const paid = await service.pay({}, { key: made.body.secret });
+    assert.equal(paid.status, 201);
+    const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
+    assert.deepEqual(lines.map((line) => JSON.parse(line).n), [1, 2]);
+  });
+  await t.step("requests at the same time get numbers and lines of their own", async () => {
+    const key = await makeSeeded(service, "parallel");
+    const answers = await Promise.all(Array.from({ length: 40 }, () => service.pay({}, { key })));
+    assert.ok(answers.every(({ status }) => status === 201));
+    assert.equal(new Set(answers.map(({ body }) => body.id)).size, 40);
+    const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
+    assert.deepEqual(
+      lines.map((line) => JSON.parse(line).n),
+      Array.from({ length: 40 }, (_, at) => at + 1),
+    );
+  });
+  await t.step("a request is answered, even if its line cannot be kept", async () => {
+    const key = await makeSeeded(service, "unkept");
+    await service.sql`alter table pay.transcript_lines
+      add constraint no_lines check (line not like '%unkept%') not valid`;
+    const reference = "unkept";
+    assert.equal((await service.pay({ reference }, { key })).status, 201);
+    assert.equal((await service.pay({}, { key })).status, 201);
+    await service.sql`alter table pay.transcript_lines drop constraint no_lines`;
+    const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
+    assert.deepEqual(lines.map((line) => JSON.parse(line).n), [2]);
+  });
+  await t.step("a transcript has an end", async () => {
+    const key = await makeSeeded(service, "long");
+    await service.sql`update pay.sandbox_settings set requests = pay.max_transcript_lines() - 1
+      where seed = 'long'`;
+    for (let i = 0; i < 2; i++) assert.equal((await service.pay({}, { key })).status, 201);
+    const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
+    assert.deepEqual(lines.map((line) => JSON.parse(line).n), [10_000]);
+  });
+  await t.step("card numbers in any place are left out", async () => {
+    const key = await makeSeeded(service, "cards");
+    const reference = "card 4111 1111 1111 1111";
+    await service.pay({ reference }, { key });
+    await service.call("GET", `${PAYMENTS}?reference=4111111111111111`, { key });
+    assert.doesNotMatch(await transcriptOf(service, key), /4111/);
+  });
+});
+
+serviceCase("GET /transcript", async (t, service) => {
+  await t.step("a sandbox without a seed is 409", async () => {
+    assertRefused(await service.call("GET", TRANSCRIPT), 409, "invalid_state");
+  });
+  await t.step("a live key is 403", async () => {
+    const refused = await service.call("GET", TRANSCRIPT, { key: service.live.text });
+    assertRefused(refused, 403, "test_key_required");
+  });
+  await t.step("a request of a sandbox without a seed makes no further statement", async () => {
+    service.forgetStatements();
+    await service.pay();
+    service.assertStatements(1);
+  });
+  await t.step("a request of a seeded sandbox makes three", async () => {
+    const key = await makeSeeded(service, "cost");
+    service.forgetStatements();
+    await service.pay({}, { key });
+    service.assertStatements(3);
+  });
+});

@@ -1,0 +1,160 @@
+/**
+ * The code samples of the reference page run as they stand: in every language the first example of
+ * each operation, with the ids of a sandbox of its own. The answer has the members of the recorded
+ * one. An alias has the sample of its operation with another path.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { type CodeSample, codeSamples } from "../../scripts/documents/code_samples/code_samples.ts";
+import type { SampleCall } from "../../scripts/documents/code_samples/sample_call.ts";
+import { firstExample } from "../../scripts/documents/openapi/examples.ts";
+import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
+import { buildReferenceDocument, sampleCall } from "../../scripts/sites/reference_document.ts";
+import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
+import { EXAMPLE_REQUESTS, idInPath } from "../support/openapi/example_requests.ts";
+import { type Printed, SAMPLE_LANGUAGES } from "../support/openapi/sample_runners.ts";
+import { RELAY_TOKEN } from "../support/service/service.ts";
+import { type ServedService, withServedService } from "../support/service/served_service.ts";
+import { openRecorder } from "../support/webhook/recording_receiver.ts";
+
+const ROOT = new URL("../../", import.meta.url);
+const BASE_URL = "http://127.0.0.1:54321/functions/v1";
+const HOUR_MS = 3_600_000;
+const runs_in_ci = Deno.env.get("CI") !== undefined;
+
+const { paths } = await buildReferenceDocument(BASE_URL) as {
+  paths: Record<string, Record<string, { operationId: string } & Record<string, CodeSample[]>>>;
+};
+const DOCUMENTED = Object.entries(paths).flatMap(([path, item]) =>
+  Object.entries(item).map(([method, operation]) => ({ path, method, operation }))
+);
+
+Deno.test("the reference document shows every operation in curl, TypeScript and Python", () => {
+  for (const { operation } of DOCUMENTED) {
+    const labels = operation["x-codeSamples"]!.map(({ label }) => label);
+    assert.deepEqual(labels, ["curl", "TypeScript", "Python"], operation.operationId);
+  }
+});
+
+Deno.test("the samples in TypeScript have the types of the client", () =>
+  withTemporaryFolder(async (folder) => {
+    await Deno.mkdir(folder);
+    for (const { operation } of DOCUMENTED) {
+      const { source } = operation["x-codeSamples"]!.find(({ lang }) => lang === "typescript")!;
+      const module = source.replace("@payments-api/client", new URL("client/mod.ts", ROOT).href);
+      await Deno.writeTextFile(
+        join(folder, `${operation.operationId}.ts`),
+        `${module}\nexport {};`,
+      );
+    }
+    const { success, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["check", "--quiet", "--no-config", "--no-lock", "."],
+      cwd: folder,
+      env: { NO_COLOR: "1" },
+    }).output();
+    assert.ok(success, new TextDecoder().decode(stderr));
+  }));
+
+for (const language of SAMPLE_LANGUAGES) {
+  const is_missing = language.program !== null && !await runs(language.program);
+  const name = `the samples for ${language.label} get the recorded answers`;
+  if (is_missing) console.warn(`${language.program} is not installed; skipped unless CI is set`);
+  Deno.test({
+    name: is_missing ? `${name} (needs ${language.program}, which is not installed)` : name,
+    ignore: is_missing && !runs_in_ci,
+    fn: () =>
+      withServedService(async (served) => {
+        const runner = language.open({
+          PAYMENTS_API_KEY: served.service.key.text,
+          RELAY_TOKEN,
+        });
+        try {
+          const run = (call: SampleCall) => {
+            const sample = codeSamples(call).find(({ label }) => label === language.label)!;
+            return runner.run(sample.source);
+          };
+          await runExamples(served, run);
+          await runWithoutExamples(served, run);
+        } finally {
+          await runner.close();
+        }
+      }, { request_log: true }),
+  });
+}
+
+/** Sends every example request in order, the first of each operation with its sample. */
+async function runExamples(
+  { service, base_url }: ServedService,
+  run: (call: SampleCall) => Promise<Printed>,
+): Promise<void> {
+  const receiver = openRecorder();
+  try {
+    const saved = new Map<string, string>();
+    const shown = new Set<string>();
+    for (const { operation, body, query, of, key, save } of EXAMPLE_REQUESTS) {
+      if (operation === "triggerWebhook" && !saved.has("receiver")) {
+        const { body } = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
+          body: { url: receiver.url("/webhooks"), events: ["ping"] },
+        });
+        saved.set("receiver", body.id);
+      }
+      const address = ADDRESSES.find(({ id }) => id === operation)!;
+      const { method } = address.operation;
+      const call = sampleCall({ operationId: operation }, method, address.path, base_url);
+      const id = idInPath(address.path, { of, key }, saved);
+      const sent = body && Object.fromEntries(
+        Object.entries(body).map(([member, value]) => [
+          member,
+          typeof value === "string" && value.startsWith("$") ? saved.get(value.slice(1)) : value,
+        ]),
+      );
+      // The recorded time gets older than the 30 days that a recovery accepts.
+      if (sent && "since" in sent) sent["since"] = new Date(Date.now() - HOUR_MS).toISOString();
+      let answer: Printed;
+      if (shown.has(operation)) {
+        const path = address.path.replace("{id}", id ?? "") + (query ? `?${query}` : "");
+        const options = {
+          ...(sent && { body: sent }),
+          ...(sent && key && { idempotency_key: key }),
+        };
+        answer = (await service.call(method, path, options)).body;
+      } else {
+        shown.add(operation);
+        const path = id === null ? call.path : call.path.replace(call.id!, id);
+        answer = await run({ ...call, path, id, body: sent ?? null });
+        const recorded = firstExample(operation)!.answer;
+        assert.deepEqual(Object.keys(answer), Object.keys(recorded), operation);
+      }
+      if (save) {
+        // deno-lint-ignore no-explicit-any
+        const { id, data, error } = answer as any;
+        saved.set(save, id ?? data?.[0].id ?? error.payment.id);
+      }
+    }
+  } finally {
+    await receiver.close();
+  }
+}
+
+/** Runs the samples of the addresses without recorded examples: they take no body and no id. */
+async function runWithoutExamples(
+  { base_url }: ServedService,
+  run: (call: SampleCall) => Promise<Printed>,
+): Promise<void> {
+  for (const { path, method, operation } of DOCUMENTED) {
+    if (ADDRESSES.some(({ id }) => id === operation.operationId)) continue;
+    const answer = await run(sampleCall(operation, method.toUpperCase(), path, base_url));
+    assert.ok(!("error" in answer), `${operation.operationId}: ${JSON.stringify(answer)}`);
+  }
+}
+
+async function runs(program: string): Promise<boolean> {
+  try {
+    await new Deno.Command(program, { args: ["--version"], stdout: "null", stderr: "null" })
+      .output();
+    return true;
+  } catch {
+    return false;
+  }
+}

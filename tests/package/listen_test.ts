@@ -1,0 +1,173 @@
+/**
+ * `listen`: forwards the deliveries of an inbox to a receiver on this machine, in their order and
+ * without a loss, whatever ends or fails.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { verifyWebhook } from "../../client/mod.ts";
+import { freePort } from "../support/common/free_port.ts";
+import { until } from "../support/common/until.ts";
+import {
+  arrived,
+  expectedOf,
+  onlyEndpoint,
+  pay,
+  withListenCase,
+} from "../support/package/listen_case.ts";
+import { openReceiver, say } from "../support/webhook/loopback_receiver.ts";
+
+Deno.test("listen forwards the headers and bytes of the service, and shows the answer", () =>
+  withListenCase(async ({ client, listen }) => {
+    const receiver = openReceiver(say("HTTP/1.1 204 No Content\r\n\r\n"));
+    try {
+      const url = `http://127.0.0.1:${receiver.port}/hooks?from=sandbox`;
+      const command = await listen("--forward-to", url);
+      const [, secret] = /Secret for the verification: (whsec_\S+)/.exec(command.stderr())!;
+      const [id] = await pay(client, 1);
+      await command.printed(/payment\.completed/);
+      const created = new RegExp(`^\\d\\d:\\d\\d:\\d\\d  payment\\.created  ${id}  204  \\d+ ms$`);
+      assert.match(command.stdout().split("\n")[0]!, created);
+
+      const [text] = receiver.requests.map((bytes) => new TextDecoder().decode(bytes));
+      const [head, body] = text!.split("\r\n\r\n") as [string, string];
+      const [line, ...lines] = head.split("\r\n");
+      assert.equal(line, "POST /hooks?from=sandbox HTTP/1.1");
+      const headers = Object.fromEntries(lines.map((header) => header.split(": ")));
+      const endpoint = await onlyEndpoint(client);
+      const [original] = (await client.webhookEndpoints.inbox(endpoint.id, {
+        after: `inb_${endpoint.id.slice(4)}_0`,
+      })).data;
+      assert.equal(body, original!.body);
+      // HTTP itself needs three more headers.
+      const added = ["Host", "Content-Length", "Connection"];
+      assert.deepEqual(
+        Object.keys(headers).filter((name) => !added.includes(name)).sort(),
+        Object.keys(original!.headers).sort(),
+      );
+      for (const name of ["Content-Type", "User-Agent", "Webhook-Id", "Webhook-Attempt"]) {
+        assert.equal(headers[name], original!.headers[name], name);
+      }
+      const event = await verifyWebhook(body, headers["Payment-Signature"]!, secret!);
+      assert.equal(event.type, "payment.created");
+    } finally {
+      await receiver.close();
+    }
+  }));
+
+Deno.test("listen goes on where it stopped, with the same endpoint and secret", () =>
+  withListenCase(async ({ client, folder, listen, receiver }) => {
+    const first = await listen();
+    const ids = await pay(client, 3);
+    await until("all have arrived", () => receiver.arrivals.length === 6);
+    assert.equal(await first.end("SIGINT"), 0);
+    // Nobody listens now.
+    ids.push(...await pay(client, 3));
+    const second = await listen();
+    ids.push(...await pay(client, 1));
+    await until("the others have arrived", () => receiver.arrivals.length >= 14);
+    assert.equal(await second.end(), 0);
+    assert.deepEqual(arrived(receiver), expectedOf(ids));
+    const secrets = [first, second].map((command) => /whsec_\S+/.exec(command.stderr())![0]);
+    assert.equal(secrets[0], secrets[1]);
+    await onlyEndpoint(client);
+    for await (const { status } of client.webhookDeliveries.list()) {
+      assert.equal(status, "delivered");
+    }
+    // The file has a secret.
+    const file = await Deno.stat(join(folder, ".local/listeners.json"));
+    assert.equal(file.mode! & 0o777, 0o600);
+    assert.equal(await Deno.readTextFile(join(folder, ".local/.gitignore")), "*\n");
+  }));
+
+Deno.test("listen finishes the delivery under way when it is stopped, and acknowledges it", () =>
+  withListenCase(async ({ client, listen, receiver }) => {
+    const first = await listen("--events", "payment.completed");
+    const { promise: released, resolve: release } = Promise.withResolvers<void>();
+    receiver.judge = async () => {
+      await released;
+      return 200;
+    };
+    await pay(client, 1);
+    await until("it has arrived", () => receiver.arrivals.length === 1);
+    const ended = first.end("SIGINT");
+    await first.printed(/Ending after the answer to this delivery/);
+    release();
+    assert.equal(await ended, 0);
+    assert.match(first.stdout(), /payment\.completed {2}pay_\w+ {2}200/);
+    const { data } = await client.webhookDeliveries.list();
+    assert.deepEqual(data.map(({ status }) => status), ["delivered"]);
+  }));
+
+Deno.test("listen loses nothing by kill -9, and repeats at most one delivery", () =>
+  withListenCase(async ({ client, listen, receiver }) => {
+    const ids: string[] = [];
+    const repeated: string[] = [];
+    for (let kills = 0; kills < 3; kills++) {
+      const command = await listen();
+      const before = receiver.arrivals.length;
+      ids.push(...await pay(client, 5));
+      await until("some have arrived", () => receiver.arrivals.length >= before + 4);
+      await command.end("SIGKILL");
+    }
+    await listen();
+    const expected = expectedOf(ids);
+    await until("all have arrived", () => new Set(arrived(receiver)).size >= expected.length);
+    const seen = new Set<string>();
+    for (const event of arrived(receiver)) {
+      if (seen.has(event)) repeated.push(event);
+      seen.add(event);
+    }
+    assert.ok(repeated.length <= 3, `${repeated.length} repetitions after 3 kills`);
+    assert.deepEqual([...seen], expected);
+  }));
+
+Deno.test("listen shows a failure and goes on, and waits for a receiver that does not run", () =>
+  withListenCase(async ({ client, listen }) => {
+    const port = freePort();
+    const command = await listen("--forward-to", `http://127.0.0.1:${port}/`);
+    const [id] = await pay(client, 1);
+    await command.printed(/waiting for the receiver/);
+    const statuses = [500, 302];
+    const seen: string[] = [];
+    const receiver = Deno.serve({ port, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+      seen.push((await request.json()).type);
+      return new Response("no such\u001b[2J order\nsecond line", {
+        status: statuses[seen.length - 1]!,
+        headers: { Location: "/elsewhere" },
+      });
+    });
+    try {
+      await command.printed(/302/);
+      assert.deepEqual(seen, ["payment.created", "payment.completed"]);
+      const [first, second] = command.stdout().split("\n");
+      const answer = String.raw`  \d+ ms  no such \[2J order second line$`;
+      assert.match(first!, new RegExp(`payment\\.created  ${id}  500${answer}`));
+      assert.match(second!, new RegExp(`payment\\.completed  ${id}  302${answer}`));
+      // Every answer acknowledges the delivery, at the latest when listen ends.
+      assert.equal(await command.end(), 0);
+      for await (const { status } of client.webhookDeliveries.list()) {
+        assert.equal(status, "delivered");
+      }
+    } finally {
+      await receiver.shutdown();
+    }
+  }));
+
+Deno.test("listen outlasts failures of the service", () =>
+  withListenCase(async ({ client, listen, receiver }) => {
+    const command = await listen();
+    const { id } = await client.sandbox.createFault({
+      on: "request",
+      fault: "server_error_before",
+      where: { method: "GET", path: "/v1/webhook_endpoints/{id}/inbox" },
+      // The client itself makes three attempts.
+      times: 4,
+    });
+    const ids = await pay(client, 1);
+    await command.printed(/Trying again until the service answers/);
+    await command.printed(/The service answers again/);
+    await until("both have arrived", () => receiver.arrivals.length === 2);
+    assert.deepEqual(arrived(receiver), expectedOf(ids));
+    assert.equal((await client.sandbox.retrieveFault(id)).left, 0);
+  }));

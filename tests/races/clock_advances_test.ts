@@ -1,0 +1,58 @@
+/**
+ * Commands of a clock at the same time. Every advance that is answered has happened in the end, and
+ * each answer is of its own target or later.
+ */
+
+import assert from "node:assert/strict";
+import { type Ask, sizeOf, startTwoInstances } from "../support/service/two_instances.ts";
+
+const ROUNDS = sizeOf("ROUNDS", 3);
+const TWINS = 10;
+
+const command = (body: unknown): Ask => ({
+  path: "/api-v1-sandbox/clock",
+  body,
+  idempotency_key: crypto.randomUUID(),
+});
+
+Deno.test("commands of a clock at the same time", async (t) => {
+  const two = await startTwoInstances();
+  const send = async (ask: Ask) => {
+    const answer = await two.post(0, ask);
+    assert.equal(answer.status, 200, answer.text);
+    return answer.body;
+  };
+  const freeze = async () => Date.parse((await send(command({ mode: "frozen" }))).now);
+  /** Completes the advances, and returns the time of the clock. */
+  const finish = async () => {
+    for (;;) {
+      const { has_more, now } = await send(command({ mode: "frozen" }));
+      if (!has_more) return Date.parse(now);
+    }
+  };
+  try {
+    for (let round = 0; round < ROUNDS; round++) {
+      await t.step(`each of ${TWINS} advances counts, round ${round}`, async () => {
+        const begin_ms = await freeze();
+        const asks = Array.from({ length: TWINS }, () => command({ advance: 10 }));
+        const answers = await two.race(asks);
+        assert.deepEqual(answers.map(({ status }) => status), asks.map(() => 200));
+        assert.equal(await finish(), begin_ms + TWINS * 10_000);
+        // The first of n advances ends at 10 s, the next one at 20 s.
+        const nows = answers.map(({ body }) => Date.parse(body.now)).sort((a, b) => a - b);
+        for (const [i, now_ms] of nows.entries()) {
+          assert.ok(now_ms >= begin_ms + (i + 1) * 10_000, `${i}: ${now_ms - begin_ms} ms`);
+        }
+      });
+      await t.step(`modes at the same time lose no advance, round ${round}`, async () => {
+        const begin_ms = await freeze();
+        const advances = Array.from({ length: TWINS }, () => command({ advance: 10 }));
+        const modes = Array.from({ length: TWINS }, () => command({ mode: "frozen" }));
+        await two.race(advances.flatMap((ask, i) => [ask, modes[i]!]));
+        assert.equal(await finish(), begin_ms + TWINS * 10_000);
+      });
+    }
+  } finally {
+    await two.close();
+  }
+});

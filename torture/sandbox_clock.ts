@@ -1,0 +1,92 @@
+/**
+ * R15, clocks: clients make payments that end by themselves, and the clock of their sandbox advances
+ * day by day. Every advance has happened once, every payment has ended at its own time, and the
+ * inbox has the events in the order of time.
+ */
+
+import { ENDPOINTS } from "./api_call.ts";
+import { type PlayReport, type SandboxPlay, untilDone } from "./sandbox_client.ts";
+
+const CLIENTS = 2;
+/** Between two payments of a client, so that an advance that waits for a kill gets few more. */
+const PAUSE_MS = 100;
+/** After these days every payment has ended, and none is old enough for retention. */
+const LAST_DAYS = 8;
+const DAY_S = 86_400;
+const CLOCK = "/api-v1-sandbox/clock";
+const PAYMENTS = "/api-v1-payments/v1/payments";
+/** Payments, and the days after which they end by themselves. */
+const KINDS = [
+  { body: { card: { token: "pm_card_authenticationRequired" } }, status: "failed", days: 1 },
+  { body: { card: { token: "pm_card_visa" }, capture: "manual" }, status: "cancelled", days: 7 },
+] as const;
+
+/** Advances a clock by a day, again and again, until the kills are over. */
+export async function playClock(
+  { stage, client, sandbox, isOver }: SandboxPlay,
+): Promise<PlayReport> {
+  await client.send(sandbox, ENDPOINTS, { body: { delivery: "inbox" }, key: "inbox" });
+  const begun = await client.send(sandbox, CLOCK, { body: { mode: "frozen" }, key: "begin" });
+  const begin_ms = Date.parse(begun!.body.now);
+  const findings: string[] = [];
+  let [payments, days, is_done] = [0, 0, false];
+  const advance = async (by_days: number) => {
+    days += by_days;
+    let body: Record<string, unknown> = { advance: by_days * DAY_S };
+    for (let i = 0;; i++) {
+      const answer = await client.send(sandbox, CLOCK, { body, key: `day-${days}-${i}` });
+      if (answer === null) return;
+      if (answer.status !== 200) {
+        return void findings.push(`an advance: ${JSON.stringify(answer.body)}`);
+      }
+      if (!answer.body.has_more) return;
+      body = { to: answer.body.target };
+    }
+  };
+  await Promise.all([
+    untilDone(CLIENTS, async (number, i) => {
+      const { body } = KINDS[(number + i) % KINDS.length]!;
+      const answer = await client.send(sandbox, PAYMENTS, {
+        body: { amount: 100, currency: "EUR", ...body },
+        key: `clock-${number}-${i}`,
+      });
+      if (answer?.status === 201) payments++;
+      else findings.push(`a payment: ${answer?.status}`);
+      await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+      return !is_done;
+    }),
+    (async () => {
+      while (!isOver()) await advance(1);
+      is_done = true;
+    })(),
+  ]);
+  await advance(LAST_DAYS);
+  const clock = await client.send(sandbox, CLOCK);
+  const expected = new Date(begin_ms + days * DAY_S * 1_000).toISOString();
+  if (clock!.body.now !== expected) findings.push(`now is ${clock!.body.now}, not ${expected}`);
+  for (const { status, days } of KINDS) {
+    const wrong = await stage.sql<{ id: string }[]>`
+      select p.id from pay.payments p join pay.environments e on e.id = p.environment_id
+      where e.public_id = ${sandbox.environment_id} and p.status = ${status}
+        and p.updated_at <> p.created_at + ${`${days} days`}::interval`;
+    for (const { id } of wrong) findings.push(`${id} is ${status} at another time than its own`);
+  }
+  const [row] = await stage.sql<{ open: number; disordered: number }[]>`
+    select (
+      select count(*) from pay.payments p
+      where p.environment_id = e.id and p.status not in ('failed', 'cancelled')
+    )::int as open, (
+      select count(*) from (
+        select v.created_at < lag(v.created_at) over (order by i.position) as is_late
+        from pay.inbox_entries i
+        join pay.webhook_deliveries d
+          on d.environment_id = i.environment_id and d.id = i.delivery_id
+        join pay.events v on v.environment_id = d.environment_id and v.id = d.event_id
+        where i.environment_id = e.id
+      ) o where o.is_late
+    )::int as disordered
+    from pay.environments e where e.public_id = ${sandbox.environment_id}`;
+  if (row!.open > 0) findings.push(`${row!.open} payments have not ended`);
+  if (row!.disordered > 0) findings.push(`${row!.disordered} events are out of order in the inbox`);
+  return { says: `${payments} payments through ${days} days of a clock`, findings };
+}

@@ -1,0 +1,103 @@
+/**
+ * R15, declared faults: clients race for faults of requests, of the provider and of deliveries. Each
+ * fault that is used up is declared again. At the end the faults have happened exactly as often as
+ * they were declared.
+ */
+
+import { ENDPOINTS } from "./api_call.ts";
+import { type PlayReport, type SandboxPlay, untilDone } from "./sandbox_client.ts";
+
+const CLIENTS = 8;
+/** Times of each declaration. */
+const TIMES = 3;
+const FAULTS = "/api-v1-sandbox/faults";
+const PAYMENTS = "/api-v1-payments/v1/payments";
+const DECLARATIONS = [
+  { on: "request", fault: "server_error_before", where: { path: "/v1/payments" } },
+  { on: "request", fault: "server_error_after", where: { path: "/v1/payments" } },
+  { on: "provider", fault: "declined", where: { method_kind: "card" } },
+  { on: "delivery", fault: "drop_until_recovered", where: { event_type: "payment.created" } },
+] as const;
+
+/** Declares faults, and pays until all of them have happened. */
+export async function playFaults(
+  { stage, client, sandbox, isOver }: SandboxPlay,
+): Promise<PlayReport> {
+  const receiver = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    async (request) => {
+      await request.body?.cancel();
+      return new Response(null, { status: 204 });
+    },
+  );
+  stage.atEnd(() => receiver.shutdown());
+  await client.send(sandbox, ENDPOINTS, {
+    body: { url: `http://127.0.0.1:${receiver.addr.port}/`, events: ["payment.created"] },
+    key: "endpoint",
+  });
+  const declared: Record<string, number> = {};
+  const open = new Map<string, string>();
+  let payments = 0;
+  const declareAll = async (i: number) => {
+    for (const declaration of DECLARATIONS) {
+      const { fault } = declaration;
+      const known = open.get(fault);
+      const read = known && await client.send(sandbox, `${FAULTS}/${known}`);
+      if (read && read.body.left > 0) continue;
+      const answer = await client.send(sandbox, FAULTS, {
+        body: { ...declaration, times: TIMES },
+        key: `${fault}-${i}`,
+      });
+      if (answer?.status !== 201) continue;
+      open.set(fault, answer.body.id);
+      declared[fault] = (declared[fault] ?? 0) + TIMES;
+    }
+  };
+  const leftOver = async () => {
+    const [row] = await stage.sql<{ left: number }[]>`
+      select coalesce(sum(f.times_left), 0)::int as left from pay.faults f
+      join pay.environments e on e.id = f.environment_id
+      where e.public_id = ${sandbox.environment_id}`;
+    return row!.left;
+  };
+  let is_empty = false;
+  await Promise.all([
+    (async () => {
+      for (let i = 0; !isOver(); i++) await declareAll(i);
+      while (await leftOver() > 0) await new Promise((resolve) => setTimeout(resolve, 100));
+      is_empty = true;
+    })(),
+    untilDone(CLIENTS, async (number, i) => {
+      await client.send(sandbox, PAYMENTS, {
+        body: { amount: 100, currency: "EUR", outcome: "success" },
+        key: `fault-${number}-${i}`,
+      });
+      payments++;
+      return !is_empty;
+    }),
+  ]);
+  const [happened] = await stage.sql<{ payments: number; declined: number; dropped: number }[]>`
+    select (select count(*) from pay.payments p
+        where p.environment_id = e.id)::int as payments,
+      (select count(*) from pay.payments p
+        where p.environment_id = e.id and p.status = 'declined')::int as declined,
+      (select count(*) from pay.webhook_deliveries d where d.environment_id = e.id
+        and d.fault = 'drop_until_recovered')::int as dropped
+    from pay.environments e where e.public_id = ${sandbox.environment_id}`;
+  const findings: string[] = [];
+  const expectEqual = (name: string, actual: number, expected: number) => {
+    if (actual !== expected) findings.push(`${name}: ${actual} instead of ${expected}`);
+  };
+  expectEqual("payments", happened!.payments, payments);
+  expectEqual("faults declined", happened!.declined, declared["declined"]!);
+  expectEqual("faults drop_until_recovered", happened!.dropped, declared["drop_until_recovered"]!);
+  for (const fault of ["server_error_before", "server_error_after"]) {
+    // A kill can take the answer of a request that has a fault.
+    const shown = client.faults[fault] ?? 0;
+    if (shown > declared[fault]! || shown < declared[fault]! - client.broken) {
+      findings.push(`faults ${fault}: ${shown} answers, ${declared[fault]} declared`);
+    }
+  }
+  const total = Object.values(declared).reduce((sum, times) => sum + times, 0);
+  return { says: `${total} declared faults in ${payments} payments`, findings };
+}

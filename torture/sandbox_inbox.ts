@@ -1,0 +1,74 @@
+/**
+ * R15, inboxes: clients pay while a receiver reads its inbox. The receiver dies now and then, and
+ * begins without a cursor. Every event arrives, in the order of its payment, and none again after its
+ * acknowledgement was answered.
+ */
+
+import { ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";
+import { type PlayReport, type SandboxPlay, untilDone } from "./sandbox_client.ts";
+
+const CLIENTS = 3;
+/** Of this many reads one is lost: the receiver dies before it handles the page or its cursor. */
+const DIES_AFTER = 7;
+
+/** Pays and reads the inbox until everything has arrived. */
+export async function playInbox(
+  { stage, client, sandbox, isOver }: SandboxPlay,
+): Promise<PlayReport> {
+  const endpoint = await client.send(sandbox, ENDPOINTS, {
+    body: { delivery: "inbox" },
+    key: "inbox",
+  });
+  if (endpoint?.status !== 201) throw new Error("no inbox");
+  const arrived = new Map<string, { payment: string; sequence: number }>();
+  const acknowledged = new Set<string>();
+  const findings: string[] = [];
+  let [reads, has_all] = [0, false];
+  const read = async () => {
+    let [after, page]: [string | null, string[]] = [null, []];
+    while (!has_all) {
+      const query = `limit=20&wait=1${after === null ? "" : `&after=${after}`}`;
+      const path = `${ENDPOINTS}/${endpoint.body.id}/inbox?${query}`;
+      const answer = await client.send(sandbox, path, { is_over: () => has_all });
+      if (answer === null) break;
+      reads++;
+      if (after !== null) { for (const id of page) acknowledged.add(id); }
+      if (reads % DIES_AFTER === 0) {
+        [after, page] = [null, []];
+        continue;
+      }
+      for (const { id, event_id, body } of answer.body.data) {
+        if (acknowledged.has(id)) findings.push(`${id} came again after its acknowledgement`);
+        const { data, sequence } = JSON.parse(body);
+        if (!arrived.has(event_id)) arrived.set(event_id, { payment: data.object.id, sequence });
+      }
+      after = answer.body.next_cursor;
+      page = answer.body.data.map(({ id }: { id: string }) => id);
+    }
+  };
+  const reading = read();
+  await untilDone(CLIENTS, async (number, i) => {
+    await client.send(sandbox, SANDBOX_PAYMENTS, {
+      body: { amount_minor: 100, currency: "EUR", outcome: "success" },
+      key: `inbox-${number}-${i}`,
+    });
+    return !isOver();
+  });
+  const events = await stage.sql<{ id: string }[]>`
+    select v.id from pay.events v join pay.environments e on e.id = v.environment_id
+    where e.public_id = ${sandbox.environment_id}`;
+  for (let i = 0; i < 100 && arrived.size < events.length; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  has_all = true;
+  await reading;
+  for (const { id } of events) {
+    if (!arrived.has(id)) findings.push(`${id} is in no inbox`);
+  }
+  const last = new Map<string, number>();
+  for (const [id, { payment, sequence }] of arrived) {
+    if (sequence !== (last.get(payment) ?? 0) + 1) findings.push(`${id} is out of order`);
+    last.set(payment, sequence);
+  }
+  return { says: `${arrived.size} events in ${reads} reads of an inbox`, findings };
+}
