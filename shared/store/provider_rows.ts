@@ -16,6 +16,8 @@ export type FactState =
   | "pending"
   | "requires_action"
   | "authorized"
+  /** The money has come, but can still be undone. */
+  | "received"
   | "succeeded"
   | "declined"
   | "failed"

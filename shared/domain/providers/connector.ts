@@ -5,6 +5,7 @@
  */
 
 import type { Dispute } from "../../schema/dispute.ts";
+import type { Stablecoin } from "../../core/currency.ts";
 import type { MethodKind, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
@@ -58,10 +59,52 @@ export interface ProviderCall {
   instrument: LiveInstrument | null;
   /** The provider's id of the payment; null until the provider has answered. */
   provider_reference: string | null;
+  /** The address of a payment by stablecoin, for `op: "authorize"`. */
+  deposit?: DepositIndex;
   /** The time of the claim. */
   created_at_ms: number;
   /** The result that the sandbox's provider answers; absent: success. */
   simulated?: SimulatedResult;
+}
+
+/** The place of a payment's address below the extended public key of its account. */
+export interface DepositIndex {
+  /** From the database, never used twice. */
+  index: number;
+  /** RFC 3339: until then the payer can send. */
+  expires_at: string;
+}
+
+/** An address to which a payer sends, or was asked to send. */
+export interface WatchedDeposit {
+  /** Its index below the extended public key: the order of the pages. */
+  index: number;
+  payment_id: string;
+  /** EIP-55. */
+  address: string;
+  currency: Stablecoin;
+  /** RFC 3339. */
+  expires_at: string;
+  /** Whether the payment still waits for money. */
+  is_open: boolean;
+  /** Whether a stored fact about it has not been applied yet. */
+  has_open_facts: boolean;
+  /** Transfers that were reported, and are neither final nor undone. */
+  unfinal: readonly UnfinalTransfer[];
+}
+
+/** A transfer of a token that the chain can still undo. */
+interface UnfinalTransfer {
+  tx_hash: string;
+  log_index: number;
+  block_hash: string;
+  amount_minor: number;
+}
+
+/** The parts of the books that a connector reads. */
+export interface ChainBooks {
+  /** Returns watched addresses in the order of their indexes, after an index; null begins. */
+  deposits(account_id: string, after: number | null, limit: number): Promise<WatchedDeposit[]>;
 }
 
 /** Why the result of a call is unknown. */
@@ -132,6 +175,7 @@ export interface Connector {
     account: ProviderAccount,
     cursor: unknown,
     signal: AbortSignal,
+    books: ChainBooks,
   ): Promise<{ facts: Fact[]; cursor: unknown; more: boolean }>;
   /**
    * Reads a notification. Returns null if it is about another account of the provider. Throws
