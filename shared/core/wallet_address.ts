@@ -64,8 +64,11 @@ function isEvmAddress(address: string): boolean {
   return digits === withChecksumCase(lower);
 }
 
-/** EIP-55: a letter is upper case where the hash of the lower-case text has a hex digit above 7. */
-function withChecksumCase(lower: string): string {
+/**
+ * Returns 40 lower-case hex digits in the case of EIP-55: a letter is upper case where the hash of
+ * the lower-case text has a hex digit above 7.
+ */
+export function withChecksumCase(lower: string): string {
   const hash = keccak_256(new TextEncoder().encode(lower));
   let result = "";
   for (let at = 0; at < lower.length; at++) {

@@ -1,0 +1,192 @@
+/**
+ * Requests to a node of a chain or to a signer, JSON-RPC 2.0 over HTTP: one request or a batch, a
+ * limit on the answer, and strict parsing. This module never repeats a request. Messages contain no
+ * address, because the address can contain a key. Sources: jsonrpc.org, EIP-1474.
+ */
+
+import * as z from "zod";
+import { type EvmSettings, SECRET_MARK } from "./evm_settings.ts";
+
+/** Most bytes of an answer. 1 000 logs have about 700 kB. */
+const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+/** Codes and words with which nodes refuse a range of blocks that is too large for them. */
+const LIMIT_CODES: readonly number[] = [-32005, -32614, 35];
+const LIMIT_WORDS =
+  /range|too (many|large|big)|limit|exceed|more than|max(imum)? |time(d)? ?out|response size|10k/i;
+
+/** A request. */
+export interface RpcRequest<T> {
+  method: string;
+  params: readonly unknown[];
+  /** The shape of the result. */
+  result: z.ZodType<T>;
+}
+
+/** The kinds of failures of a request. After all but `refused` and `limit` it may have worked. */
+export type RpcFailure =
+  | "timeout"
+  | "connection"
+  /** An HTTP status other than 200. */
+  | "status"
+  /** The answer is not one of JSON-RPC, or its result has another shape. */
+  | "garbage"
+  /** The node asks for a smaller request. */
+  | "limit"
+  /** The node answers with an error of JSON-RPC. */
+  | "refused";
+
+/** A request without a usable answer. */
+export class RpcError extends Error {
+  readonly kind: RpcFailure;
+  /** The code of the error of JSON-RPC, or the HTTP status; null without one. */
+  readonly code: number | null;
+
+  constructor(kind: RpcFailure, message: string, code: number | null = null) {
+    super(message);
+    this.name = "RpcError";
+    this.kind = kind;
+    this.code = code;
+  }
+}
+
+const Failure = z.object({ code: z.number().int(), message: z.string().catch("") });
+const Answer = z.object({
+  jsonrpc: z.literal("2.0"),
+  id: z.number().int().nullable().catch(null),
+  result: z.unknown(),
+  error: Failure.nullish(),
+});
+type Answer = z.infer<typeof Answer>;
+
+/**
+ * Returns the addresses of the nodes with the secret of the account in them. With two addresses the
+ * secret can be two, separated by a comma.
+ *
+ * @throws {Error} if an address needs a secret that is not set
+ */
+export function rpcUrls({ rpc_urls }: EvmSettings, secret: string | null): string[] {
+  const secrets = secret?.split(",") ?? [];
+  return rpc_urls.map((url, at) => {
+    if (!url.includes(SECRET_MARK)) return url;
+    const own = secrets[at] ?? secrets[0];
+    if (!own) throw new Error("The variable that holds the key of rpc_urls is not set");
+    return url.replaceAll(SECRET_MARK, encodeURIComponent(own));
+  });
+}
+
+/**
+ * Sends one request.
+ *
+ * @throws {RpcError} without a usable answer
+ */
+export async function callRpc<T>(
+  url: string,
+  request: RpcRequest<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const answer = Answer.safeParse(await post(url, bodyOf(request, 0), signal));
+  if (!answer.success || answer.data.id !== 0 && !answer.data.error) throw garbage(request.method);
+  return resultOf(request, answer.data);
+}
+
+/**
+ * Sends several requests of one kind as a batch. The results have the order of the requests.
+ *
+ * @throws {RpcError} if one of them has no usable answer
+ */
+export async function callRpcBatch<T>(
+  url: string,
+  requests: readonly RpcRequest<T>[],
+  signal: AbortSignal,
+): Promise<T[]> {
+  const [only, ...others] = requests;
+  if (only === undefined) return [];
+  if (others.length === 0) return [await callRpc(url, only, signal)];
+  const body = await post(url, requests.map(bodyOf), signal);
+  const list = z.array(Answer).safeParse(body);
+  if (!list.success) {
+    const failure = Answer.safeParse(body);
+    throw failure.success && failure.data.error
+      ? refusal(only.method, failure.data.error)
+      : garbage(only.method);
+  }
+  const by_id = new Map(list.data.map((answer) => [answer.id, answer]));
+  return requests.map((request, id) => {
+    const answer = by_id.get(id);
+    if (answer === undefined) throw garbage(request.method);
+    return resultOf(request, answer);
+  });
+}
+
+function bodyOf({ method, params }: RpcRequest<unknown>, id: number) {
+  return { jsonrpc: "2.0", id, method, params };
+}
+
+function resultOf<T>(request: RpcRequest<T>, { result, error }: Answer): T {
+  if (error) throw refusal(request.method, error);
+  const parsed = request.result.safeParse(result);
+  if (!parsed.success) throw garbage(request.method);
+  return parsed.data;
+}
+
+function refusal(method: string, { code, message }: z.infer<typeof Failure>): RpcError {
+  const is_limit = LIMIT_CODES.includes(code) || LIMIT_WORDS.test(message);
+  const text = `${method}: the node answers with the error ${code}: ${withoutUrls(message)}`;
+  return new RpcError(is_limit ? "limit" : "refused", text, code);
+}
+
+/** A node can repeat its own address, with the key, in a message. */
+function withoutUrls(message: string): string {
+  return message.replace(/\b\w+:\/\/\S+/g, "…").slice(0, 300);
+}
+
+function garbage(method: string): RpcError {
+  return new RpcError("garbage", `${method}: the answer is not one of a node`);
+}
+
+async function post(url: string, body: unknown, signal: AbortSignal): Promise<unknown> {
+  try {
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(body),
+      // A redirect would send the key to another address.
+      redirect: "error",
+      signal,
+    });
+    return await readBody(response);
+  } catch (error) {
+    if (error instanceof RpcError) throw error;
+    throw signal.aborted
+      ? new RpcError("timeout", "the node did not answer in time")
+      : new RpcError("connection", "no connection to the node");
+  }
+}
+
+async function readBody(response: Response): Promise<unknown> {
+  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    // Leaving the loop cancels the stream.
+    if (length > ANSWER_BYTES_MAX) {
+      throw new RpcError("limit", "the answer of the node is too long");
+    }
+    chunks.push(chunk);
+  }
+  let body: unknown;
+  try {
+    body = JSON.parse(await new Blob(chunks).text());
+  } catch {
+    body = undefined;
+  }
+  const { status } = response;
+  if (status === 413) throw new RpcError("limit", "the node answers with the status 413", status);
+  // Some nodes send an error of JSON-RPC with a status such as 400.
+  const is_error = Answer.safeParse(body).data?.error;
+  if (status !== 200 && (!is_error || status === 429 || status >= 500)) {
+    throw new RpcError("status", `the node answers with the status ${status}`, status);
+  }
+  if (body === undefined) throw new RpcError("garbage", "the answer is not JSON");
+  return body;
+}
