@@ -18,6 +18,7 @@ import {
   StripeRefund,
 } from "../../shared/connectors/stripe/stripe_objects.ts";
 import { json, type Received, startFaultServer } from "../support/connectors/fault_server.ts";
+import { no_deposits } from "../support/connectors/no_deposits.ts";
 import { patient } from "../support/connectors/sent.ts";
 import {
   account,
@@ -73,12 +74,14 @@ const METHODS: [name: string, ask: Ask, paths: string[]][] = [
   ["look for a refund", (to, signal) => connector.look(to, laterCall("refund"), signal), [
     "GET refunds",
   ]],
-  ["poll for events", (to, signal) => connector.poll(to, null, signal), ["GET events"]],
+  ["poll for events", (to, signal) => connector.poll(to, null, signal, no_deposits), [
+    "GET events",
+  ]],
   [
     "poll for fees",
     async (to, signal) => {
-      const { cursor } = await connector.poll(to, null, signal);
-      await connector.poll(to, cursor, signal);
+      const { cursor } = await connector.poll(to, null, signal, no_deposits);
+      await connector.poll(to, cursor, signal, no_deposits);
     },
     ["GET events", "GET balance_transactions"],
   ],

@@ -11,6 +11,7 @@ import {
   type Step,
   text,
 } from "../support/connectors/fault_server.ts";
+import { no_deposits } from "../support/connectors/no_deposits.ts";
 import { patient } from "../support/connectors/sent.ts";
 import {
   account,
@@ -40,7 +41,7 @@ async function polled(cursor: unknown, ...steps: Step[]) {
   await using server = await startFaultServer(...steps);
   const facts: Fact[] = [];
   for (let more = true; more;) {
-    const read = await connector.poll(accountOf(server), cursor, patient());
+    const read = await connector.poll(accountOf(server), cursor, patient(), no_deposits);
     facts.push(...read.facts);
     ({ cursor, more } = read);
     // A cursor is stored as JSON between polls.

@@ -5,6 +5,7 @@
  */
 
 import type { ProviderStore } from "../../store/provider_store.ts";
+import type { ChainBooks } from "../providers/connector.ts";
 import type { ReadyAccount } from "./provider_accounts.ts";
 
 /** Longest time of a page. */
@@ -14,6 +15,8 @@ const READING_MS = 15_000;
 /** Most pages of a reading, because a function has 2 s of CPU for a turn. */
 const MAX_PAGES = 20;
 const DAY_MS = 24 * 3_600_000;
+/** The books while no account has addresses. */
+const NO_BOOKS: ChainBooks = { deposits: () => Promise.resolve([]) };
 
 /** Reads facts from the cursor of the last poll on, and stores them. */
 export async function pollAccount(
@@ -23,7 +26,7 @@ export async function pollAccount(
 ): Promise<void> {
   let place = cursor;
   const is_over = await readPages(async (signal) => {
-    const read = await connector.poll(account, place, signal);
+    const read = await connector.poll(account, place, signal, NO_BOOKS);
     if (read.facts.length > 0) await store.storeFacts(account.id, read.facts);
     place = read.cursor;
     await store.saveCursor(account.id, place, !read.more);

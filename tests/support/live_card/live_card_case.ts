@@ -17,6 +17,7 @@ import type {
 import type { Refund } from "../../../shared/schema/refund.ts";
 import { until } from "../common/until.ts";
 import { account, call, type Members } from "../connectors/stripe_case.ts";
+import { no_deposits } from "../connectors/no_deposits.ts";
 
 /** A call with its reply. */
 export interface Sent {
@@ -108,7 +109,7 @@ export async function polled(what: string, is_it: (fact: Fact) => boolean): Prom
   await until(`Stripe lists ${what}`, async () => {
     let cursor: unknown = null;
     for (let more = true; more && !found;) {
-      const page = await connector.poll(ACCOUNT, cursor, deadline());
+      const page = await connector.poll(ACCOUNT, cursor, deadline(), no_deposits);
       found = page.facts.find(is_it);
       ({ cursor, more } = page);
     }
