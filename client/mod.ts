@@ -38,6 +38,7 @@ export type {
   CardTokenInput,
   CreatePaymentInput,
   CreateRefundInput,
+  RefundDestination,
   ListPaymentsParams,
   ListRefundsParams,
   PaymentFields,

@@ -106,6 +106,13 @@ export interface CreateRefundInput {
   amount_minor?: number | undefined;
   reason?: RefundReason | undefined;
   metadata?: Metadata | undefined;
+  /** The payer's wallet. Required for a payment that was sent to an address. */
+  destination?: RefundDestination | undefined;
+}
+
+/** The wallet to which a refund of a stablecoin goes. Never take the sender of the payment. */
+export interface RefundDestination {
+  address: string;
 }
 
 /** A refund. A refund that was created with release 1.0.0 lacks the optional members. */
@@ -127,6 +134,8 @@ export interface Refund {
   failure_message?: string | null | undefined;
   reason: RefundReason | null;
   metadata: Metadata;
+  /** The payer's wallet of a refund by stablecoin; null for the others. */
+  destination?: RefundDestination | null | undefined;
   livemode: boolean;
   created_at: string;
   updated_at?: string | undefined;

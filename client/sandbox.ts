@@ -21,6 +21,11 @@ export interface AdvanceInput {
   to: PaymentStatus;
   /** The reason of the dispute, only with `chargeback`. By default `general`. */
   reason?: DisputeReason | undefined;
+  /**
+   * Minor units that the payer sends now, only for a payment that is sent to an address. By default
+   * the missing amount. With the present status of a payment that is over the money is late.
+   */
+  amount_received?: number | undefined;
 }
 
 /** `POST /refunds/{id}/advance` */

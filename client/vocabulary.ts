@@ -111,6 +111,7 @@ export type AttemptError = "timeout" | "connection_failed" | "crashed";
 /** An event type that shows a payment. */
 export type PaymentEventType =
   | "payment.created"
+  | "payment.pending"
   | "payment.requires_action"
   | "payment.processing"
   | "payment.authorized"

@@ -91,8 +91,7 @@ export const ENDPOINT_STATUSES = ["enabled", "disabled"] as const;
 /** Event types that show a payment: its creation, and each status that it gets later. */
 export const PAYMENT_EVENT_TYPES = [
   "payment.created",
-  ...PAYMENT_STATUSES.filter((status) => status !== "pending")
-    .map((status) => `payment.${status}` as const),
+  ...PAYMENT_STATUSES.map((status) => `payment.${status}` as const),
 ] as const;
 
 /** Event types that show a refund. */

@@ -385,10 +385,20 @@ export const AdvancePaymentBody = z.object({
   reason: DisputeReason.optional().describe(
     "The reason of the dispute, only with `chargeback`. By default `general`",
   ),
-}).superRefine(({ to, reason }, context) => {
-  if (reason === undefined || to === "chargeback") return;
-  const message = 'is only for an advance to "chargeback": remove it';
-  context.addIssue({ code: "custom", path: ["reason"], message });
+  amount_received: AmountMinor.optional().describe(
+    "The amount that the payer sends now, in minor units, only for a payment that is sent to an " +
+      "address. By default the missing amount. With the present status of a payment that is over " +
+      "the money is late",
+  ),
+}).superRefine(({ to, reason, amount_received }, context) => {
+  if (reason !== undefined && to !== "chargeback") {
+    const message = 'is only for an advance to "chargeback": remove it';
+    context.addIssue({ code: "custom", path: ["reason"], message });
+  }
+  if (amount_received !== undefined && (to === "pending" || to === "requires_action")) {
+    const message = `cannot come with an advance to "${to}": remove it`;
+    context.addIssue({ code: "custom", path: ["amount_received"], message });
+  }
 }).describe("The status to move to");
 
 /** The body of an authentication: the answer of the payer's bank. */

@@ -4,6 +4,7 @@
 
 import * as z from "zod";
 import { REFUND_REASONS, REFUND_STATUSES } from "../core/vocabulary.ts";
+import { mustBe } from "./requirement.ts";
 import { FAILURE_CODES, PaymentStatus } from "./payment.ts";
 import {
   AmountMinor,
@@ -21,14 +22,27 @@ import {
 export const RefundReason = z.enum(REFUND_REASONS).describe("Reason of the refund");
 export type RefundReason = z.infer<typeof RefundReason>;
 
+/** The place to which a refund of a stablecoin goes. */
+const RefundDestination = z.object({
+  address: mustBe(
+    z.string().min(20).max(120).describe(
+      "Address that the payer has named, on the network of the payment. Never take the sender of " +
+        "the payment: it can be an exchange",
+    ),
+    'a wallet address as text, such as "0x000000000000000000000000000000000000dEaD"',
+  ),
+}).describe("The wallet to which the refund goes, for payments by stablecoin");
+
 /** The body of a refund. Without an amount it refunds the rest of the payment. */
 export const CreateRefundBody = z.object({
   amount: AmountTwin.optional(),
   amount_minor: AmountMinor.optional(),
   reason: RefundReason.optional(),
   metadata: Metadata.optional(),
+  destination: RefundDestination.optional(),
 }).superRefine(sameAmount).describe(
-  "Without an amount the request refunds the rest of the payment",
+  "Without an amount the request refunds the rest of the payment. A payment that was sent to an " +
+    "address needs `destination`",
 );
 export type CreateRefundBody = z.infer<typeof CreateRefundBody>;
 
@@ -55,6 +69,7 @@ export const Refund = z.object({
     .describe("The reason of the failure in words, for people"),
   reason: RefundReason.nullable(),
   metadata: ShownMetadata,
+  destination: RefundDestination.nullable().optional(),
   livemode: z.boolean(),
   created_at: Instant,
   updated_at: Instant.optional(),

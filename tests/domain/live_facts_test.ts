@@ -104,6 +104,7 @@ const pending: Refund = {
   failure_message: null,
   reason: null,
   metadata: {},
+  destination: null,
   livemode: true,
   created_at: NOW,
   updated_at: NOW,

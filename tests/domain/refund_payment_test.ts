@@ -41,6 +41,7 @@ const PENDING: Refund = {
   failure_message: null,
   reason: "duplicate",
   metadata: { order: "7" },
+  destination: null,
   livemode: false,
   created_at: MADE_AT,
   updated_at: MADE_AT,

@@ -34,7 +34,7 @@ export interface Recorded {
 }
 
 /** Most answers of an operation in the document, which has a limit of bytes. */
-const ANSWERS_MAX = 3;
+const ANSWERS_MAX = 2;
 
 const { exchanges, errors, events } = recorded as unknown as Recorded;
 

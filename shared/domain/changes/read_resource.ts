@@ -55,6 +55,8 @@ export function readSubject(body: string): Payment | Transfer {
 /** Parses the body of a refund. */
 export function readRefund(body: string): Refund {
   const stored: Refund = JSON.parse(body);
-  if (stored.updated_at !== undefined) return stored;
-  return { ...stored, failure_code: null, failure_message: null, updated_at: stored.created_at };
+  const destination = stored.destination ?? null;
+  if (stored.updated_at !== undefined) return { ...stored, destination };
+  const { created_at: updated_at } = stored;
+  return { ...stored, failure_code: null, failure_message: null, updated_at, destination };
 }

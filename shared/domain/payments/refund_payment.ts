@@ -16,7 +16,7 @@ import { readRefund } from "../changes/read_resource.ts";
 import { FAILURES } from "./settlement.ts";
 
 /** The input of a new refund, besides its amount. */
-type RefundInput = Pick<CreateRefundBody, "reason" | "metadata">;
+type RefundInput = Pick<CreateRefundBody, "reason" | "metadata" | "destination">;
 
 /**
  * Decides a refund of a payment. Without manual settlement the sandbox completes it at once.
@@ -183,6 +183,7 @@ function newRefund(
     failure_message: null,
     reason: body.reason ?? null,
     metadata: body.metadata ?? {},
+    destination: body.destination ?? null,
     livemode: payment.livemode,
     created_at: at,
     updated_at: at,
