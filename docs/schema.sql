@@ -189,6 +189,35 @@ alter table pay.delivery_exchanges force row level security;
 create policy delivery_exchanges_of_environment on pay.delivery_exchanges as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
+-- table pay.deposit_addresses
+create table pay.deposit_addresses (
+  environment_id text collate "C" not null,
+  account_id text collate "C" not null,
+  call_id text collate "C" not null,
+  payment_id text collate "C" not null,
+  xpub_index bigint not null,
+  expires_at timestamp with time zone not null,
+  watch_until timestamp with time zone,
+  constraint deposit_addresses_pkey PRIMARY KEY (environment_id, call_id),
+  constraint deposit_addresses_index_once UNIQUE (account_id, xpub_index),
+  constraint deposit_addresses_in_range CHECK (((xpub_index >= 0) AND (xpub_index <= 2147483647)))
+);
+alter table pay.deposit_addresses owner to pay_owner;
+comment on table pay.deposit_addresses is 'The place of a payment''s address below the extended public key of its account. It lives as long as the payment.';
+comment on column pay.deposit_addresses.environment_id is 'The environment of the payment.';
+comment on column pay.deposit_addresses.account_id is 'The account whose extended public key the address comes from.';
+comment on column pay.deposit_addresses.call_id is 'The call that asked for the address. Its provider_reference is the address.';
+comment on column pay.deposit_addresses.payment_id is 'The payment.';
+comment on column pay.deposit_addresses.xpub_index is 'The index of the address, from pay.xpub_counters.';
+comment on column pay.deposit_addresses.expires_at is 'Until then the payer can send.';
+comment on column pay.deposit_addresses.watch_until is 'Until then the worker looks for money that comes late; null: it looks no more.';
+CREATE INDEX deposit_addresses_expiry ON pay.deposit_addresses USING btree (account_id, expires_at);
+CREATE INDEX deposit_addresses_watched ON pay.deposit_addresses USING btree (account_id, xpub_index) WHERE (watch_until IS NOT NULL);
+alter table pay.deposit_addresses enable row level security;
+alter table pay.deposit_addresses force row level security;
+create policy deposit_addresses_of_environment on pay.deposit_addresses as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
 -- table pay.disputes
 create table pay.disputes (
   environment_id text collate "C" not null,
@@ -823,7 +852,7 @@ create table pay.provider_accounts (
   disabled_at timestamp with time zone,
   ignored_notifications bigint default 0 not null,
   constraint provider_accounts_pkey PRIMARY KEY (environment_id, id),
-  constraint provider_accounts_connector_known CHECK ((connector = 'stripe'::text)),
+  constraint provider_accounts_connector_known CHECK ((connector = ANY (ARRAY['stripe'::text, 'evm'::text]))) NOT VALID,
   constraint provider_accounts_disabled_has_time CHECK (((status = 'disabled'::text) = (disabled_at IS NOT NULL))),
   constraint provider_accounts_notification_secret_names_form CHECK (((notification_secret_names)::text ~ '^\{(PROVIDER_[A-Z0-9_]{1,60}(,PROVIDER_[A-Z0-9_]{1,60})?)?\}$'::text)),
   constraint provider_accounts_secret_name_form CHECK ((secret_name ~ '^PROVIDER_[A-Z0-9_]{1,60}$'::text)),
@@ -932,7 +961,10 @@ create table pay.provider_cursors (
   totals_cursor jsonb,
   totals_day date,
   leased_until timestamp with time zone,
-  constraint provider_cursors_pkey PRIMARY KEY (environment_id, account_id)
+  stalled_since timestamp with time zone,
+  last_error text,
+  constraint provider_cursors_pkey PRIMARY KEY (environment_id, account_id),
+  constraint provider_cursors_stalled_has_error CHECK (((stalled_since IS NULL) = (last_error IS NULL))) NOT VALID
 );
 alter table pay.provider_cursors owner to pay_owner;
 comment on table pay.provider_cursors is 'How far the worker has read an account.';
@@ -943,6 +975,8 @@ comment on column pay.provider_cursors.polled_at is 'Time of the last complete p
 comment on column pay.provider_cursors.totals_cursor is 'The place and the sums so far in the day after totals_day, in the form of the connector; null: at its beginning.';
 comment on column pay.provider_cursors.totals_day is 'The last day (UTC) whose totals are read; null: none.';
 comment on column pay.provider_cursors.leased_until is 'End of the lease of the worker that reads the account; null: none does.';
+comment on column pay.provider_cursors.stalled_since is 'Time of the first failed poll after the last page that was read; null: the last poll worked.';
+comment on column pay.provider_cursors.last_error is 'The message of the last failed poll, for the operator; null: the last poll worked.';
 alter table pay.provider_cursors enable row level security;
 alter table pay.provider_cursors force row level security;
 create policy provider_cursors_of_environment on pay.provider_cursors as permissive for all to pay_owner
@@ -1483,6 +1517,22 @@ alter table pay.webhook_endpoints force row level security;
 create policy webhook_endpoints_of_environment on pay.webhook_endpoints as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
+-- table pay.xpub_counters
+create table pay.xpub_counters (
+  xpub text collate "C" not null,
+  next_index bigint not null,
+  constraint xpub_counters_pkey PRIMARY KEY (xpub),
+  constraint xpub_counters_in_range CHECK (((next_index >= 0) AND (next_index <= '2147483648'::bigint)))
+);
+alter table pay.xpub_counters owner to pay_owner;
+comment on table pay.xpub_counters is 'The next index of each extended public key. Rows live for ever, so no index is used twice.';
+comment on column pay.xpub_counters.xpub is 'The extended public key. Accounts of several networks can share it.';
+comment on column pay.xpub_counters.next_index is 'The index of the next address.';
+alter table pay.xpub_counters enable row level security;
+alter table pay.xpub_counters force row level security;
+create policy xpub_counters_of_owner on pay.xpub_counters as permissive for all to pay_owner
+  using (true);
+
 -- function pay.account_sums(text)
 CREATE OR REPLACE FUNCTION pay.account_sums(p_environment_id text)
  RETURNS TABLE(currency text, account text, debits_minor numeric, credits_minor numeric)
@@ -1558,6 +1608,13 @@ CREATE OR REPLACE FUNCTION pay.admit_one(p_request text, p_hold text DEFAULT 'sh
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.admit_one(text,text) owner to pay_owner;
+
+-- function pay.allocate_deposits(json,jsonb,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.allocate_deposits(p_calls json, p_providers jsonb, p_found pay.admission[])
+ RETURNS jsonb
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.allocate_deposits(json,jsonb,pay.admission[]) owner to pay_owner;
 
 -- function pay.api_key_body(pay.api_keys,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.api_key_body(p_key pay.api_keys, p_at timestamp with time zone)
@@ -3357,6 +3414,17 @@ CREATE OR REPLACE FUNCTION pay.settle_calls(p_records json, p_found pay.admissio
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.settle_calls(json,pay.admission[]) owner to pay_owner;
 
+-- function pay.stall_reading(text,text)
+CREATE OR REPLACE FUNCTION pay.stall_reading(p_account_id text, p_error text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.stall_reading(text,text) owner to pay_owner;
+grant execute on function pay.stall_reading(text,text) to pay_api;
+
 -- function pay.step_answer(pay.sandbox_settings,json,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.step_answer(p_clock pay.sandbox_settings, p_answer json, p_target timestamp with time zone)
  RETURNS text
@@ -3469,6 +3537,20 @@ CREATE OR REPLACE FUNCTION pay.wake_relay()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.wake_relay() owner to pay_owner;
 grant execute on function pay.wake_relay() to pay_operator;
+
+-- function pay.watched_deposits(text,bigint,integer)
+CREATE OR REPLACE FUNCTION pay.watched_deposits(p_account_id text, p_after bigint, p_limit integer)
+ RETURNS TABLE(xpub_index bigint, payment_id text, address text, currency text, expires_at text, is_open boolean, has_open_facts boolean, unfinal json)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.watched_deposits(text,bigint,integer) owner to pay_owner;
+grant execute on function pay.watched_deposits(text,bigint,integer) to pay_api;
 
 -- function pay.webhook_delivery_body(pay.webhook_deliveries)
 CREATE OR REPLACE FUNCTION pay.webhook_delivery_body(p_delivery pay.webhook_deliveries)

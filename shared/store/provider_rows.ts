@@ -4,6 +4,7 @@
  * them on.
  */
 
+import type { Stablecoin } from "../core/currency.ts";
 import type { DeclineCode } from "../core/errors.ts";
 import type { DisputeReason } from "../schema/dispute.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
@@ -139,6 +140,42 @@ export interface StoredCall {
   due_at: string | null;
   /** The settings of the sandbox; null: it has none. */
   settings: SandboxSettings | null;
+  /** The place of the payment's address; null: the account reads no chain. */
+  deposit: DepositIndex | null;
+}
+
+/** The place of a payment's address below the extended public key of its account. */
+export interface DepositIndex {
+  /** From the database, never used twice. */
+  index: number;
+  /** RFC 3339: until then the payer can send. */
+  expires_at: string;
+}
+
+/** An address to which a payer sends, or was asked to send. */
+export interface WatchedDeposit {
+  /** Its index below the extended public key: the order of the pages. */
+  index: number;
+  payment_id: string;
+  /** EIP-55. */
+  address: string;
+  currency: Stablecoin;
+  /** RFC 3339. */
+  expires_at: string;
+  /** Whether the payment still waits for money. */
+  is_open: boolean;
+  /** Whether a stored fact about it has not been applied yet. */
+  has_open_facts: boolean;
+  /** Transfers that were reported, and are neither final nor undone. */
+  unfinal: readonly UnfinalTransfer[];
+}
+
+/** A transfer of a token that the chain can still undo. */
+interface UnfinalTransfer {
+  tx_hash: string;
+  log_index: number;
+  block_hash: string;
+  amount_minor: number;
 }
 
 /** The result of an attempt. A member that is absent stays as it is. The lease ends. */

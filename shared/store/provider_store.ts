@@ -18,6 +18,7 @@ import type {
   StoredAccount,
   StoredCall,
   StoredFact,
+  WatchedDeposit,
 } from "./provider_rows.ts";
 
 /** The store of the live flow. Each method throws `ApiError`. */
@@ -36,6 +37,14 @@ export interface ProviderStore {
   saveTotalsCursor(account_id: string, day: string, cursor: unknown): Promise<void>;
   /** Ends the lease of a reading that is not done, a second later. Another turn reads on. */
   pauseReading(account_id: string): Promise<void>;
+  /** Notes for the operator that a poll has failed. The next page that is read ends the note. */
+  stallReading(account_id: string, error: string): Promise<void>;
+  /** Returns watched addresses in the order of their indexes, after an index; null begins. */
+  watchedDeposits(
+    account_id: string,
+    after: number | null,
+    limit: number,
+  ): Promise<WatchedDeposit[]>;
   /** Stores the totals of a day. */
   storeTotals(account_id: string, day: string, totals: readonly ProviderTotal[]): Promise<void>;
   /**
@@ -97,6 +106,11 @@ const SAVE_CURSOR = `select pay.save_cursor(
 const SAVE_TOTALS_CURSOR = `select pay.save_totals_cursor(
   p_account_id => $1::text, p_day => $2::text::date, p_cursor => $3::text)`;
 const PAUSE_READING = `select pay.pause_reading(p_account_id => $1::text)`;
+const STALL_READING = `select pay.stall_reading(p_account_id => $1::text, p_error => $2::text)`;
+const WATCHED_DEPOSITS = `select d.xpub_index::text, d.payment_id, d.address, d.currency,
+    d.expires_at, d.is_open, d.has_open_facts, d.unfinal::text
+  from pay.watched_deposits(
+    p_account_id => $1::text, p_after => $2::text::bigint, p_limit => $3::text::int) d`;
 const STORE_TOTALS = `select pay.store_totals(
   p_account_id => $1::text, p_day => $2::text::date, p_totals => $3::text)`;
 /** The columns of a piece of work, with JSON as text. */
@@ -174,6 +188,24 @@ export function createProviderStore(
 
     async pauseReading(account_id) {
       await database.query(PAUSE_READING, [account_id]);
+    },
+
+    async stallReading(account_id, error) {
+      await database.query(STALL_READING, [account_id, error]);
+    },
+
+    async watchedDeposits(account_id, after, limit) {
+      type Row = Omit<WatchedDeposit, "index" | "unfinal"> & {
+        xpub_index: string;
+        unfinal: string;
+      };
+      const parameters = [account_id, after === null ? null : String(after), String(limit)];
+      const rows = await database.query<Row>(WATCHED_DEPOSITS, parameters);
+      return rows.map(({ xpub_index, unfinal, ...row }) => ({
+        ...row,
+        index: Number(xpub_index),
+        unfinal: JSON.parse(unfinal),
+      }));
     },
 
     async storeTotals(account_id, day, totals) {

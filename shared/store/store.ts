@@ -28,7 +28,7 @@ import {
   type ResourceKind,
 } from "./load_statement.ts";
 import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
-import type { StoredAccount } from "./provider_rows.ts";
+import type { DepositIndex, StoredAccount } from "./provider_rows.ts";
 import { ReadLane } from "./read_lane.ts";
 import {
   type Access,
@@ -71,6 +71,8 @@ export interface ClaimedCall {
   provider_reference: string | null;
   /** The time of the claim, RFC 3339. */
   created_at: string;
+  /** The place of the payment's address; null: the account reads no chain. */
+  deposit: DepositIndex | null;
 }
 
 /** The store of payments, transfers and lists. Each method throws `ApiError`. */

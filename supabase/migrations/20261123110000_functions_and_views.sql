@@ -740,6 +740,98 @@ begin
 end
 $$;
 
+create or replace function pay.allocate_deposits(
+  p_calls json, p_providers jsonb, p_found pay.admission[]
+)
+returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_watch_after constant interval := '30 days';
+  v_now constant timestamptz := pay.server_time();
+  v_deposits jsonb := '{}';
+  v_call record;
+  v_index bigint;
+  v_expires_at timestamptz;
+begin
+  for v_call in
+    select c.n, c.id, c.subject_id, f.environment_id, k.found -> 'account' ->> 'id' as account_id,
+      k.found -> 'account' -> 'settings' ->> 'xpub' as xpub,
+      coalesce((k.found -> 'account' -> 'settings' ->> 'expires_after_seconds')::integer, 3600)
+        * interval '1 second' as expires_after
+    from unnest(p_found) f
+    join json_to_recordset(p_calls) as c (n integer, id text, op text, subject_id text) on c.n = f.n
+    join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
+    where f.outcome = 'ok' and c.op = 'authorize' and k.found -> 'account' ->> 'connector' = 'evm'
+    order by k.found -> 'account' -> 'settings' ->> 'xpub' collate "C", c.n
+  loop
+    insert into pay.xpub_counters as x (xpub, next_index) values (v_call.xpub, 1)
+    on conflict on constraint xpub_counters_pkey do update set next_index = x.next_index + 1
+    returning x.next_index - 1 into v_index;
+    v_expires_at := v_now + v_call.expires_after;
+    insert into pay.deposit_addresses (environment_id, account_id, call_id, payment_id, xpub_index,
+      expires_at, watch_until)
+    values (v_call.environment_id, v_call.account_id, v_call.id, v_call.subject_id, v_index,
+      v_expires_at, v_expires_at + v_watch_after);
+    v_deposits := v_deposits || jsonb_build_object(v_call.n, jsonb_build_object(
+      'index', v_index, 'expires_at', pay.wire_time(v_expires_at)));
+  end loop;
+  return v_deposits;
+end
+$$;
+
+create or replace function pay.watched_deposits(p_account_id text, p_after bigint, p_limit integer)
+returns table (
+  xpub_index bigint, payment_id text, address text, currency text, expires_at text,
+  is_open boolean, has_open_facts boolean, unfinal json
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+-- Looks rows up, as pay.record does.
+set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    with page as materialized (
+      select d.environment_id, d.account_id, d.call_id, d.payment_id, d.xpub_index, d.expires_at
+      from pay.deposit_addresses d
+      where d.account_id = p_account_id and d.watch_until is not null
+        and d.xpub_index > coalesce(p_after, -1)
+      order by d.xpub_index
+      limit p_limit
+    )
+    select d.xpub_index, d.payment_id, c.provider_reference, c.currency,
+      pay.wire_time(d.expires_at), p.status in ('pending', 'processing'),
+      coalesce(f.is_open, false), coalesce(f.unfinal, '[]')
+    from page d
+    join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.call_id
+    join pay.payments p on p.environment_id = d.environment_id and p.id = d.payment_id
+    cross join lateral (
+      select bool_or(f.outcome is null) as is_open,
+        json_agg(json_build_object('tx_hash', split_part(f.reference, ':', 1),
+          'log_index', split_part(f.reference, ':', 2)::integer,
+          'block_hash', split_part(f.reference, ':', 3), 'amount_minor', f.amount_minor)
+          order by f.reference)
+        filter (where f.state = 'received' and not exists (
+          select from pay.provider_facts o
+          where o.environment_id = f.environment_id and o.account_id = f.account_id
+            and o.reference in (
+              split_part(f.reference, ':', 1) || ':' || split_part(f.reference, ':', 2),
+              regexp_replace(f.reference, ':received$', ':reorged'))
+        )) as unfinal
+      from pay.provider_facts f
+      where f.subject_id = d.payment_id and f.environment_id = d.environment_id
+        and f.account_id = d.account_id
+    ) f
+    where c.provider_reference is not null
+    order by d.xpub_index;
+end
+$$;
+grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api;
+
 create or replace function pay.write_disputes(
   p_disputes json, p_won integer[], p_environments text[]
 )
@@ -2219,6 +2311,11 @@ as $$
       p_call.decline_is_error,
       case when p_call.request ? 'dispute' then pay.dispute_body(p_call.environment_id,
         p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body,
+      case when p_call.connector = 'evm' then (
+        select json_build_object('index', d.xpub_index, 'expires_at', pay.wire_time(d.expires_at))
+        from pay.deposit_addresses d
+        where d.environment_id = p_call.environment_id and d.call_id = p_call.id
+      ) end as deposit,
       pay.wire_time(p_call.due_at) as due_at,
       (select row_to_json(w) from pay.sandbox_settings w
        where w.environment_id = p_call.environment_id) as settings
@@ -2296,6 +2393,7 @@ as $$
 declare
   v_look_after constant interval := '10 minutes';
   v_now constant timestamptz := pay.server_time();
+  v_deposits constant jsonb := pay.allocate_deposits(p_calls, p_providers, p_found);
   v_details text[];
 begin
   with
@@ -2343,7 +2441,7 @@ begin
   select array_agg(
     case when c.n is not null then json_build_object(
       'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
-      'created_at', pay.wire_time(c.made_at))::text end
+      'created_at', pay.wire_time(c.made_at), 'deposit', v_deposits -> c.n::text)::text end
     order by f.n)
   into v_details
   from unnest(p_found) f
@@ -2733,7 +2831,7 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   update pay.provider_cursors u
-  set cursor = p_cursor::jsonb,
+  set cursor = p_cursor::jsonb, stalled_since = null, last_error = null,
     polled_at = case when p_is_done then pay.server_time() else u.polled_at end,
     leased_until = case when p_is_done then null else u.leased_until end
   from pay.provider_accounts a
@@ -2758,6 +2856,22 @@ begin
 end
 $$;
 grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
+
+create or replace function pay.stall_reading(p_account_id text, p_error text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set stalled_since = coalesce(u.stalled_since, pay.server_time()), last_error = left(p_error, 500)
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
+end
+$$;
+grant execute on function pay.stall_reading(text, text) to pay_api;
 
 create or replace function pay.pause_reading(p_account_id text)
 returns void
@@ -4531,7 +4645,7 @@ begin
   end if;
   foreach v_table in array array[
     'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
-    'ledger_totals', 'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes',
+    'ledger_totals', 'provider_facts', 'deposit_addresses', 'provider_calls', 'transfers', 'refunds', 'disputes',
     'payments', 'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
     'sandbox_settings', 'transcript_lines'
   ] loop
@@ -6856,7 +6970,14 @@ comment on view pay.oracle_kept_answers is
 
 create or replace view pay.provider_readings with (security_invoker = true) as
 select u.environment_id, u.account_id,
-  coalesce(u.polled_at + interval '1 hour', '-infinity') as poll_at,
+  coalesce(u.polled_at + case
+    -- An address is open until the worker has told the payment that its time is over.
+    when a.connector = 'evm' and exists (
+      select from pay.deposit_addresses d
+      where d.account_id = u.account_id and d.expires_at > now() - interval '1 hour'
+    ) then interval '15 seconds'
+    else interval '1 hour'
+  end, '-infinity') as poll_at,
   d.day,
   (d.day + 1)::timestamp at time zone 'UTC' + interval '2 hours' as totals_at
 from pay.provider_cursors u

@@ -42,6 +42,11 @@ as $$
       p_call.decline_is_error,
       case when p_call.request ? 'dispute' then pay.dispute_body(p_call.environment_id,
         p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body,
+      case when p_call.connector = 'evm' then (
+        select json_build_object('index', d.xpub_index, 'expires_at', pay.wire_time(d.expires_at))
+        from pay.deposit_addresses d
+        where d.environment_id = p_call.environment_id and d.call_id = p_call.id
+      ) end as deposit,
       pay.wire_time(p_call.due_at) as due_at,
       (select row_to_json(w) from pay.sandbox_settings w
        where w.environment_id = p_call.environment_id) as settings
@@ -135,6 +140,7 @@ as $$
 declare
   v_look_after constant interval := '10 minutes';
   v_now constant timestamptz := pay.server_time();
+  v_deposits constant jsonb := pay.allocate_deposits(p_calls, p_providers, p_found);
   v_details text[];
 begin
   with
@@ -182,7 +188,7 @@ begin
   select array_agg(
     case when c.n is not null then json_build_object(
       'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
-      'created_at', pay.wire_time(c.made_at))::text end
+      'created_at', pay.wire_time(c.made_at), 'deposit', v_deposits -> c.n::text)::text end
     order by f.n)
   into v_details
   from unnest(p_found) f

@@ -7,7 +7,14 @@
 -- day. The worker reads a day two hours after its end, when polls have brought its facts.
 create or replace view pay.provider_readings with (security_invoker = true) as
 select u.environment_id, u.account_id,
-  coalesce(u.polled_at + interval '1 hour', '-infinity') as poll_at,
+  coalesce(u.polled_at + case
+    -- An address is open until the worker has told the payment that its time is over.
+    when a.connector = 'evm' and exists (
+      select from pay.deposit_addresses d
+      where d.account_id = u.account_id and d.expires_at > now() - interval '1 hour'
+    ) then interval '15 seconds'
+    else interval '1 hour'
+  end, '-infinity') as poll_at,
   d.day,
   (d.day + 1)::timestamp at time zone 'UTC' + interval '2 hours' as totals_at
 from pay.provider_cursors u
@@ -56,7 +63,8 @@ end
 $$;
 
 -- Stores the place where the next poll of an account begins. p_is_done: the provider has no more
--- facts at present. Then the next poll comes after an hour, and the lease ends.
+-- facts at present. Then the next poll comes after its interval, and the lease ends. A page that
+-- was read ends a stall.
 create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
 returns void
 language plpgsql volatile security definer
@@ -66,7 +74,7 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   update pay.provider_cursors u
-  set cursor = p_cursor::jsonb,
+  set cursor = p_cursor::jsonb, stalled_since = null, last_error = null,
     polled_at = case when p_is_done then pay.server_time() else u.polled_at end,
     leased_until = case when p_is_done then null else u.leased_until end
   from pay.provider_accounts a
@@ -93,6 +101,24 @@ begin
 end
 $$;
 grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
+
+-- Notes that a poll of an account has failed. The lease ends by itself, and the next poll begins at
+-- the same place.
+create or replace function pay.stall_reading(p_account_id text, p_error text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set stalled_since = coalesce(u.stalled_since, pay.server_time()), last_error = left(p_error, 500)
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
+end
+$$;
+grant execute on function pay.stall_reading(text, text) to pay_api;
 
 -- Ends the lease of a reading that is not done a second later, so that another turn of the worker
 -- reads on. A function has little CPU for a turn.

@@ -50,7 +50,7 @@ begin
   end if;
   foreach v_table in array array[
     'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
-    'ledger_totals', 'provider_facts', 'provider_calls', 'transfers', 'refunds', 'disputes',
+    'ledger_totals', 'provider_facts', 'deposit_addresses', 'provider_calls', 'transfers', 'refunds', 'disputes',
     'payments', 'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
     'sandbox_settings', 'transcript_lines'
   ] loop

@@ -15,8 +15,6 @@ const READING_MS = 15_000;
 /** Most pages of a reading, because a function has 2 s of CPU for a turn. */
 const MAX_PAGES = 20;
 const DAY_MS = 24 * 3_600_000;
-/** The books while no account has addresses. */
-const NO_BOOKS: ChainBooks = { deposits: () => Promise.resolve([]) };
 
 /** Reads facts from the cursor of the last poll on, and stores them. */
 export async function pollAccount(
@@ -24,9 +22,12 @@ export async function pollAccount(
   cursor: unknown,
   store: ProviderStore,
 ): Promise<void> {
+  const books: ChainBooks = {
+    deposits: (id, after, limit) => store.watchedDeposits(id, after, limit),
+  };
   let place = cursor;
   const is_over = await readPages(async (signal) => {
-    const read = await connector.poll(account, place, signal, NO_BOOKS);
+    const read = await connector.poll(account, place, signal, books);
     if (read.facts.length > 0) await store.storeFacts(account.id, read.facts);
     place = read.cursor;
     await store.saveCursor(account.id, place, !read.more);

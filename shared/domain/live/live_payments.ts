@@ -105,7 +105,7 @@ export function createLiveOperations(
     claim: Claim | null,
   ): Promise<Reply> {
     if (!reply.call || !claim) return reply;
-    const { call_id, account, provider_reference, created_at } = reply.call;
+    const { call_id, account, provider_reference, created_at, deposit } = reply.call;
     const { subject, refund, dispute, op, amount_minor, token, decline_is_error } = claim;
     const answer = await runner.run(account, {
       id: call_id,
@@ -118,6 +118,7 @@ export function createLiveOperations(
       currency: subject.currency,
       instrument: token === null ? null : { token },
       provider_reference,
+      ...(deposit && { deposit }),
       created_at_ms: Date.parse(created_at),
       first_sent_at_ms: Date.parse(created_at),
       attempt: 1,

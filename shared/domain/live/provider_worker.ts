@@ -221,8 +221,14 @@ export class ProviderWorker {
   async #read(work: ProviderWork): Promise<void> {
     const { store } = this.#options;
     const ready = this.#open(work);
-    if (work.day === null) await pollAccount(ready, work.cursor, store);
-    else await readTotals(ready, work.day, work.cursor, store);
+    if (work.day !== null) return await readTotals(ready, work.day, work.cursor, store);
+    try {
+      await pollAccount(ready, work.cursor, store);
+    } catch (error) {
+      const message = error instanceof Error ? error.message : String(error);
+      await store.stallReading(work.account.id, message).catch(this.#options.on_error);
+      throw error;
+    }
   }
 
   #open(work: ProviderWork): ReadyAccount {
@@ -277,6 +283,7 @@ export function ownCall(work: ProviderWork): OwnCall {
     instrument: request.token === null ? null : { token: request.token },
     ...(request.simulated && { simulated: request.simulated }),
     provider_reference: call.provider_reference,
+    ...(call.deposit && { deposit: call.deposit }),
     created_at_ms: Date.parse(created_at),
     first_sent_at_ms: Date.parse(first_sent_at ?? created_at),
     attempt: attempts,

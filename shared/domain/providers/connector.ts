@@ -5,20 +5,26 @@
  */
 
 import type { Dispute } from "../../schema/dispute.ts";
-import type { Stablecoin } from "../../core/currency.ts";
 import type { MethodKind, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { DisputeRequest, ProviderOp, SimulatedResult } from "../../store/provider_call.ts";
-import type { Fact, ProviderTotal } from "../../store/provider_rows.ts";
+import type {
+  DepositIndex,
+  Fact,
+  ProviderTotal,
+  WatchedDeposit,
+} from "../../store/provider_rows.ts";
 
 export type { ProviderOp } from "../../store/provider_call.ts";
 export type {
+  DepositIndex,
   Fact,
   FactOp,
   FactState,
   ProviderTotal,
   StoredFact,
+  WatchedDeposit,
 } from "../../store/provider_rows.ts";
 
 /** An account at a provider, which the operator has configured. */
@@ -65,40 +71,6 @@ export interface ProviderCall {
   created_at_ms: number;
   /** The result that the sandbox's provider answers; absent: success. */
   simulated?: SimulatedResult;
-}
-
-/** The place of a payment's address below the extended public key of its account. */
-export interface DepositIndex {
-  /** From the database, never used twice. */
-  index: number;
-  /** RFC 3339: until then the payer can send. */
-  expires_at: string;
-}
-
-/** An address to which a payer sends, or was asked to send. */
-export interface WatchedDeposit {
-  /** Its index below the extended public key: the order of the pages. */
-  index: number;
-  payment_id: string;
-  /** EIP-55. */
-  address: string;
-  currency: Stablecoin;
-  /** RFC 3339. */
-  expires_at: string;
-  /** Whether the payment still waits for money. */
-  is_open: boolean;
-  /** Whether a stored fact about it has not been applied yet. */
-  has_open_facts: boolean;
-  /** Transfers that were reported, and are neither final nor undone. */
-  unfinal: readonly UnfinalTransfer[];
-}
-
-/** A transfer of a token that the chain can still undo. */
-interface UnfinalTransfer {
-  tx_hash: string;
-  log_index: number;
-  block_hash: string;
-  amount_minor: number;
 }
 
 /** The parts of the books that a connector reads. */

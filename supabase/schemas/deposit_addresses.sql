@@ -1,0 +1,103 @@
+-- Purpose: the addresses to which payers send stablecoins on a chain (ADR 0059). An index is
+-- allocated together with the call that asks for the address, so that a call that is repeated after
+-- a crash derives the same address.
+
+-- Allocates an index for each authorization of the admitted changes that goes to an account of a
+-- chain. Returns by n: {index, expires_at}. p_calls, p_providers: as pay.write_calls takes them.
+-- Concurrency: locks the counters in the order of their keys, after the subjects of the commit, and
+-- holds them to its end. An aborted transaction gives its indexes back, and no committed row has
+-- them. Internal.
+create or replace function pay.allocate_deposits(
+  p_calls json, p_providers jsonb, p_found pay.admission[]
+)
+returns jsonb
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_watch_after constant interval := '30 days';
+  v_now constant timestamptz := pay.server_time();
+  v_deposits jsonb := '{}';
+  v_call record;
+  v_index bigint;
+  v_expires_at timestamptz;
+begin
+  for v_call in
+    select c.n, c.id, c.subject_id, f.environment_id, k.found -> 'account' ->> 'id' as account_id,
+      k.found -> 'account' -> 'settings' ->> 'xpub' as xpub,
+      coalesce((k.found -> 'account' -> 'settings' ->> 'expires_after_seconds')::integer, 3600)
+        * interval '1 second' as expires_after
+    from unnest(p_found) f
+    join json_to_recordset(p_calls) as c (n integer, id text, op text, subject_id text) on c.n = f.n
+    join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
+    where f.outcome = 'ok' and c.op = 'authorize' and k.found -> 'account' ->> 'connector' = 'evm'
+    order by k.found -> 'account' -> 'settings' ->> 'xpub' collate "C", c.n
+  loop
+    insert into pay.xpub_counters as x (xpub, next_index) values (v_call.xpub, 1)
+    on conflict on constraint xpub_counters_pkey do update set next_index = x.next_index + 1
+    returning x.next_index - 1 into v_index;
+    v_expires_at := v_now + v_call.expires_after;
+    insert into pay.deposit_addresses (environment_id, account_id, call_id, payment_id, xpub_index,
+      expires_at, watch_until)
+    values (v_call.environment_id, v_call.account_id, v_call.id, v_call.subject_id, v_index,
+      v_expires_at, v_expires_at + v_watch_after);
+    v_deposits := v_deposits || jsonb_build_object(v_call.n, jsonb_build_object(
+      'index', v_index, 'expires_at', pay.wire_time(v_expires_at)));
+  end loop;
+  return v_deposits;
+end
+$$;
+
+-- Watched addresses of an account after an index, in the order of their indexes; p_after null
+-- begins. An address that its call has not recorded yet is left out, because no payer knows it.
+-- unfinal: transfers in a block whose end the chain has not decided, as JSON.
+create or replace function pay.watched_deposits(p_account_id text, p_after bigint, p_limit integer)
+returns table (
+  xpub_index bigint, payment_id text, address text, currency text, expires_at text,
+  is_open boolean, has_open_facts boolean, unfinal json
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+-- Looks rows up, as pay.record does.
+set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    with page as materialized (
+      select d.environment_id, d.account_id, d.call_id, d.payment_id, d.xpub_index, d.expires_at
+      from pay.deposit_addresses d
+      where d.account_id = p_account_id and d.watch_until is not null
+        and d.xpub_index > coalesce(p_after, -1)
+      order by d.xpub_index
+      limit p_limit
+    )
+    select d.xpub_index, d.payment_id, c.provider_reference, c.currency,
+      pay.wire_time(d.expires_at), p.status in ('pending', 'processing'),
+      coalesce(f.is_open, false), coalesce(f.unfinal, '[]')
+    from page d
+    join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.call_id
+    join pay.payments p on p.environment_id = d.environment_id and p.id = d.payment_id
+    cross join lateral (
+      select bool_or(f.outcome is null) as is_open,
+        json_agg(json_build_object('tx_hash', split_part(f.reference, ':', 1),
+          'log_index', split_part(f.reference, ':', 2)::integer,
+          'block_hash', split_part(f.reference, ':', 3), 'amount_minor', f.amount_minor)
+          order by f.reference)
+        filter (where f.state = 'received' and not exists (
+          select from pay.provider_facts o
+          where o.environment_id = f.environment_id and o.account_id = f.account_id
+            and o.reference in (
+              split_part(f.reference, ':', 1) || ':' || split_part(f.reference, ':', 2),
+              regexp_replace(f.reference, ':received$', ':reorged'))
+        )) as unfinal
+      from pay.provider_facts f
+      where f.subject_id = d.payment_id and f.environment_id = d.environment_id
+        and f.account_id = d.account_id
+    ) f
+    where c.provider_reference is not null
+    order by d.xpub_index;
+end
+$$;
+grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api;
