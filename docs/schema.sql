@@ -199,7 +199,7 @@ create table pay.deposit_addresses (
   expires_at timestamp with time zone not null,
   watch_until timestamp with time zone,
   constraint deposit_addresses_pkey PRIMARY KEY (environment_id, call_id),
-  constraint deposit_addresses_index_once UNIQUE (account_id, xpub_index),
+  constraint deposit_addresses_index_once UNIQUE (environment_id, account_id, xpub_index),
   constraint deposit_addresses_in_range CHECK (((xpub_index >= 0) AND (xpub_index <= 2147483647)))
 );
 alter table pay.deposit_addresses owner to pay_owner;
@@ -1530,8 +1530,8 @@ comment on column pay.xpub_counters.xpub is 'The extended public key. Accounts o
 comment on column pay.xpub_counters.next_index is 'The index of the next address.';
 alter table pay.xpub_counters enable row level security;
 alter table pay.xpub_counters force row level security;
-create policy xpub_counters_of_owner on pay.xpub_counters as permissive for all to pay_owner
-  using (true);
+create policy xpub_counters_of_worker on pay.xpub_counters as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
 -- function pay.account_sums(text)
 CREATE OR REPLACE FUNCTION pay.account_sums(p_environment_id text)
@@ -2715,6 +2715,13 @@ CREATE OR REPLACE FUNCTION pay.next_fault(p_environment_id text, p_kind text, p_
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.next_fault(text,text,jsonb,boolean,text) owner to pay_owner;
+
+-- function pay.next_xpub_index(text)
+CREATE OR REPLACE FUNCTION pay.next_xpub_index(p_xpub text)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.next_xpub_index(text) owner to pay_owner;
 
 -- function pay.note_calls(text)
 CREATE OR REPLACE FUNCTION pay.note_calls(p_calls text)

@@ -38,7 +38,7 @@ create table pay.deposit_addresses (
   expires_at timestamptz not null,
   watch_until timestamptz,
   constraint deposit_addresses_pkey primary key (environment_id, call_id),
-  constraint deposit_addresses_index_once unique (account_id, xpub_index),
+  constraint deposit_addresses_index_once unique (environment_id, account_id, xpub_index),
   constraint deposit_addresses_in_range check (xpub_index between 0 and 2147483647)
 );
 comment on table pay.deposit_addresses is 'The place of a payment''s address below the extended public key of its account. It lives as long as the payment.';
@@ -57,8 +57,9 @@ create index deposit_addresses_expiry on pay.deposit_addresses (account_id, expi
 
 alter table pay.xpub_counters enable row level security;
 alter table pay.xpub_counters force row level security;
--- A counter belongs to no environment, and its row shows nothing but a public key and a number.
-create policy xpub_counters_of_owner on pay.xpub_counters to pay_owner using (true);
+-- A counter belongs to no environment.
+create policy xpub_counters_of_worker on pay.xpub_counters to pay_owner
+  using ((select current_setting('pay.worker', true)) = 'on');
 alter table pay.deposit_addresses enable row level security;
 alter table pay.deposit_addresses force row level security;
 create policy deposit_addresses_of_environment on pay.deposit_addresses to pay_owner using (

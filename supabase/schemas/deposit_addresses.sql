@@ -2,6 +2,27 @@
 -- allocated together with the call that asks for the address, so that a call that is repeated after
 -- a crash derives the same address.
 
+-- Returns the next index of an extended public key, and counts it. The setting opens the counters,
+-- which belong to no environment. The rest of the commit runs without it.
+-- Concurrency: locks the counter to the end of the transaction. Internal.
+create or replace function pay.next_xpub_index(p_xpub text)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
+  v_index bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.xpub_counters as x (xpub, next_index) values (p_xpub, 1)
+  on conflict on constraint xpub_counters_pkey do update set next_index = x.next_index + 1
+  returning x.next_index - 1 into v_index;
+  perform set_config('pay.worker', v_worker, true);
+  return v_index;
+end
+$$;
+
 -- Allocates an index for each authorization of the admitted changes that goes to an account of a
 -- chain. Returns by n: {index, expires_at}. p_calls, p_providers: as pay.write_calls takes them.
 -- Concurrency: locks the counters in the order of their keys, after the subjects of the commit, and
@@ -33,9 +54,7 @@ begin
     where f.outcome = 'ok' and c.op = 'authorize' and k.found -> 'account' ->> 'connector' = 'evm'
     order by k.found -> 'account' -> 'settings' ->> 'xpub' collate "C", c.n
   loop
-    insert into pay.xpub_counters as x (xpub, next_index) values (v_call.xpub, 1)
-    on conflict on constraint xpub_counters_pkey do update set next_index = x.next_index + 1
-    returning x.next_index - 1 into v_index;
+    v_index := pay.next_xpub_index(v_call.xpub);
     v_expires_at := v_now + v_call.expires_after;
     insert into pay.deposit_addresses (environment_id, account_id, call_id, payment_id, xpub_index,
       expires_at, watch_until)

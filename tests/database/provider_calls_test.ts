@@ -119,6 +119,7 @@ Deno.test("pay.commit() with calls", async (t) => {
           notification_secret_names: ["PROVIDER_SIGNS"],
         },
         provider_reference: null,
+        deposit: null,
         created_at: call!.created_at.toISOString(),
       });
       const [twin] = await commit(functions, [{ ...asked, change: await created() }]);

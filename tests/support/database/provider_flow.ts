@@ -22,18 +22,19 @@ export function openProviderStore(
   return { store: createProviderStore(database), close: () => database.close() };
 }
 
-/** Adds an account to an environment, for cards. Returns its id. */
+/** Adds an account to an environment, of Stripe and for cards unless given. Returns its id. */
 export async function addAccount(
   sql: postgres.Sql,
   environment_id: string,
-  { method_kinds = ["card"], settings = {} }: {
+  { connector = "stripe", method_kinds = ["card"], settings = {} }: {
+    connector?: string;
     method_kinds?: string[];
     settings?: Record<string, string>;
   } = {},
 ): Promise<string> {
   const id = idMint(Date.now())("pac_");
   await sql`select pay.add_provider_account(
-    p_id => ${id}, p_environment_id => ${environment_id}, p_connector => 'stripe',
+    p_id => ${id}, p_environment_id => ${environment_id}, p_connector => ${connector},
     p_method_kinds => ${method_kinds}::text[], p_settings => ${JSON.stringify(settings)},
     p_secret_name => 'PROVIDER_STRIPE', p_notification_secret_names => '{PROVIDER_SIGNS}')`;
   return id;

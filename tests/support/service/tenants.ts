@@ -172,6 +172,14 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     created_at: "2026-01-01",
   },
   provider_cursors: { account_id: "pac_1" },
+  xpub_counters: { next_index: 1 },
+  deposit_addresses: {
+    account_id: "pac_1",
+    call_id: "pc_1",
+    payment_id: "pay_1",
+    xpub_index: 0,
+    expires_at: "2026-01-01",
+  },
   provider_totals: {
     account_id: "pac_1",
     day: "2026-01-01",
@@ -276,12 +284,14 @@ export const OPERATORS_TABLES: ReadonlySet<string> = new Set([
   "settings",
   "relay_wakes",
   "oracle_findings",
+  "xpub_counters",
 ]);
 
 /** The column of a table that names the owner of a row. */
 export function environmentColumn(table: string): string {
   if (table === "settings") return "name";
   if (table === "relay_wakes") return "request_id";
+  if (table === "xpub_counters") return "xpub";
   return table === "environments" ? "id" : "environment_id";
 }
 

@@ -1,0 +1,140 @@
+/**
+ * Addresses of payments by stablecoin: pay.commit() allocates their indexes, called as pay_api, and
+ * the worker reads the watched ones in pages.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { startService } from "../support/service/service.ts";
+import { commit } from "../support/database/commit_list.ts";
+import {
+  addAccount,
+  type Claim,
+  claim,
+  claimed,
+  openProviderStore,
+  succeeded,
+} from "../support/database/provider_flow.ts";
+
+const XPUB = "xpub-of-two-networks";
+const STABLECOIN = {
+  method_kind: "stablecoin",
+  request: { token: null, return_url: null },
+} as const;
+
+Deno.test("addresses of payments by stablecoin", async (t) => {
+  const service = await startService();
+  const { sql, live } = service;
+  const functions = postgres(service.database.functions_url, { max: 4, onnotice: () => {} });
+  const { store, close } = openProviderStore(service);
+  const evm = (settings: Record<string, string>) =>
+    addAccount(sql, live.environment_id, {
+      connector: "evm",
+      method_kinds: ["stablecoin"],
+      settings,
+    });
+  const open = () => claim(functions, live, STABLECOIN);
+  /** Records the address of a claim, as the reply of the connector does. */
+  const tell = ({ environment_id, call }: Claim, address: string) =>
+    store.noteCalls([{
+      environment_id,
+      id: call.call_id,
+      state: "settled",
+      provider_reference: address,
+    }]);
+  const watched = (account_id: string, after: number | null = null, limit = 100) =>
+    store.watchedDeposits(account_id, after, limit);
+  try {
+    const account_id = await evm({ xpub: XPUB, expires_after_seconds: "60" });
+    const first = await open();
+    await t.step("the claim gets the first index, and the expiry of its account", async () => {
+      const { deposit, created_at } = first.call;
+      const expires_at_ms = Date.parse(created_at) + 60_000;
+      assert.deepEqual(deposit, { index: 0, expires_at: new Date(expires_at_ms).toISOString() });
+      assert.deepEqual(await watched(account_id), []);
+    });
+    await t.step("after a crash the worker gets the same index and expiry", async () => {
+      await service.setClock(Date.now() + 20_000);
+      const work = await store.claimWork(10, 10, 1000, Date.now() + 20_000);
+      const again = work.find(({ call }) => call?.id === first.call.call_id);
+      assert.deepEqual(again!.call!.deposit, first.call.deposit);
+    });
+    await t.step(
+      "claims at the same moment, alone and in lists, never share an index",
+      async () => {
+        const lists = await Promise.all(Array.from({ length: 4 }, async () => {
+          const asked = [
+            await claimed(live.text, STABLECOIN),
+            await claimed(live.text, STABLECOIN),
+          ];
+          return await commit(functions, asked);
+        }));
+        const indexes = lists.flat().map(({ detail }) => JSON.parse(detail!).deposit.index);
+        assert.deepEqual(indexes.sort((a, b) => a - b), [1, 2, 3, 4, 5, 6, 7, 8]);
+      },
+    );
+    await t.step("an index is not used again after its row is purged", async () => {
+      await sql`delete from pay.deposit_addresses where xpub_index > 0`;
+      assert.equal((await open()).call.deposit!.index, 9);
+    });
+    await t.step("another account with the key goes on where the first has ended", async () => {
+      await sql`select pay.disable_provider_account(p_id => ${account_id})`;
+      const other = await evm({ xpub: XPUB });
+      const { account, deposit } = (await open()).call;
+      assert.deepEqual([account.id, deposit!.index], [other, 10]);
+    });
+    await t.step("a known address is watched, also of a disabled account", async () => {
+      await tell(first, "0xA");
+      assert.deepEqual(await watched(account_id), [{
+        index: 0,
+        payment_id: first.payment.id,
+        address: "0xA",
+        currency: first.payment.currency,
+        expires_at: first.call.deposit!.expires_at,
+        is_open: true,
+        has_open_facts: false,
+        unfinal: [],
+      }]);
+      assert.deepEqual(await watched(account_id, 0), []);
+    });
+    await t.step("a transfer is not final until its last fact is stored", async () => {
+      const fact = (reference: string, state: "received" | "reorged" | "succeeded") =>
+        succeeded(first, { reference, state, subject_id: null, provider_reference: "0xA" });
+      const stateOf = async () => {
+        const [deposit] = await watched(account_id);
+        return [deposit!.has_open_facts, ...deposit!.unfinal.map(({ tx_hash }) => tx_hash)];
+      };
+      await store.storeFacts(account_id, [
+        fact("0x1:0:0xb:received", "received"),
+        fact("0x2:7:0xb:received", "received"),
+      ]);
+      assert.deepEqual(await stateOf(), [true, "0x1", "0x2"]);
+      const [deposit] = await watched(account_id);
+      assert.deepEqual(deposit!.unfinal[1], {
+        tx_hash: "0x2",
+        log_index: 7,
+        block_hash: "0xb",
+        amount_minor: first.payment.amount_minor,
+      });
+      await store.storeFacts(account_id, [fact("0x1:0", "succeeded")]);
+      await store.storeFacts(account_id, [fact("0x2:7:0xb:reorged", "reorged")]);
+      assert.deepEqual(await stateOf(), [true]);
+    });
+    await t.step("a failed poll is noted with its first time, until a page is read", async () => {
+      const stall = async () => {
+        const [row] = await sql`select stalled_since, last_error from pay.provider_cursors
+          where account_id = ${account_id}`;
+        return row!;
+      };
+      await store.stallReading(account_id, "one is behind");
+      const { stalled_since } = await stall();
+      await store.stallReading(account_id, "they disagree");
+      assert.deepEqual({ ...await stall() }, { stalled_since, last_error: "they disagree" });
+      await store.saveCursor(account_id, {}, false);
+      assert.deepEqual({ ...await stall() }, { stalled_since: null, last_error: null });
+    });
+  } finally {
+    await Promise.all([functions.end(), close()]);
+    await service.close();
+  }
+});
