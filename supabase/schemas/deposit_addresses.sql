@@ -1,4 +1,4 @@
--- Purpose: the addresses to which payers send stablecoins on a chain (ADR 0059). An index is
+-- Purpose: the addresses to which payers send stablecoins on a chain (architecture §7). An index is
 -- allocated together with the call that asks for the address, so that a call that is repeated after
 -- a crash derives the same address.
 

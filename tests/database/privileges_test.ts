@@ -46,10 +46,12 @@ const ENTRY_FUNCTIONS = [
   "save_cursor",
   "save_totals_cursor",
   "set_clock",
+  "stall_reading",
   "step_clock",
   "store_facts",
   "store_totals",
   "transcript",
+  "watched_deposits",
 ];
 /** Functions that the operator's commands call. */
 const OPERATOR_FUNCTIONS = [
@@ -201,7 +203,7 @@ const NOTHING: [what: string, query: string, violation: string][] = [
      where c.connamespace = 'pay'::regnamespace and c.contype in ('p', 'u')
        and conrelid::regclass::text not in
          ('pay.environments', 'pay.api_keys', 'pay.api_key_secrets', 'pay.settings',
-          'pay.relay_wakes')
+          'pay.relay_wakes', 'pay.xpub_counters')
        and a.attname <> 'environment_id'`,
     "alter table pay.refunds add unique (id, environment_id)",
   ],
@@ -212,7 +214,7 @@ const NOTHING: [what: string, query: string, violation: string][] = [
      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
      where i.indisunique and a.attname <> 'environment_id'
        and c.relname not in ('environments', 'api_keys', 'api_key_secrets', 'settings',
-         'relay_wakes')`,
+         'relay_wakes', 'xpub_counters')`,
     "create unique index on pay.refunds (id, environment_id)",
   ],
   [
