@@ -21,6 +21,7 @@ import type { Payment } from "../schema/payment.ts";
 export function sandboxConnector(): Connector {
   return {
     name: "sandbox",
+    secret_is_optional: true,
     method_kinds: ["card", "sepa", "swift", "stablecoin"],
     checkSettings() {},
     send: (_account, call) => Promise.resolve(replyTo(call)),

@@ -43,12 +43,12 @@ export class ProviderAccounts {
     const connector = this.#find(stored.connector);
     if (!connector) return `there is no connector "${stored.connector}"`;
     if (isOnLoopback(stored) && !this.#is_local) {
-      return '"base_url" on the own machine is for a local start only';
+      return "a provider on the own machine is for a local start only";
     }
     const { secret_name, notification_secret_names, ...account } = stored;
     const secret = secret_name === null ? null : this.#secret(secret_name);
     if (secret_name !== null && secret === null) return `the variable ${secret_name} is not set`;
-    if (secret === null && connector.name !== "sandbox") return "the account names no secret";
+    if (secret === null && !connector.secret_is_optional) return "the account names no secret";
     if (secret !== null && /\s/.test(secret)) return `the variable ${secret_name} has a space`;
     return {
       connector,
@@ -83,7 +83,11 @@ export function inOurMode(
   return { facts: [ours(first), ...others.map(ours)] };
 }
 
+/** The addresses in the settings: `base_url`, and the list `rpc_urls` of a chain. */
 function isOnLoopback({ settings }: Pick<StoredAccount, "settings">): boolean {
-  const url = settings.base_url === undefined ? null : URL.parse(settings.base_url);
-  return url !== null && isLoopback(url.hostname);
+  const { base_url = "", rpc_urls = "" } = settings;
+  return [base_url, ...rpc_urls.split(",")].some((text) => {
+    const url = URL.parse(text.trim());
+    return url !== null && isLoopback(url.hostname);
+  });
 }

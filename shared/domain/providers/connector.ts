@@ -126,6 +126,8 @@ export interface TotalsTime {
 export interface Connector {
   readonly name: string;
   readonly method_kinds: readonly MethodKind[];
+  /** Present: an account needs no API secret. */
+  readonly secret_is_optional?: true;
   /** Checks settings when an account is added. Throws `ApiError` `invalid_parameter`. */
   checkSettings(settings: Readonly<Record<string, string>>): void;
   /** Sends a call with its id as the idempotency key. Never throws. */
@@ -169,6 +171,7 @@ export interface Connector {
     time: TotalsTime,
     cursor: unknown,
     signal: AbortSignal,
+    books: ChainBooks,
   ): Promise<{ totals: ProviderTotal[] } | { cursor: unknown }>;
   /** Makes a harmless call. Returns a line for the operator. Throws with a message for people. */
   test(account: ProviderAccount, signal: AbortSignal): Promise<string>;

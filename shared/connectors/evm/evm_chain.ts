@@ -1,0 +1,225 @@
+/**
+ * Reads blocks and transfers from the nodes of an account. With two nodes every result is compared:
+ * if they differ, or one is behind, the functions throw and nothing is concluded.
+ */
+
+import * as z from "zod";
+import type { Stablecoin } from "../../core/currency.ts";
+import { callRpc, callRpcBatch, type RpcRequest, rpcUrls } from "./evm_rpc.ts";
+import type { EvmSettings } from "./evm_settings.ts";
+
+/** keccak-256 of `Transfer(address,address,uint256)`. */
+export const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+/** A node whose head is older than the other's by more is behind. */
+const LAG_SECONDS_MAX = 120;
+/** Headers in one request. */
+const HEADERS_MAX = 50;
+
+const Quantity = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/).transform(Number);
+const Hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).toLowerCase();
+const Header = z.object({ number: Quantity, hash: Hash, timestamp: Quantity })
+  .transform(({ number, hash, timestamp }) => ({ number, hash, time: timestamp }));
+const Log = z.object({
+  address: z.string().toLowerCase(),
+  topics: z.array(Hash),
+  data: z.string(),
+  blockNumber: Quantity,
+  blockHash: Hash,
+  blockTimestamp: Quantity.optional().catch(undefined),
+  transactionHash: Hash,
+  logIndex: Quantity,
+  removed: z.boolean().optional(),
+});
+
+/** A block. */
+export interface Block {
+  number: number;
+  /** Lower case, as all hashes here. */
+  hash: string;
+  /** Unix seconds. */
+  time: number;
+}
+
+/** A transfer of one of the account's tokens to an address. */
+export interface ChainTransfer {
+  asset: Stablecoin;
+  /** Lower case. */
+  to: string;
+  amount_minor: number;
+  tx_hash: string;
+  log_index: number;
+  block_number: number;
+  block_hash: string;
+  /** Unix seconds; null if the node does not tell it with the transfer. */
+  time: number | null;
+}
+
+/** A range of blocks, both included. */
+export interface BlockRange {
+  from: number;
+  to: number;
+}
+
+/** The nodes of an account. */
+export class Chain {
+  readonly #urls: readonly string[];
+  readonly #settings: EvmSettings;
+  readonly #signal: AbortSignal;
+
+  constructor(settings: EvmSettings, secret: string | null, signal: AbortSignal) {
+    this.#urls = rpcUrls(settings, secret);
+    this.#settings = settings;
+    this.#signal = signal;
+  }
+
+  /** Returns the newest block that all nodes have, and the newest one that is final. */
+  async heads(): Promise<{ head: Block; final: number }> {
+    const tags = await this.#each((url) => this.#tags(url));
+    const times = tags.map(({ head }) => head.time);
+    if (Math.max(...times) - Math.min(...times) > LAG_SECONDS_MAX) {
+      throw new Error("One of the nodes in rpc_urls is behind the other");
+    }
+    const lowest = Math.min(...tags.map(({ head }) => head.number));
+    const head = await this.block(lowest);
+    if (head === null) throw new Error("A node in rpc_urls does not have a block that it had");
+    const { confirmations } = this.#settings;
+    const final = confirmations === null
+      ? Math.min(lowest, ...tags.map(({ final }) => final))
+      : lowest - confirmations + 1;
+    return { head, final: Math.max(0, final) };
+  }
+
+  /** Returns the block with a number; null if a node does not have it. Throws if nodes differ. */
+  async block(number: number): Promise<Block | null> {
+    const blocks = await this.#each((url) =>
+      callRpc(url, headerRequest(hex(number)), this.#signal)
+    );
+    const [first, ...others] = blocks;
+    if (blocks.includes(null)) return null;
+    if (others.some((other) => other!.hash !== first!.hash)) {
+      throw new Error(`The nodes in rpc_urls disagree about the block ${number}`);
+    }
+    return first!;
+  }
+
+  /** Returns the transfers to addresses in a range. Transfers of zero are left out. */
+  async transfers(range: BlockRange, addresses: readonly string[]): Promise<ChainTransfer[]> {
+    if (addresses.length === 0 || range.from > range.to) return [];
+    const [first, ...others] = await this.#each(async (url) =>
+      this.#read(range, await callRpc(url, this.#logsRequest(range, addresses), this.#signal))
+    );
+    const text = fingerprint(first!);
+    if (others.some((other) => fingerprint(other) !== text)) {
+      const blocks = `${range.from} to ${range.to}`;
+      throw new Error(`The nodes in rpc_urls disagree about the transfers in blocks ${blocks}`);
+    }
+    return first!;
+  }
+
+  /** Returns the times of the blocks of transfers, in Unix seconds by number. */
+  async times(transfers: readonly ChainTransfer[]): Promise<Map<number, number>> {
+    const times = new Map<number, number>();
+    const missing = new Set<number>();
+    for (const { block_number, time } of transfers) {
+      if (time === null) missing.add(block_number);
+      else times.set(block_number, time);
+    }
+    const numbers = [...missing];
+    for (let at = 0; at < numbers.length; at += HEADERS_MAX) {
+      const requests = numbers.slice(at, at + HEADERS_MAX).map((each) => headerRequest(hex(each)));
+      for (const block of await callRpcBatch(this.#urls[0]!, requests, this.#signal)) {
+        if (block) times.set(block.number, block.time);
+      }
+    }
+    return times;
+  }
+
+  /** Returns the hashes of the blocks that have transactions; null for one that is in none. */
+  async blocksOf(tx_hashes: readonly string[]): Promise<(string | null)[]> {
+    const requests = tx_hashes.map((tx_hash) => ({
+      method: "eth_getTransactionReceipt",
+      params: [tx_hash],
+      result: z.object({ blockHash: Hash }).nullable(),
+    }));
+    const [first, ...others] = await this.#each(async (url) =>
+      (await callRpcBatch(url, requests, this.#signal)).map((each) => each?.blockHash ?? null)
+    );
+    if (others.some((other) => other.join() !== first!.join())) {
+      throw new Error("The nodes in rpc_urls disagree about a transaction");
+    }
+    return first!;
+  }
+
+  async #tags(url: string): Promise<{ head: Block; final: number }> {
+    const names = this.#settings.confirmations === null ? ["latest", "finalized"] : ["latest"];
+    const [head, final] = await callRpcBatch(url, names.map(headerRequest), this.#signal);
+    if (!head || final === null) throw new Error("A node in rpc_urls has no finalized block");
+    return { head, final: final?.number ?? 0 };
+  }
+
+  #each<T>(read: (url: string) => Promise<T>): Promise<T[]> {
+    return Promise.all(this.#urls.map(read));
+  }
+
+  #logsRequest({ from, to }: BlockRange, addresses: readonly string[]) {
+    const address = Object.values(this.#settings.contracts);
+    const topics = [TRANSFER_TOPIC, null, addresses.map(paddedAddress)];
+    const filter = { fromBlock: hex(from), toBlock: hex(to), address, topics };
+    return { method: "eth_getLogs", params: [filter], result: z.array(Log) };
+  }
+
+  #read(range: BlockRange, logs: readonly z.infer<typeof Log>[]): ChainTransfer[] {
+    const assets = new Map(
+      Object.entries(this.#settings.contracts).map(([asset, contract]) => [
+        contract.toLowerCase(),
+        asset as Stablecoin,
+      ]),
+    );
+    const transfers: ChainTransfer[] = [];
+    for (const log of logs) {
+      const asset = assets.get(log.address);
+      const [topic, , to] = log.topics;
+      const is_transfer = topic === TRANSFER_TOPIC && log.topics.length === 3 &&
+        /^0x[0-9a-fA-F]{64}$/.test(log.data) && log.removed !== true &&
+        log.blockNumber >= range.from && log.blockNumber <= range.to;
+      if (asset === undefined || to === undefined || !is_transfer) continue;
+      const amount = BigInt(log.data);
+      if (amount === 0n) continue;
+      if (amount > BigInt(Number.MAX_SAFE_INTEGER)) {
+        throw new Error(`The amount of the transaction ${log.transactionHash} is too large`);
+      }
+      transfers.push({
+        asset,
+        to: `0x${to.slice(-40)}`,
+        amount_minor: Number(amount),
+        tx_hash: log.transactionHash,
+        log_index: log.logIndex,
+        block_number: log.blockNumber,
+        block_hash: log.blockHash,
+        time: log.blockTimestamp ?? null,
+      });
+    }
+    return transfers.sort((a, b) => a.block_number - b.block_number || a.log_index - b.log_index);
+  }
+}
+
+/** Returns a number as JSON-RPC writes it. */
+function hex(value: number): string {
+  return `0x${value.toString(16)}`;
+}
+
+function headerRequest(block: string): RpcRequest<Block | null> {
+  // The result of a transform is not the input of the shape.
+  const result = Header.nullable() as z.ZodType<Block | null>;
+  return { method: "eth_getBlockByNumber", params: [block, false], result };
+}
+
+function paddedAddress(address: string): string {
+  return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
+}
+
+function fingerprint(transfers: readonly ChainTransfer[]): string {
+  return transfers.map(({ asset, to, amount_minor, tx_hash, log_index, block_hash }) =>
+    [asset, to, amount_minor, tx_hash, log_index, block_hash].join()
+  ).join("\n");
+}

@@ -1,0 +1,87 @@
+/**
+ * Facts of a chain: a transfer that was seen, is final or is gone, and the end of a payment's time.
+ * A final fact is identified by its transaction and log, so it is booked once in whichever block.
+ */
+
+import type { Fact, ProviderAccount, WatchedDeposit } from "../../domain/providers/connector.ts";
+import type { ChainTransfer } from "./evm_chain.ts";
+import { readEvmSettings } from "./evm_settings.ts";
+
+/** The fact of a transfer to an address. */
+export function transferFact(
+  account: ProviderAccount,
+  deposit: WatchedDeposit,
+  transfer: ChainTransfer & { time: number },
+  is_final: boolean,
+): Fact {
+  const { tx_hash, log_index, block_hash, asset, amount_minor, time } = transfer;
+  const log = `${tx_hash}:${log_index}`;
+  return {
+    ...common(account, deposit, time),
+    reference: is_final ? log : `${log}:${block_hash}:received`,
+    state: is_final ? "succeeded" : "received",
+    amount_minor,
+    currency: asset,
+    tx_hash,
+  };
+}
+
+/** The fact of a transfer that the chain has undone. */
+export function goneFact(
+  account: ProviderAccount,
+  deposit: WatchedDeposit,
+  { tx_hash, log_index, block_hash, amount_minor }: WatchedDeposit["unfinal"][number],
+  time: number,
+): Fact {
+  return {
+    ...common(account, deposit, time),
+    reference: `${tx_hash}:${log_index}:${block_hash}:reorged`,
+    state: "reorged",
+    amount_minor,
+    tx_hash,
+  };
+}
+
+/** The fact that the time of a payment is over. */
+export function expiryFact(account: ProviderAccount, deposit: WatchedDeposit): Fact {
+  return {
+    ...common(account, deposit, Date.parse(deposit.expires_at) / 1000),
+    reference: `${deposit.address}:expired`,
+    op: "abandon",
+    state: "failed",
+    failure_code: "expired",
+  };
+}
+
+/** The fact that a payment has its address. */
+export function openedFact(
+  account: ProviderAccount,
+  deposit: Pick<WatchedDeposit, "payment_id" | "address" | "currency">,
+  amount_minor: number,
+  at_ms: number,
+): Fact {
+  return {
+    ...common(account, deposit, at_ms / 1000),
+    reference: `${deposit.address}:opened`,
+    state: "pending",
+    amount_minor,
+  };
+}
+
+function common(
+  account: ProviderAccount,
+  { payment_id, address, currency }: Pick<WatchedDeposit, "payment_id" | "address" | "currency">,
+  time: number,
+) {
+  return {
+    account_id: account.id,
+    op: "authorize",
+    subject_id: payment_id,
+    refund_id: null,
+    provider_reference: address,
+    amount_minor: 0,
+    currency,
+    at: new Date(time * 1000).toISOString(),
+    livemode: readEvmSettings(account.settings).is_main,
+  } satisfies Partial<Fact>;
+}

@@ -1,0 +1,215 @@
+/**
+ * The poll of an account on a chain. A pass reads the transfers from the last final block to the
+ * head for all watched addresses, and then moves the final block on. Each call reads one batch of
+ * addresses in one range of blocks, so a call costs the same however many payments are open. The
+ * addresses are read after the head is known: a later address has received nothing in the range.
+ */
+
+import * as z from "zod";
+import type {
+  ChainBooks,
+  Fact,
+  ProviderAccount,
+  WatchedDeposit,
+} from "../../domain/providers/connector.ts";
+import { type Block, Chain, type ChainTransfer } from "./evm_chain.ts";
+import { expiryFact, goneFact, transferFact } from "./evm_facts.ts";
+import { RpcError } from "./evm_rpc.ts";
+import { readEvmSettings } from "./evm_settings.ts";
+
+/** Addresses in one request: the topics of 1 000 have 68 kB, which all nodes take. */
+const BATCH = 1_000;
+/** Blocks in one request. Nodes that allow fewer answer with an error, and the range halves. */
+const SPAN_FIRST = 2_000;
+const SPAN_MAX = 10_000;
+/** Blocks before the final one at which a new account begins: a payment can come before the poll. */
+const FIRST_BLOCKS = 1_000;
+/** Ranges of final blocks in one pass, so that a pass which catches up ends. */
+const CATCH_UP_SPANS = 10;
+
+const Pass = z.object({
+  to: z.object({ number: z.number().int(), hash: z.string(), time: z.number().int() }),
+  /** Whether `to` was the head. */
+  is_head: z.boolean(),
+  final: z.number().int(),
+  /** The index of the last address of the batches before; null: none. */
+  after: z.number().int().nullable(),
+  /** The first block that is not read for the present batch. */
+  from: z.number().int(),
+});
+type Pass = z.infer<typeof Pass>;
+
+/** The place of an account. */
+const Cursor = z.object({
+  /** The last block whose transfers are final and reported. */
+  final: z.object({ number: z.number().int(), hash: z.string() }),
+  span: z.number().int().positive(),
+  pass: Pass.nullable(),
+});
+type Cursor = z.infer<typeof Cursor>;
+
+type Page = { facts: Fact[]; cursor: Cursor; more: boolean };
+
+/**
+ * Reads the next batch.
+ *
+ * @throws {Error} if a node fails, the nodes disagree, or the cursor is not one of this connector
+ */
+export async function pollChain(
+  account: ProviderAccount,
+  cursor: unknown,
+  signal: AbortSignal,
+  books: ChainBooks,
+): Promise<Page> {
+  const chain = new Chain(readEvmSettings(account.settings), account.secret, signal);
+  const place = cursor === null ? await firstPlace(chain) : readCursor(cursor);
+  const pass = place.pass ?? await beginPass(chain, place);
+  // A block that has left the chain ends the pass. Facts that were read before stay true.
+  const to = place.pass === null ? pass.to : await chain.block(pass.to.number);
+  if (to === null) throw new Error("A node in rpc_urls is behind the place of this reading");
+  if (to.hash !== pass.to.hash) return { facts: [], cursor: { ...place, pass: null }, more: true };
+  const deposits = await books.deposits(account.id, pass.after, BATCH);
+  try {
+    return deposits.length === 0
+      ? await endPass(chain, place, pass)
+      : await readBatch(account, chain, { place, pass, deposits });
+  } catch (error) {
+    const is_limit = error instanceof RpcError && ["limit", "timeout"].includes(error.kind);
+    if (!is_limit || place.span === 1 || signal.aborted) throw error;
+    const span = Math.ceil(place.span / 2);
+    return { facts: [], cursor: { ...place, span, pass }, more: true };
+  }
+}
+
+async function readBatch(
+  account: ProviderAccount,
+  chain: Chain,
+  { place, pass, deposits }: { place: Cursor; pass: Pass; deposits: readonly WatchedDeposit[] },
+): Promise<Page> {
+  const range = { from: pass.from, to: Math.min(pass.from + place.span - 1, pass.to.number) };
+  const transfers = await chain.transfers(range, deposits.map(({ address }) => address));
+  const is_last_range = range.to === pass.to.number;
+  const facts = await transferFacts(account, chain, pass, { deposits, transfers });
+  if (pass.is_head && is_last_range) {
+    facts.push(...await endFacts(account, chain, pass.to, { deposits, transfers }));
+  }
+  // The range grows slowly, because each refusal of the node costs a request.
+  const span = Math.min(SPAN_MAX, place.span + Math.ceil(place.span / 16));
+  const next = is_last_range
+    ? { ...pass, after: deposits.at(-1)!.index, from: place.final.number + 1 }
+    : { ...pass, from: range.to + 1 };
+  const is_over = is_last_range && deposits.length < BATCH;
+  const cursor = { ...place, span, pass: next };
+  if (!is_over) return { facts, cursor, more: true };
+  return { ...await endPass(chain, cursor, next), facts };
+}
+
+/** Facts of new transfers: final ones, and those that the chain can still undo. */
+async function transferFacts(
+  account: ProviderAccount,
+  chain: Chain,
+  pass: Pass,
+  { deposits, transfers }: Batch,
+): Promise<Fact[]> {
+  const by_address = new Map(deposits.map((each) => [each.address.toLowerCase(), each]));
+  const fresh = transfers.filter((transfer) =>
+    transfer.block_number <= pass.final ||
+    !by_address.get(transfer.to)?.unfinal.some((known) => isSame(known, transfer))
+  );
+  const times = await chain.times(fresh);
+  return fresh.flatMap((transfer) => {
+    const deposit = by_address.get(transfer.to);
+    const time = times.get(transfer.block_number);
+    if (time === undefined) throw new Error("A node in rpc_urls does not have a block that it had");
+    const is_final = transfer.block_number <= pass.final;
+    return deposit ? [transferFact(account, deposit, { ...transfer, time }, is_final)] : [];
+  });
+}
+
+/** Facts about addresses at the head: transfers that are gone, and payments that have expired. */
+async function endFacts(
+  account: ProviderAccount,
+  chain: Chain,
+  to: Block,
+  { deposits, transfers }: Batch,
+): Promise<Fact[]> {
+  const seen = new Set(transfers.map(keyOf));
+  const received = new Set(transfers.map((transfer) => transfer.to));
+  const unseen = deposits.flatMap((deposit) =>
+    deposit.unfinal.filter((known) => !seen.has(keyOf(known)))
+      .map((known) => ({ deposit, known }))
+  );
+  const blocks = await chain.blocksOf(unseen.map(({ known }) => known.tx_hash));
+  const gone = unseen.filter(({ known }, at) => blocks[at] !== known.block_hash.toLowerCase());
+  const expired = deposits.filter((deposit) =>
+    deposit.is_open && !deposit.has_open_facts && Date.parse(deposit.expires_at) < to.time * 1000 &&
+    !received.has(deposit.address.toLowerCase()) &&
+    !gone.some((each) => each.deposit === deposit)
+  );
+  return [
+    ...gone.map(({ deposit, known }) => goneFact(account, deposit, known, to.time)),
+    ...expired.map((deposit) => expiryFact(account, deposit)),
+  ];
+}
+
+interface Batch {
+  deposits: readonly WatchedDeposit[];
+  transfers: readonly ChainTransfer[];
+}
+
+type Identity = { tx_hash: string; log_index: number; block_hash: string };
+
+function keyOf({ tx_hash, log_index, block_hash }: Identity): string {
+  return `${tx_hash}:${log_index}:${block_hash}`.toLowerCase();
+}
+
+function isSame(one: Identity, other: Identity): boolean {
+  return keyOf(one) === keyOf(other);
+}
+
+/** Moves the final block on. */
+async function endPass(chain: Chain, place: Cursor, pass: Pass): Promise<Page> {
+  const number = Math.max(place.final.number, pass.final);
+  const final = await chain.block(number);
+  if (final === null) throw new Error("A node in rpc_urls is behind the place of this reading");
+  const { hash } = final;
+  return {
+    facts: [],
+    cursor: { ...place, final: { number, hash }, pass: null },
+    more: !pass.is_head,
+  };
+}
+
+async function firstPlace(chain: Chain): Promise<Cursor> {
+  const { final } = await chain.heads();
+  const number = Math.max(0, final - FIRST_BLOCKS);
+  const block = await chain.block(number);
+  if (block === null) throw new Error("A node in rpc_urls does not have its final blocks");
+  return { final: { number, hash: block.hash }, span: SPAN_FIRST, pass: null };
+}
+
+async function beginPass(chain: Chain, { final: last, span }: Cursor): Promise<Pass> {
+  const { head, final } = await chain.heads();
+  if (head.number < last.number) {
+    throw new Error("A node in rpc_urls is behind the place of this reading");
+  }
+  const known = await chain.block(last.number);
+  if (known?.hash !== last.hash) {
+    throw new Error(
+      `The chain has undone the final block ${last.number}: choose a later finality, and compare ` +
+        "the payments since then by hand",
+    );
+  }
+  const next = { after: null, from: last.number + 1 };
+  const end = last.number + span * CATCH_UP_SPANS;
+  if (final <= end) return { to: head, is_head: true, final, ...next };
+  const to = await chain.block(end);
+  if (to === null) throw new Error("A node in rpc_urls does not have its final blocks");
+  return { to, is_head: false, final: end, ...next };
+}
+
+function readCursor(cursor: unknown): Cursor {
+  const place = Cursor.safeParse(cursor);
+  if (place.success) return place.data;
+  throw new Error("The cursor of this account is not one of evm");
+}

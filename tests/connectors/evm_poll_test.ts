@@ -1,0 +1,173 @@
+/** The poll of a chain, against a real node with a real token. */
+
+import assert from "node:assert/strict";
+import { no_anvil, startAnvil } from "../support/chain/anvil.ts";
+import { ChainWorld, type Hex } from "../support/chain/chain_world.ts";
+import { chainAccount, WatchedBooks } from "../support/chain/watched.ts";
+
+/** The parts of a case. */
+interface Case {
+  world: ChainWorld;
+  token: Hex;
+  books: WatchedBooks;
+  /** Mines a block and polls. */
+  mined: () => Promise<string[]>;
+  /** Mines until everything is final, and polls. */
+  final: () => Promise<string[]>;
+  account: ReturnType<typeof chainAccount>;
+}
+
+function chainTest(name: string, fn: (parts: Case) => Promise<void>): void {
+  Deno.test({
+    name,
+    ignore: no_anvil,
+    fn: async () => {
+      const node = await startAnvil();
+      try {
+        const world = await ChainWorld.open(node);
+        const token = await world.deployToken();
+        const account = chainAccount({ rpc_urls: node.url, "contract.USDC": token });
+        const books = new WatchedBooks(3);
+        const poll = (blocks: number) => async () => {
+          await world.mine(blocks);
+          return await books.poll(account);
+        };
+        await poll(1)();
+        await fn({ world, token, books, account, mined: poll(1), final: poll(5) });
+      } finally {
+        await node.close();
+      }
+    },
+  });
+}
+
+/** Each case sends to the first address, and names the facts after one block and after finality. */
+const CASES: Record<string, {
+  send: (parts: Case, to: string) => Promise<unknown>;
+  seen: string[];
+  final: string[];
+}> = {
+  "a transfer": {
+    send: ({ world, token }, to) => world.transfer(token, to, 5),
+    seen: ["received 5 pay_0"],
+    final: ["succeeded 5 pay_0"],
+  },
+  "several transfers": {
+    send: async ({ world, token }, to) => {
+      await world.transfer(token, to, 5);
+      await world.transfer(token, to, 6);
+    },
+    seen: ["received 5 pay_0", "received 6 pay_0"],
+    final: ["succeeded 5 pay_0", "succeeded 6 pay_0"],
+  },
+  "two logs in one transaction of a contract": {
+    send: async ({ world, token, books }, to) => {
+      const exchange = await world.deployExchange();
+      await world.transfer(token, exchange, 100);
+      await world.payAll(exchange, token, [to, books.list[1]!.address, to], 7);
+    },
+    seen: ["received 7 pay_0", "received 7 pay_1", "received 7 pay_0"],
+    final: ["succeeded 7 pay_0", "succeeded 7 pay_1", "succeeded 7 pay_0"],
+  },
+  "a transfer of zero": {
+    send: ({ world, token }, to) => world.transfer(token, to, 0),
+    seen: [],
+    final: [],
+  },
+  "a fake token with the same symbol": {
+    send: async ({ world }, to) => world.transfer(await world.deployToken(), to, 5),
+    seen: [],
+    final: [],
+  },
+  "a failed transaction": {
+    send: ({ world, token }, to) => world.transfer(token, to, 10 ** 15 + 1),
+    seen: [],
+    final: [],
+  },
+  "the coin of the chain": {
+    send: ({ world }, to) =>
+      world.node.call("eth_sendTransaction", { from: world.payer, to, value: "0x5" }),
+    seen: [],
+    final: [],
+  },
+};
+
+for (const [name, { send, seen, final }] of Object.entries(CASES)) {
+  chainTest(`poll() ${name}: ${final.length} final`, async (parts) => {
+    await send(parts, parts.books.list[0]!.address);
+    assert.deepEqual(await parts.mined(), seen);
+    assert.deepEqual(await parts.mined(), [], "no fact comes twice");
+    assert.deepEqual(await parts.final(), final);
+    assert.deepEqual(await parts.final(), []);
+  });
+}
+
+chainTest("poll() another token of the account keeps its currency", async (parts) => {
+  const other = await parts.world.deployToken();
+  const { settings } = parts.account;
+  const account = chainAccount({ ...settings, "contract.USDT": other });
+  await parts.world.transfer(other, parts.books.list[0]!.address, 5);
+  await parts.world.mine();
+  await parts.books.poll(account);
+  assert.deepEqual([...parts.books.facts.values()].map(({ currency }) => currency), ["USDT"]);
+});
+
+chainTest("poll() a transfer that the chain undoes is gone, and comes again", async (parts) => {
+  const { world, token, books, account } = parts;
+  await world.transfer(token, books.list[0]!.address, 5);
+  assert.deepEqual(await parts.mined(), ["received 5 pay_0"]);
+  await world.node.call("anvil_reorg", 1, []);
+  assert.deepEqual(await books.poll(account), ["reorged 5 pay_0"]);
+  await world.transfer(token, books.list[0]!.address, 5);
+  assert.deepEqual(await parts.mined(), ["received 5 pay_0"]);
+  assert.deepEqual(await parts.final(), ["succeeded 5 pay_0"]);
+});
+
+chainTest(
+  "poll() reports expiry by the time of the chain, once, but not after money",
+  async (parts) => {
+    const { world, token, books } = parts;
+    const head = await world.node.call<{ timestamp: Hex }>("eth_getBlockByNumber", "latest", false);
+    const soon = new Date((Number(head.timestamp) + 1000) * 1000).toISOString();
+    for (const deposit of books.list) deposit.expires_at = soon;
+    assert.deepEqual(await parts.mined(), []);
+    await world.node.call("evm_increaseTime", 1001);
+    books.list[1]!.has_open_facts = true;
+    await world.transfer(token, books.list[0]!.address, 5);
+    assert.deepEqual(await parts.mined(), ["received 5 pay_0", "failed 0 pay_2"]);
+  },
+);
+
+chainTest("poll() waits when the final block is not the one that it has read", async (parts) => {
+  await parts.final();
+  await parts.world.node.call("anvil_reorg", 6, []);
+  await assert.rejects(parts.mined(), /has undone the final block/);
+});
+
+Deno.test({
+  name: "poll() waits when nodes disagree, or one is behind",
+  ignore: no_anvil,
+  fn: async () => {
+    const nodes = await Promise.all([startAnvil(), startAnvil()]);
+    try {
+      const [one, other] = await Promise.all(nodes.map(ChainWorld.open));
+      const token = await one!.deployToken();
+      await other!.mine();
+      const rpc_urls = nodes.map(({ url }) => url).join();
+      const books = new WatchedBooks(1);
+      await assert.rejects(
+        books.poll(chainAccount({ rpc_urls, "contract.USDC": token })),
+        /disagree about the block/,
+      );
+      await other!.node.call("evm_increaseTime", 1000);
+      await other!.mine();
+      await assert.rejects(
+        books.poll(chainAccount({ rpc_urls, "contract.USDC": token })),
+        /is behind the other/,
+      );
+      assert.equal(books.cursor, null);
+    } finally {
+      await Promise.all(nodes.map((node) => node.close()));
+    }
+  },
+});

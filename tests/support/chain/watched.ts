@@ -1,0 +1,83 @@
+/** An account on a chain, and books that remember the facts of their payments. */
+
+import { HDKey } from "@scure/bip32";
+import type {
+  ChainBooks,
+  Fact,
+  ProviderAccount,
+  WatchedDeposit,
+} from "../../../shared/domain/providers/connector.ts";
+import { evmConnector } from "../../../shared/connectors/evm/evm_connector.ts";
+import { depositAddress } from "../../../shared/connectors/evm/evm_address.ts";
+
+const seed = new Uint8Array(32).fill(7);
+/** The extended public key of the tests' wallet. */
+export const XPUB = HDKey.fromMasterSeed(seed).derive("m/44'/60'/0'").publicExtendedKey;
+
+/** An account with these settings. */
+export function chainAccount(settings: Record<string, string>): ProviderAccount {
+  return {
+    id: "pac_chain",
+    environment_id: "env_chain",
+    connector: "evm",
+    settings: { network: "ethereum", chain_id: "31337", xpub: XPUB, ...settings },
+    secret: null,
+    notification_secrets: [],
+  };
+}
+
+/** Books with `count` open payments. `poll` reads to the end and notes the facts. */
+export class WatchedBooks implements ChainBooks {
+  readonly list: WatchedDeposit[];
+  readonly facts = new Map<string, Fact>();
+  cursor: unknown = null;
+
+  constructor(count: number, expires_at = "2999-01-01T00:00:00.000Z") {
+    this.list = Array.from({ length: count }, (_, index) => ({
+      index,
+      payment_id: `pay_${index}`,
+      address: depositAddress(XPUB, index),
+      currency: "USDC",
+      expires_at,
+      is_open: true,
+      has_open_facts: false,
+      unfinal: [],
+    }));
+  }
+
+  deposits(_account_id: string, after: number | null, limit: number): Promise<WatchedDeposit[]> {
+    return Promise.resolve(this.list.filter(({ index }) => index > (after ?? -1)).slice(0, limit));
+  }
+
+  /** Reads one pass. Returns the new facts in order, each as `state amount payment`. */
+  async poll(account: ProviderAccount): Promise<string[]> {
+    const found: Fact[] = [];
+    for (let more = true; more;) {
+      const signal = AbortSignal.timeout(30_000);
+      const page = await evmConnector().poll(account, this.cursor, signal, this);
+      // As the database does, the cursor passes through JSON.
+      this.cursor = JSON.parse(JSON.stringify(page.cursor));
+      for (const fact of page.facts) {
+        if (this.facts.has(fact.reference)) continue;
+        this.facts.set(fact.reference, fact);
+        found.push(fact);
+        this.#note(fact);
+      }
+      more = page.more;
+    }
+    return found.map((each) => `${each.state} ${each.amount_minor} ${each.subject_id}`);
+  }
+
+  #note({ state, subject_id, reference, tx_hash, amount_minor }: Fact): void {
+    const deposit = this.list.find(({ payment_id }) => payment_id === subject_id)!;
+    const [, index = "", block_hash = ""] = reference.split(":");
+    const log_index = Number(index);
+    const known = deposit.unfinal.filter((each) =>
+      each.tx_hash !== tx_hash || each.log_index !== log_index ||
+      state !== "succeeded" && each.block_hash !== block_hash
+    );
+    const transfer = { tx_hash: tx_hash!, log_index, block_hash, amount_minor };
+    deposit.unfinal = state === "received" ? [...known, transfer] : known;
+    if (state === "failed") deposit.is_open = false;
+  }
+}
