@@ -85,7 +85,7 @@ const METHODS: [name: string, ask: Ask, paths: string[]][] = [
     },
     ["GET events", "GET balance_transactions"],
   ],
-  ["totals", (to, signal) => connector.totals(to, TIME, null, signal), [
+  ["totals", (to, signal) => connector.totals(to, TIME, null, signal, no_deposits), [
     "GET balance_transactions",
   ]],
   ["test", (to, signal) => connector.test(to, signal).catch(() => {}), ["GET account"]],

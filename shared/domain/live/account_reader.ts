@@ -51,7 +51,7 @@ export async function readTotals(
   const time = { from_ms, to_ms: from_ms + DAY_MS };
   let place = cursor;
   const is_over = await readPages(async (signal) => {
-    const read = await connector.totals(account, time, place, signal);
+    const read = await connector.totals(account, time, place, signal, NO_BOOKS);
     if ("totals" in read) {
       await store.storeTotals(account.id, day, read.totals);
       return false;

@@ -142,7 +142,7 @@ export async function totals(): Promise<ProviderTotal[]> {
   const to_ms = Date.now();
   const time = { from_ms: to_ms - 3_600_000, to_ms };
   for (let cursor: unknown = null;;) {
-    const page = await connector.totals(ACCOUNT, time, cursor, deadline());
+    const page = await connector.totals(ACCOUNT, time, cursor, deadline(), no_deposits);
     if ("totals" in page) return page.totals;
     ({ cursor } = page);
   }
