@@ -53,7 +53,7 @@ const Failure = z.object({ code: z.number().int(), message: z.string().catch("")
 const Answer = z.object({
   jsonrpc: z.literal("2.0"),
   id: z.number().int().nullable().catch(null),
-  result: z.unknown(),
+  result: z.unknown().optional(),
   error: Failure.nullish(),
 });
 type Answer = z.infer<typeof Answer>;

@@ -1,0 +1,48 @@
+/** The poll of a chain with a node's limits, and with many payments. */
+
+import assert from "node:assert/strict";
+import process from "node:process";
+import { chainAccount, WatchedBooks } from "../support/chain/watched.ts";
+import { DOUBLE_TOKEN, startNodeDouble } from "../support/chain/node_double.ts";
+
+Deno.test("poll() halves its range until the node accepts it, and misses nothing", async () => {
+  const books = new WatchedBooks(2);
+  const [one, two] = books.list.map(({ address }) => address);
+  const paid = new Map([[1_001, [one!]], [1_500, [two!]], [1_999, [one!, two!]]]);
+  await using node = startNodeDouble({ head: 2_000, final: 1_900, paid, span_max: 100 });
+  const account = chainAccount({ rpc_urls: node.url, "contract.USDC": DOUBLE_TOKEN });
+  assert.deepEqual(await books.poll(account), [
+    "succeeded 1 pay_0",
+    "succeeded 1 pay_1",
+    "received 1 pay_0",
+    "received 1 pay_1",
+  ]);
+});
+
+Deno.test("poll() of 10 000 payments and 1 000 transfers a block stays cheap", async () => {
+  const books = new WatchedBooks(1);
+  const [first] = books.list;
+  const address = (index: number) => `0x${(index + 1).toString(16).padStart(40, "0")}`;
+  for (let index = 1; index < 10_000; index++) {
+    books.list.push({ ...first!, index, payment_id: `pay_${index}`, address: address(index) });
+  }
+  const receivers = (from: number) => Array.from({ length: 1_000 }, (_, at) => address(from + at));
+  const paid = new Map([[1_001, receivers(1)], [1_002, receivers(5_000)], [
+    1_003,
+    receivers(9_000),
+  ]]);
+  const chain = { head: 1_003, final: 1_000, paid, span_max: 10_000 };
+  // The nodes answer in this process too, so the figure counts their work as well.
+  await using one = startNodeDouble(chain);
+  await using other = startNodeDouble(chain);
+  const rpc_urls = `${one.url},${other.url}`;
+  const account = chainAccount({ rpc_urls, "contract.USDC": DOUBLE_TOKEN });
+  const before = process.cpuUsage();
+  const facts = await books.poll(account);
+  const { user, system } = process.cpuUsage(before);
+  const cpu_ms = (user + system) / 1000;
+  console.log(`CPU of the pass with both nodes: ${cpu_ms.toFixed(0)} ms`);
+  assert.equal(facts.length, 3_000);
+  assert.equal(one.count.logs, 10);
+  assert(cpu_ms < 10_000, `${cpu_ms} ms`);
+});

@@ -1,0 +1,120 @@
+/** Settings of accounts on a chain, and addresses below their key. viem is the oracle. */
+
+import assert from "node:assert/strict";
+import { HDKey } from "@scure/bip32";
+import { getAddress } from "viem";
+import { publicKeyToAddress } from "viem/accounts";
+import { bytesToHex } from "@noble/hashes/utils.js";
+import { secp256k1 } from "@noble/curves/secp256k1.js";
+import { ApiError } from "../../shared/core/errors.ts";
+import { depositAddress, paymentUri } from "../../shared/connectors/evm/evm_address.ts";
+import { evmConnector } from "../../shared/connectors/evm/evm_connector.ts";
+import { EVM_NETWORKS } from "../../shared/connectors/evm/evm_networks.ts";
+import { rpcUrls } from "../../shared/connectors/evm/evm_rpc.ts";
+import { readEvmSettings } from "../../shared/connectors/evm/evm_settings.ts";
+import { XPUB } from "../support/chain/watched.ts";
+
+const GOOD = { network: "base", rpc_urls: "https://one.example/{secret}", xpub: XPUB };
+const WALLET = HDKey.fromMasterSeed(new Uint8Array(32).fill(7));
+const TOKEN = EVM_NETWORKS.base.contracts.USDC;
+const MINE = { chain_id: "31337", "contract.USDC": TOKEN };
+
+/** Settings to add to good ones, and the setting that is refused; null: none. */
+const CASES: [string, Record<string, string>, string | null][] = [
+  ["a main network", {}, null],
+  ["two nodes", { rpc_urls: "https://one.example,https://two.example" }, null],
+  [
+    "three nodes",
+    { rpc_urls: "https://a.example,https://b.example,https://c.example" },
+    "rpc_urls",
+  ],
+  ["one node twice", { rpc_urls: "https://a.example,https://a.example" }, "rpc_urls"],
+  ["no node", { rpc_urls: "" }, "rpc_urls"],
+  ["a node without TLS", { rpc_urls: "http://one.example" }, "rpc_urls"],
+  ["a node on this machine", { rpc_urls: "http://127.0.0.1:8545" }, null],
+  ["one node here, one elsewhere", {
+    rpc_urls: "http://127.0.0.1:8545,https://one.example",
+  }, "rpc_urls"],
+  ["a secret as the host", { rpc_urls: "https://{secret}/" }, "rpc_urls"],
+  ["another network", { network: "tron" }, "network"],
+  ["the chain of another main network", { chain_id: "1" }, "chain_id"],
+  ["a pinned contract once more", { "contract.USDC": TOKEN }, null],
+  ["another contract on a main network", {
+    "contract.USDC": EVM_NETWORKS.ethereum.contracts.USDC,
+  }, "contract.USDC"],
+  ["a test chain", MINE, null],
+  ["a test chain without a contract", { chain_id: "31337" }, "contract.USDC"],
+  ["one contract for both assets", { ...MINE, "contract.USDT": TOKEN }, "contract.USDT"],
+  ["a contract with a wrong checksum", {
+    ...MINE,
+    "contract.USDC": TOKEN.replace("f", "F"),
+  }, "contract.USDC"],
+  ["confirmations", { confirmations: "12" }, null],
+  ["no confirmations", { confirmations: "0" }, "confirmations"],
+  ["both kinds of finality", { confirmations: "12", finality: "finalized" }, "confirmations"],
+  ["another kind of finality", { finality: "latest" }, "finality"],
+  ["an expiry of seconds", { expires_after_seconds: "10" }, "expires_after_seconds"],
+  ["a signer without an address", { signer_url: "https://signer.example" }, "signer_address"],
+  ["the zero address as the signer", { signer_address: `0x${"0".repeat(40)}` }, "signer_address"],
+  ["an unknown setting", { base_url: "https://one.example" }, "base_url"],
+  ["a private key", { xpub: WALLET.derive("m/44'/60'/0'").privateExtendedKey }, "xpub"],
+  ["the key of another path", { xpub: WALLET.derive("m/44'/60'").publicExtendedKey }, "xpub"],
+  [
+    "a key with a wrong character",
+    { xpub: XPUB.replace(/.$/, XPUB.endsWith("E") ? "F" : "E") },
+    "xpub",
+  ],
+];
+
+for (const [name, settings, refused] of CASES) {
+  Deno.test(`checkSettings() ${name}: ${refused ? `${refused} is refused` : "accepted"}`, () => {
+    const given = { ...GOOD, ...settings };
+    let param: unknown = null;
+    try {
+      evmConnector().checkSettings(given);
+    } catch (error) {
+      assert(error instanceof ApiError);
+      param = error.details.param;
+      if (name === "a private key") {
+        assert.match(error.message, /Keep it offline/);
+        assert(!error.message.includes(given.xpub));
+      }
+    }
+    assert.equal(param, refused);
+  });
+}
+
+Deno.test("EVM_NETWORKS pins contracts with the checksum that viem computes", () => {
+  for (const { contracts } of Object.values(EVM_NETWORKS)) {
+    for (const contract of Object.values(contracts)) assert.equal(contract, getAddress(contract));
+  }
+});
+
+Deno.test("depositAddress() is the address of the private key of the path m/44'/60'/0'/0/index", () => {
+  for (const seed of [1, 2, 3]) {
+    const wallet = HDKey.fromMasterSeed(new Uint8Array(32).fill(seed));
+    const xpub = wallet.derive("m/44'/60'/0'").publicExtendedKey;
+    for (const index of [0, 1, 2, 255, 65_536, 1_000_003, 2 ** 31 - 1]) {
+      const { privateKey } = wallet.derive(`m/44'/60'/0'/0/${index}`);
+      const key = bytesToHex(secp256k1.getPublicKey(privateKey!, false));
+      assert.equal(depositAddress(xpub, index), publicKeyToAddress(`0x${key}`));
+    }
+  }
+});
+
+Deno.test("paymentUri() has the form of EIP-681", () => {
+  assert.equal(
+    paymentUri({ contract: TOKEN, chain_id: 8453, address: "0xabc", amount_minor: 1_990_000 }),
+    `ethereum:${TOKEN}@8453/transfer?address=0xabc&uint256=1990000`,
+  );
+});
+
+Deno.test("rpcUrls() gives each node its own secret", () => {
+  const rpc_urls = "https://one.example/{secret},https://two.example/?key={secret}";
+  const settings = readEvmSettings({ ...GOOD, rpc_urls });
+  assert.deepEqual(rpcUrls(settings, "k1,k2"), [
+    "https://one.example/k1",
+    "https://two.example/?key=k2",
+  ]);
+  assert.throws(() => rpcUrls(settings, null), /is not set/);
+});

@@ -1,0 +1,68 @@
+/** A node that answers with made-up blocks and logs, for limits and for load. */
+
+import { TRANSFER_TOPIC } from "../../../shared/connectors/evm/evm_chain.ts";
+
+/** The token of the double. */
+export const DOUBLE_TOKEN = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
+
+/** The chain of a double. */
+interface DoubleChain {
+  head: number;
+  final: number;
+  /** Receivers of one unit each, by block. */
+  paid: Map<number, readonly string[]>;
+  /** Most blocks of `eth_getLogs`. */
+  span_max: number;
+}
+
+const padded = (text: string) => `0x${text.replace("0x", "").toLowerCase().padStart(64, "0")}`;
+const hex = (value: number) => `0x${value.toString(16)}`;
+
+/** Starts a node. `logs` counts the requests for logs. */
+export function startNodeDouble(chain: DoubleChain) {
+  const count = { logs: 0 };
+  const block = (number: number) => ({
+    number: hex(number),
+    hash: padded(hex(number + 1)),
+    timestamp: hex(1_700_000_000 + number),
+  });
+  const answer = ({ id, method, params }: { id: number; method: string; params: unknown[] }) => {
+    if (method === "eth_getBlockByNumber") {
+      const names: Record<string, number> = { latest: chain.head, finalized: chain.final };
+      const name = String(params[0]);
+      return { jsonrpc: "2.0", id, result: block(names[name] ?? Number(name)) };
+    }
+    count.logs++;
+    const { fromBlock, toBlock, topics } = params[0] as Record<string, string> & {
+      topics: [string, null, string[]];
+    };
+    const [from, to] = [Number(fromBlock), Number(toBlock)];
+    if (to - from >= chain.span_max) {
+      const error = { code: -32_602, message: "query returned more than 10000 results" };
+      return { jsonrpc: "2.0", id, error };
+    }
+    const wanted = new Set(topics[2]);
+    const result = [...chain.paid].filter(([number]) => number >= from && number <= to)
+      .flatMap(([number, receivers]) =>
+        receivers.map((to, at) => ({
+          address: DOUBLE_TOKEN,
+          topics: [TRANSFER_TOPIC, padded("0x1"), padded(to)],
+          data: padded("0x1"),
+          blockNumber: hex(number),
+          blockHash: block(number).hash,
+          transactionHash: padded(hex(number * 100_000 + at)),
+          logIndex: hex(at),
+        })).filter(({ topics }) => wanted.has(topics[2]!))
+      );
+    return { jsonrpc: "2.0", id, result };
+  };
+  const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, async (request) => {
+    const body = await request.json();
+    return Response.json(Array.isArray(body) ? body.map(answer) : answer(body));
+  });
+  return {
+    url: `http://127.0.0.1:${server.addr.port}`,
+    count,
+    [Symbol.asyncDispose]: () => server.shutdown(),
+  };
+}
