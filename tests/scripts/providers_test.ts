@@ -19,10 +19,10 @@ const ADD = ["add", "--connector", "stripe", "--methods", "card"];
 /** Invalid arguments, and the message. */
 const INVALID: [args: string[], message: RegExp][] = [
   [["pay"], /^Unknown command "pay"\n\nUsage:/],
-  [["add", "--methods", "card"], /^--connector is required: stripe$/],
-  ...["sandbox", "evm", "bank"].map((name): [string[], RegExp] => [
+  [["add", "--methods", "card"], /^--connector is required: stripe, evm$/],
+  ...["sandbox", "bank"].map((name): [string[], RegExp] => [
     ["add", "--connector", name, "--methods", "card"],
-    new RegExp(`^--connector "${name}" is not part of this version: choose from stripe$`),
+    new RegExp(`^--connector "${name}" is not part of this version: choose from stripe, evm$`),
   ]),
   [["add", "--connector", "stripe"], /^--methods is required: card$/],
   [
