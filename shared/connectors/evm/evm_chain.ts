@@ -12,6 +12,8 @@ import type { EvmSettings } from "./evm_settings.ts";
 export const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 /** A node whose head is older than the other's by more is behind. */
 const LAG_SECONDS_MAX = 120;
+/** Deadline of a request for logs, shorter than that of a page: then the range halves. */
+const LOGS_DEADLINE_MS = 5_000;
 /** Headers in one request. */
 const HEADERS_MAX = 50;
 
@@ -105,8 +107,10 @@ export class Chain {
   /** Returns the transfers to addresses in a range. Transfers of zero are left out. */
   async transfers(range: BlockRange, addresses: readonly string[]): Promise<ChainTransfer[]> {
     if (addresses.length === 0 || range.from > range.to) return [];
+    const request = this.#logsRequest(range, addresses);
+    const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(LOGS_DEADLINE_MS)]);
     const [first, ...others] = await this.#each(async (url) =>
-      this.#read(range, await callRpc(url, this.#logsRequest(range, addresses), this.#signal))
+      this.#read(range, await callRpc(url, request, signal))
     );
     const text = fingerprint(first!);
     if (others.some((other) => fingerprint(other) !== text)) {

@@ -13,6 +13,8 @@ const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
 const LIMIT_CODES: readonly number[] = [-32005, -32614, 35];
 const LIMIT_WORDS =
   /range|too (many|large|big)|limit|exceed|more than|max(imum)? |time(d)? ?out|response size|10k/i;
+/** A limit on the rate of requests is not one on the range. */
+const RATE_WORDS = /\brate\b|quota|per (second|minute|day)|daily|monthly|too many requests/i;
 
 /** A request. */
 export interface RpcRequest<T> {
@@ -130,7 +132,8 @@ function resultOf<T>(request: RpcRequest<T>, { result, error }: Answer): T {
 }
 
 function refusal(method: string, { code, message }: z.infer<typeof Failure>): RpcError {
-  const is_limit = LIMIT_CODES.includes(code) || LIMIT_WORDS.test(message);
+  const is_limit = !RATE_WORDS.test(message) &&
+    (LIMIT_CODES.includes(code) || LIMIT_WORDS.test(message));
   const text = `${method}: the node answers with the error ${code}: ${withoutUrls(message)}`;
   return new RpcError(is_limit ? "limit" : "refused", text, code);
 }
