@@ -22,9 +22,7 @@ export async function pollAccount(
   cursor: unknown,
   store: ProviderStore,
 ): Promise<void> {
-  const books: ChainBooks = {
-    deposits: (id, after, limit) => store.watchedDeposits(id, after, limit),
-  };
+  const books = booksOf(store);
   let place = cursor;
   const is_over = await readPages(async (signal) => {
     const read = await connector.poll(account, place, signal, books);
@@ -51,7 +49,7 @@ export async function readTotals(
   const time = { from_ms, to_ms: from_ms + DAY_MS };
   let place = cursor;
   const is_over = await readPages(async (signal) => {
-    const read = await connector.totals(account, time, place, signal, NO_BOOKS);
+    const read = await connector.totals(account, time, place, signal, booksOf(store));
     if ("totals" in read) {
       await store.storeTotals(account.id, day, read.totals);
       return false;
@@ -61,6 +59,10 @@ export async function readTotals(
     return true;
   });
   if (!is_over) await store.pauseReading(account.id);
+}
+
+function booksOf(store: ProviderStore): ChainBooks {
+  return { deposits: (id, after, limit) => store.watchedDeposits(id, after, limit) };
 }
 
 /**
