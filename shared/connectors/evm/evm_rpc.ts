@@ -167,7 +167,8 @@ async function post(url: string, body: unknown, signal: AbortSignal): Promise<un
 }
 
 async function readBody(response: Response): Promise<unknown> {
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
+  const decoder = new TextDecoder();
+  let text = "";
   let length = 0;
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
@@ -175,11 +176,11 @@ async function readBody(response: Response): Promise<unknown> {
     if (length > ANSWER_BYTES_MAX) {
       throw new RpcError("limit", "the answer of the node is too long");
     }
-    chunks.push(chunk);
+    text += decoder.decode(chunk, { stream: true });
   }
   let body: unknown;
   try {
-    body = JSON.parse(await new Blob(chunks).text());
+    body = JSON.parse(text + decoder.decode());
   } catch {
     body = undefined;
   }
