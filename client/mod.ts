@@ -38,12 +38,12 @@ export type {
   CardTokenInput,
   CreatePaymentInput,
   CreateRefundInput,
-  RefundDestination,
   ListPaymentsParams,
   ListRefundsParams,
   PaymentFields,
   Payments,
   Refund,
+  RefundDestination,
   Refunds,
 } from "./payments.ts";
 export type {

@@ -14,6 +14,11 @@ export const STABLECOINS = ["USDC", "USDT"] as const;
 /** A stablecoin that a wallet can hold. */
 export type Stablecoin = typeof STABLECOINS[number];
 
+/** Reports whether a currency is a stablecoin. */
+export function isStablecoin(currency: string): currency is Stablecoin {
+  return (STABLECOINS as readonly string[]).includes(currency);
+}
+
 const WITHOUT_MINOR_UNIT = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF";
 
 const WITH_TWO_DECIMALS = `

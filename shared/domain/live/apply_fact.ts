@@ -7,7 +7,14 @@
 import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { EventContext } from "../changes/event.ts";
-import { canBecome, isRefundable, refundable } from "../payments/lifecycle.ts";
+import { expire } from "../payments/deposit.ts";
+import {
+  canBecome,
+  isDeposit,
+  isRefundable,
+  missingAmount,
+  refundable,
+} from "../payments/lifecycle.ts";
 import { beginRefund, completeRefund, failRefund } from "../payments/refund_payment.ts";
 import {
   authorize,
@@ -47,6 +54,12 @@ export function applyFact(subject: FactSubject, fact: Fact, context: EventContex
     case "abandon":
       // The payer has authenticated at the last moment.
       if (payment.status === "authorized") return { outcome: "ignored" };
+      // The sandbox books the parts at the end of the payment, a live chain when they are final.
+      if (!payment.livemode && isDeposit(payment)) {
+        return canBecome(payment, "failed") && missingAmount(payment) > 0
+          ? apply(payment, context, expire)
+          : { outcome: "ignored" };
+      }
       return applyPaymentFact(payment, fact, context);
     case "refund":
       return applyRefundFact({ ...subject, payment }, fact, context);

@@ -23,7 +23,7 @@ import type {
   ProviderReply,
   StoredFact,
 } from "../providers/connector.ts";
-import { canBecome, invalidState, nextStatuses } from "../payments/lifecycle.ts";
+import { canBecome, invalidState, isDeposit, nextStatuses } from "../payments/lifecycle.ts";
 import { changeOf, type Effect, type FactChange } from "./fact_effect.ts";
 import {
   applyToSubject,
@@ -108,6 +108,8 @@ export function pointlessRecord(own: OwnCall): ProviderRecord | null {
   if (op === "dispute_expire") {
     const status = dispute?.present.status ?? "needs_response";
     left = status === "needs_response" ? null : status;
+  } else if (op === "abandon" && subject.object === "payment" && isDeposit(subject)) {
+    left = subject.status === "pending" || subject.status === "processing" ? null : subject.status;
   } else if (ENDS.has(op) ? ENDS.get(op) !== subject.status : isAdvanced(own)) {
     left = subject.status;
   }

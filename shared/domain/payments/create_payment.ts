@@ -20,6 +20,8 @@ import {
 } from "../providers/provider_fault.ts";
 import { type Authorization, authorizePayment } from "../providers/sandbox_provider.ts";
 import type { PayerUrls } from "./challenge_url.ts";
+import { addExpiry, depositMembers } from "./deposit.ts";
+import { isDeposit } from "./lifecycle.ts";
 import { openDispute } from "./dispute_payment.ts";
 import { addRefund } from "./refund_payment.ts";
 import {
@@ -58,6 +60,7 @@ export function decideCreate(body: CreatePaymentBody, context: CreateContext): C
   const { fault = null } = context;
   const authorization = fault === null ? usual : faultyAuthorization(fault, instrument.kind);
   settle(change, authorization, context.urls);
+  if (isDeposit(change.subject)) addExpiry(change);
   const { status } = change.subject;
   if (status === "processing" && !manual) {
     change.addCall(
@@ -77,14 +80,28 @@ export function decideCreate(body: CreatePaymentBody, context: CreateContext): C
 /** Begins a payment: checks the body and adds `payment.created`. Throws `ApiError`. */
 export function beginPayment(
   body: CreatePaymentBody,
-  context: RequestContext,
+  context: RequestContext & Pick<CreateContext, "fault">,
 ): { change: PaymentChange; instrument: Instrument } {
   checkMode(body, context.livemode);
   const instrument = readInstrument(body, context.livemode, context.at_ms);
   checkCapture(body, instrument);
   const change = new ChangeBuilder(newPayment(body, instrument, context), context);
-  change.addEvent("payment.created");
+  change.addEvent("payment.created", depositOf(change.subject, body, context));
   return { change, instrument };
+}
+
+/**
+ * The members of a sandbox payment by stablecoin that has neither a wallet nor an outcome: the payer
+ * sends it to an address. A declared fault makes another result, without an address.
+ */
+function depositOf(
+  payment: Payment,
+  { outcome }: CreatePaymentBody,
+  { livemode, at_ms, fault = null }: RequestContext & Pick<CreateContext, "fault">,
+): Partial<Payment> {
+  const { method_kind, method } = payment;
+  if (livemode || fault || outcome || method || method_kind !== "stablecoin") return {};
+  return depositMembers(payment, at_ms) ?? {};
 }
 
 function checkCapture({ capture, outcome }: CreatePaymentBody, { kind }: Instrument): void {

@@ -26,7 +26,16 @@ const MOVES: Record<PaymentStatus, readonly PaymentStatus[]> = {
     "failed",
     "cancelled",
   ],
-  processing: ["requires_action", "authorized", "completed", "declined", "failed", "cancelled"],
+  // Back to pending: only a payment by stablecoin whose blocks the chain has undone.
+  processing: [
+    "pending",
+    "requires_action",
+    "authorized",
+    "completed",
+    "declined",
+    "failed",
+    "cancelled",
+  ],
   authorized: ["completed", "failed", "cancelled"],
   completed: ["partially_refunded", "refunded", "chargeback", "failed"],
   partially_refunded: ["partially_refunded", "refunded", "chargeback", "failed"],
@@ -49,15 +58,17 @@ export const CANCELLABLE_STATUSES: readonly PaymentStatus[] = [
 const RETURNABLE: ReadonlySet<MethodKind> = new Set(["sepa", "swift"]);
 
 /** The fields of a payment that decide its moves. */
-export type Standing = Pick<
-  Payment,
-  | "status"
-  | "method_kind"
-  | "capture"
-  | "amount_captured"
-  | "amount_refunded"
-  | "amount_refunding"
->;
+export type Standing =
+  & Pick<
+    Payment,
+    | "status"
+    | "method_kind"
+    | "capture"
+    | "amount_captured"
+    | "amount_refunded"
+    | "amount_refunding"
+  >
+  & Partial<Pick<Payment, "amount_minor" | "amount_received">>;
 
 /** Reports whether a status can follow the status of the payment. */
 export function canBecome(payment: Standing, status: PaymentStatus): boolean {
@@ -66,7 +77,34 @@ export function canBecome(payment: Standing, status: PaymentStatus): boolean {
 
 /** Returns the statuses to which `advance` can move the payment now. */
 export function advancesOf(payment: Standing): PaymentStatus[] {
+  if (isDeposit(payment)) {
+    if (payment.status === "pending") return ["processing", "completed", "failed", "cancelled"];
+    if (payment.status === "processing") {
+      // Enough has arrived: only the chain decides now.
+      return missingAmount(payment) > 0
+        ? ["pending", "completed", "failed"]
+        : ["pending", "completed"];
+    }
+  }
   return MOVES[payment.status].filter((next) => isAdvance(payment, next));
+}
+
+/** A payment that the payer sends to an address of its own. */
+type Deposit = { amount_minor: number; amount_received: number };
+
+/**
+ * Reports whether the payer sends the payment to an address of its own. `amount_received` is not
+ * null for these payments by stablecoin and for no others.
+ */
+export function isDeposit<T extends Pick<Standing, "method_kind" | "amount_received">>(
+  payment: T,
+): payment is T & Deposit {
+  return payment.method_kind === "stablecoin" && (payment.amount_received ?? null) !== null;
+}
+
+/** Returns the amount that the payer has not sent yet, in minor units. */
+export function missingAmount({ amount_minor, amount_received }: Deposit): number {
+  return Math.max(amount_minor - amount_received, 0);
 }
 
 /** Reports whether an advance can move the payment to a status that can follow its own. */
@@ -95,6 +133,8 @@ function isAdvance(payment: Standing, next: PaymentStatus): boolean {
     case "requires_action":
     case "processing":
       return status === "pending";
+    case "pending":
+      return false;
     default:
       return true;
   }

@@ -4,7 +4,7 @@
  */
 
 import { formatAmount } from "../../core/currency.ts";
-import { invalidParameter } from "../../core/errors.ts";
+import { type ApiError, invalidParameter } from "../../core/errors.ts";
 import { amountOf } from "../../schema/values.ts";
 
 import type {
@@ -19,12 +19,14 @@ import {
   halfOfRest,
   invalidState,
   isCancellable,
+  isDeposit,
   nextStatuses,
   refundable,
 } from "./lifecycle.ts";
 import type { Dispute, DisputeReason } from "../../schema/dispute.ts";
 import type { RequestContext } from "../changes/event.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
+import { advanceDeposit } from "./deposit.ts";
 import type { PayerUrls } from "./challenge_url.ts";
 import {
   closeDispute,
@@ -107,6 +109,8 @@ interface AdvanceOptions {
   dispute?: Dispute | null;
   /** The reason of a new dispute. */
   reason?: DisputeReason | undefined;
+  /** The amount that the payer of a payment with an address sends now. */
+  amount_received?: number | undefined;
 }
 
 /**
@@ -119,19 +123,52 @@ export function decideAdvance(
   to: PaymentStatus,
   urls: PayerUrls,
   context: RequestContext,
-  { dispute = null, reason }: AdvanceOptions = {},
+  { dispute = null, reason, amount_received }: AdvanceOptions = {},
 ): Change | null {
-  if (to === payment.status) return null;
+  if (amount_received !== undefined && !isDeposit(payment)) {
+    throw invalidParameter(
+      "amount_received",
+      '"amount_received" is for payments that are sent to an address: leave it out',
+    );
+  }
+  if (to === payment.status) {
+    return amount_received === undefined ? null : receiveMore(payment, amount_received, context);
+  }
   const allowed = advancesOf(payment);
   if (!allowed.includes(to)) throw invalidState(`advance to "${to}"`, payment, allowed);
   if (dispute && !isOpen(dispute)) {
     throw invalidDisputeState(`Cannot advance to "${to}": the dispute is lost`, dispute);
   }
   const change = new ChangeBuilder(payment, context);
-  if (payment.status === "chargeback") closeDispute(change, dispute, "won");
+  if (isDeposit(payment) && isOpenDeposit(payment)) advanceDeposit(change, to, amount_received);
+  else if (amount_received !== undefined) throw lateWithMove(payment);
+  else if (payment.status === "chargeback") closeDispute(change, dispute, "won");
   else if (to === "chargeback") openDispute(change, reason);
   else advance(change, to, urls);
   return change.finish({ status: 200, body: change.body });
+}
+
+/** Decides money that arrives while the payment keeps its status: a part, or late money. */
+function receiveMore(payment: Payment, amount_minor: number, context: RequestContext): Change {
+  const change = new ChangeBuilder(payment, context);
+  if (payment.status === "processing") {
+    advanceDeposit(change, "processing", amount_minor);
+    return change.finish({ status: 200, body: change.body });
+  }
+  // The payment is over, so it stays as it is.
+  change.move("unmatched", amount_minor);
+  return change.finish({ status: 200, body: JSON.stringify(payment) });
+}
+
+function lateWithMove({ status }: Payment): ApiError {
+  return invalidParameter(
+    "amount_received",
+    `The payment is ${status}: for money that comes late send "${status}" as "to"`,
+  );
+}
+
+function isOpenDeposit({ status }: Payment): boolean {
+  return status === "pending" || status === "processing";
 }
 
 /** Decides an authentication with the given answer of the payer's bank. */
@@ -188,7 +225,7 @@ function advance(
     case "partially_refunded":
       return addRefund(change, halfOfRest(payment));
     case "pending":
-      throw new Error("no payment can be moved to pending");
+      throw new Error("only a payment with an address can be moved to pending");
     default:
       to satisfies never;
   }

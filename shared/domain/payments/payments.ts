@@ -92,14 +92,15 @@ export function createPayments(
     submitEvidence: (request, id, body) => of(request).submitEvidence(request, id, body),
     acceptDispute: (request, id) => of(request).acceptDispute(request, id),
 
-    advance: (request, id, { to, reason }) =>
+    advance: (request, id, { to, reason, amount_received }) =>
       changes.change<Payment>(
         request,
         "payments",
         id,
         async (payment) => {
           const dispute = await currentDispute(store, request, payment);
-          return decideAdvance(payment, to, urls, request.context, { dispute, reason });
+          const options = { dispute, reason, amount_received };
+          return decideAdvance(payment, to, urls, request.context, options);
         },
       ),
 

@@ -12,6 +12,7 @@ import type { Change } from "../../store/commit_rows.ts";
 import { invalidState, isRefundable, nextStatuses, refundable } from "./lifecycle.ts";
 import type { EventContext, RequestContext } from "../changes/event.ts";
 import { answerOnly, ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
+import { checkRefundDestination } from "./deposit.ts";
 import { readRefund } from "../changes/read_resource.ts";
 import { FAILURES } from "./settlement.ts";
 
@@ -43,6 +44,7 @@ export function claimRefund(
 ): Refund {
   const { subject: payment } = change;
   if (!isRefundable(payment)) throw invalidState("refund", payment, nextStatuses(payment));
+  checkRefundDestination(payment, body);
   const rest = refundable(payment);
   if (amount_minor !== undefined && amount_minor > rest) {
     throw invalidParameter(

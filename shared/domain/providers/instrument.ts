@@ -5,7 +5,7 @@
  */
 
 import { cardBrand, normalizeCardNumber } from "../../core/card_number.ts";
-import { type Stablecoin, STABLECOINS } from "../../core/currency.ts";
+import { isStablecoin } from "../../core/currency.ts";
 import { ERROR_PAGE, invalidParameter } from "../../core/errors.ts";
 import { ibanCountry, ibanLastFour, isValidIban, normalizeIban } from "../../core/iban.ts";
 import { inferNetwork, isValidAddress } from "../../core/wallet_address.ts";
@@ -85,7 +85,7 @@ export function checkCurrency(kind: MethodKind, currency: string): void {
   if (kind !== "stablecoin" && isStablecoin(currency)) {
     throw invalidParameter(
       "currency",
-      `${currency} needs a "wallet": cards and banks do not take it`,
+      `${currency} needs a "wallet" or the kind "stablecoin": cards and banks do not take it`,
     );
   }
 }
@@ -222,8 +222,4 @@ export function readWallet(
     method: { type: "stablecoin", wallet: { address, network, asset, tx_hash: null } },
     behaviour: behaviour ?? "approve",
   };
-}
-
-function isStablecoin(currency: string): currency is Stablecoin {
-  return (STABLECOINS as readonly string[]).includes(currency);
 }
