@@ -73,7 +73,8 @@ Deno.test("completePayment() disputes what an old chargeback had not refunded", 
 Deno.test("readPayment() and readRefund() leave a complete body as it is", () => {
   const payment = paymentWith({ status: "authorized", capture: "manual", amount_minor: 5 });
   assert.deepEqual(readPayment(JSON.stringify(payment)), payment);
-  const refund = { id: "re_1", status: "failed", updated_at: "2026-01-02T03:04:05.006Z" };
+  const updated_at = "2026-01-02T03:04:05.006Z";
+  const refund = { id: "re_1", status: "failed", updated_at, destination: null };
   assert.deepEqual(readRefund(JSON.stringify(refund)), refund);
 });
 
@@ -88,6 +89,7 @@ Deno.test("readRefund() adds the members that a body of 1.0.0 lacks", () => {
       failure_code: null,
       failure_message: null,
       updated_at: old.created_at,
+      destination: null,
     });
     assert.deepEqual(Object.keys(read).sort(), Object.keys(Refund.shape).sort());
     assert.deepEqual(Refund.parse(old), old, "the schema of answers accepts the old body");

@@ -35,6 +35,12 @@ export interface Recorded {
 
 /** Most answers of an operation in the document, which has a limit of bytes. */
 const ANSWERS_MAX = 2;
+/** Operations with one answer: their further answers look like those of `createPayment`. */
+const WITH_ONE_ANSWER: readonly string[] = [
+  "createSandboxPayment",
+  "authenticatePayment",
+  "advancePayment",
+];
 
 const { exchanges, errors, events } = recorded as unknown as Recorded;
 
@@ -52,7 +58,10 @@ export function examplesOf(operation: string) {
     requests: named(({ request }) => request, own.filter(({ request }) => request !== null)),
     answers: named(
       ({ answer }) => answer,
-      own.filter(({ status }) => status < 300).slice(0, ANSWERS_MAX),
+      own.filter(({ status }) => status < 300).slice(
+        0,
+        WITH_ONE_ANSWER.includes(operation) ? 1 : ANSWERS_MAX,
+      ),
     ),
   };
 }

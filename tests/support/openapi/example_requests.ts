@@ -149,6 +149,13 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     body: { ...EUR, card: { token: "pm_card_visa" }, settlement: "manual" },
     save: "waiting_payment",
   },
+  {
+    operation: "createPayment",
+    name: "stablecoin_address",
+    summary: "A stablecoin that the payer sends to an address",
+    body: { amount: 5000000, currency: "USDC", capability: "stablecoin_payment" },
+    save: "deposit",
+  },
   { operation: "getPayment", name: "payment", summary: "A completed payment", of: "payment" },
   { operation: "listPayments", name: "page", summary: "A page of one", query: one },
   {
@@ -272,6 +279,20 @@ export const EXAMPLE_REQUESTS: readonly ExampleRequest[] = [
     summary: "Winning evidence in the sandbox",
     of: "open_dispute",
     body: { text: "winning_evidence" },
+  },
+  {
+    operation: "advancePayment",
+    name: "received",
+    summary: "A part of a stablecoin has arrived",
+    of: "deposit",
+    body: { to: "processing", amount_received: 2000000 },
+  },
+  {
+    operation: "advancePayment",
+    name: "reorganised",
+    summary: "The chain has undone the transfers",
+    of: "deposit",
+    body: { to: "pending" },
   },
   {
     operation: "advancePayment",
