@@ -89,7 +89,7 @@ export function judgeStandard(measured: Measured): JudgedTarget[] {
     judge("ready, second start", figure("ready: second start"), { most: 2, unit: "s" }),
     judge("ready, warm cache", figure("ready: first start, warm cache"), { most: 5, unit: "s" }),
     ...["api-v1-payments", "api-v1-sandbox"].flatMap((name) => [
-      judge(`bundle of ${name}`, figure(`bundle of ${name}`), { most: 500, unit: "kB" }),
+      judge(`start of ${name}`, figure(`start of ${name}`), { most: 500, unit: "kB" }),
       judge(
         `import and first answer of ${name}, Deno 2.1.4`,
         figure(`import and first answer of ${name}`),

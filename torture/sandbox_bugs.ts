@@ -147,7 +147,8 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     name: "fault: deliveries to inboxes have none",
     edits: [{
       file: `${SCHEMAS}/inbox.sql`,
-      find: "    perform pay.give_inbox_faults(p_environment_id, p_endpoint_id, p_most, v_at);\n",
+      find:
+        "    v_checked := pay.give_inbox_faults(p_environment_id, p_endpoint_id, p_most, v_at);\n",
       replace: "    null;\n",
     }],
     noticed_by: "tests/faults/inbox_faults_test.ts",

@@ -1,8 +1,8 @@
 /**
  * Requests to every operation of docs/openapi.json, made from its schemas: valid, mixed and broken.
  * No answer is a 5xx, and every answer matches the document (tests/support/service/openapi_check.ts
- * checks every call of a test). Each operation accepts at least one request. `SEED` repeats a run, `RUNS`
- * sets its length.
+ * checks every call of a test). Each operation accepts at least one request. `SEED` chooses other
+ * requests, `RUNS` sets their number.
  */
 
 import assert from "node:assert/strict";
@@ -13,7 +13,7 @@ import { brokenText, type Known, valueOf } from "../support/fuzz/schema_arbitrar
 import { soundBody } from "../support/fuzz/sound_body.ts";
 import { freePort } from "../support/common/free_port.ts";
 
-const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
+const SEED = Number(Deno.env.get("SEED") ?? 1);
 /** The number of requests to each operation. */
 const RUNS = Number(Deno.env.get("RUNS") ?? 40);
 const DOCUMENT = JSON.parse(
@@ -230,7 +230,6 @@ async function fill(service: TestService, pool: Pool): Promise<void> {
       Array.from({ length: 6 }, () => service.make({ outcome: "success", capture: "manual" })),
     ),
     ...await Promise.all(Array.from({ length: 6 }, () => service.pay({ card: SECURE_CARD }))),
-    await service.call("GET", `${V1}/api_keys?limit=100`),
     ...await Promise.all(
       ["instant", "manual", "manual"].map((settlement) =>
         post(`${V1}/transfers`, {
@@ -250,6 +249,13 @@ async function fill(service: TestService, pool: Pool): Promise<void> {
     assert.ok(status < 300, text);
     remember(service, pool, text);
   }
+  // Earlier requests have revoked most keys, and a sandbox has at most 100 others.
+  const { body } = await service.call("GET", `${V1}/api_keys?limit=100`);
+  const keys = body.data.filter((key: { id: string; revoked_at: string | null }) =>
+    key.id !== service.key.id && key.revoked_at === null
+  );
+  if (keys.length === 0) keys.push((await post(`${V1}/api_keys`, { name: "fuzz" })).body);
+  remember(service, pool, JSON.stringify(keys));
 }
 
 /** Stores the ids of an answer, except the caller's own key, which no request may revoke. */

@@ -178,13 +178,16 @@ async function audit({ sql }: TestService): Promise<void> {
       where p.id is null or e.id is null`,
     ],
     [
-      "payments whose amount_refunded is not the sum of their refunds",
+      "payments whose sums of refunds are not those of their refunds",
       sql`
       select p.id from pay.payments p
       left join pay.refunds r on r.payment_id = p.id
-      group by p.id, p.amount_refunded, p.amount_minor
-      having coalesce(sum(r.amount_minor), 0) <> p.amount_refunded
-        or p.amount_refunded > p.amount_minor`,
+      group by p.id, p.amount_refunded, p.amount_refunding, p.amount_minor
+      having coalesce(sum(r.amount_minor) filter (where r.status = 'completed'), 0)
+          <> p.amount_refunded
+        or coalesce(sum(r.amount_minor) filter (where r.status = 'pending'), 0)
+          <> p.amount_refunding
+        or p.amount_refunded + p.amount_refunding > p.amount_minor`,
     ],
     [
       "payments whose ledger movements do not match their status",
@@ -205,7 +208,8 @@ async function audit({ sql }: TestService): Promise<void> {
       where p.body::json ->> 'status' <> p.status
         or (p.body::json ->> 'sequence')::int <> p.sequence
         or (p.body::json ->> 'amount_refunded')::bigint <> p.amount_refunded
-        or position('"data":{"object":' || p.body || '}' in e.body) = 0`,
+        or (p.body::json ->> 'amount_refunding')::bigint <> p.amount_refunding
+        or e.type like 'payment.%' and position('"data":{"object":' || p.body || '}' in e.body) = 0`,
     ],
   ];
   for (const [finding, query] of findings) {

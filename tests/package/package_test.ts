@@ -6,13 +6,10 @@
 import { missingPrograms } from "../support/documents/readme_shell.ts";
 import { withInstalledPackage } from "../support/package/installed_package.ts";
 import { RECIPE_CASES } from "../support/package/recipe_cases.ts";
-import { IS_IDLE, READY_CASE, SANDBOX_CASES } from "../support/package/sandbox_cases.ts";
+import { READY_CASE, SANDBOX_CASES } from "../support/package/sandbox_cases.ts";
 import { START_CASES } from "../support/package/start_cases.ts";
 
-/** An idle machine is for the time of a start. The suite runs the other cases. */
-const CASES = IS_IDLE
-  ? [READY_CASE]
-  : [...START_CASES, ...SANDBOX_CASES, READY_CASE, ...RECIPE_CASES];
+const CASES = [...START_CASES, ...SANDBOX_CASES, READY_CASE, ...RECIPE_CASES];
 
 const missing = await missingPrograms(["node", "npm"]);
 if (missing.length > 0) {

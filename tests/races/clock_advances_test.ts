@@ -22,6 +22,15 @@ Deno.test("commands of a clock at the same time", async (t) => {
     assert.equal(answer.status, 200, answer.text);
     return answer.body;
   };
+  /** Sends commands at once. Those that find the clock set too often meanwhile are sent again. */
+  const race = async (asks: readonly Ask[]) => {
+    const bodies = [];
+    for (const [i, { status, text, body }] of (await two.race(asks)).entries()) {
+      assert.ok(status === 200 || status === 503, text);
+      bodies.push(status === 200 ? body : await send(asks[i]!));
+    }
+    return bodies;
+  };
   const freeze = async () => Date.parse((await send(command({ mode: "frozen" }))).now);
   /** Completes the advances, and returns the time of the clock. */
   const finish = async () => {
@@ -35,11 +44,10 @@ Deno.test("commands of a clock at the same time", async (t) => {
       await t.step(`each of ${TWINS} advances counts, round ${round}`, async () => {
         const begin_ms = await freeze();
         const asks = Array.from({ length: TWINS }, () => command({ advance: 10 }));
-        const answers = await two.race(asks);
-        assert.deepEqual(answers.map(({ status }) => status), asks.map(() => 200));
+        const answers = await race(asks);
         assert.equal(await finish(), begin_ms + TWINS * 10_000);
         // The first of n advances ends at 10 s, the next one at 20 s.
-        const nows = answers.map(({ body }) => Date.parse(body.now)).sort((a, b) => a - b);
+        const nows = answers.map(({ now }) => Date.parse(now)).sort((a, b) => a - b);
         for (const [i, now_ms] of nows.entries()) {
           assert.ok(now_ms >= begin_ms + (i + 1) * 10_000, `${i}: ${now_ms - begin_ms} ms`);
         }
@@ -48,7 +56,7 @@ Deno.test("commands of a clock at the same time", async (t) => {
         const begin_ms = await freeze();
         const advances = Array.from({ length: TWINS }, () => command({ advance: 10 }));
         const modes = Array.from({ length: TWINS }, () => command({ mode: "frozen" }));
-        await two.race(advances.flatMap((ask, i) => [ask, modes[i]!]));
+        await race(advances.flatMap((ask, i) => [ask, modes[i]!]));
         assert.equal(await finish(), begin_ms + TWINS * 10_000);
       });
     }

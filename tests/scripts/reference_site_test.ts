@@ -139,7 +139,7 @@ async function sendRequest(page: Page, test_key: string): Promise<void> {
   await page.getByPlaceholder("Token").first().fill(test_key);
   await page.getByRole("button", { name: /^Test Request.*v1\/payments\)$/ }).first().click();
   await page.getByRole("dialog").getByRole("button", { name: /^Send/ }).first().click();
-  await page.getByText("201 Created").waitFor();
+  await page.getByRole("link", { name: "201 Created" }).waitFor();
 }
 
 /** True if the text is light. */

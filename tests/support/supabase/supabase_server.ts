@@ -4,6 +4,7 @@
  * installed.
  */
 
+import { until } from "../common/until.ts";
 import postgres from "postgres";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -106,9 +107,13 @@ export async function startSupabaseServer(
     async restart(meanwhile) {
       await run.end();
       await meanwhile?.();
-      const next = await launch(port);
-      if ("failure" in next) throw new Error(next.output);
-      run = next;
+      await until("the server has started again", async () => {
+        const next = await launch(port);
+        if (!("failure" in next)) run = next;
+        // Backends of a killed server can still be there.
+        else if (next.failure !== "orphans") throw new Error(next.output);
+        return !("failure" in next);
+      });
     },
     async close() {
       await run.end();
