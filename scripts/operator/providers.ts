@@ -96,8 +96,9 @@ async function addAccount(
   { sql, findConnector, baseUrl, print, printMessage }: Surroundings,
 ): Promise<void> {
   const { account, connector: name, method_kinds, settings } = command;
-  checkSettings(connectorOf(findConnector, name), settings);
-  const base_url = await baseUrl();
+  const connector = connectorOf(findConnector, name);
+  await checkSettings(connector, settings);
+  const base_url = connector.has_no_notifications ? null : await baseUrl();
   const environment_id = await findLiveEnvironment(sql, account);
   const id = idMint(Date.now())("pac_");
   try {
@@ -118,16 +119,25 @@ async function addAccount(
         "Disable it first",
     );
   }
-  const notifications_url = `${base_url}/api-v1-payments/providers/${id}/notifications`;
+  const notifications_url = base_url === null
+    ? null
+    : `${base_url}/api-v1-payments/providers/${id}/notifications`;
   if (command.is_json) return print(`${JSON.stringify({ id, notifications_url })}\n`);
   print(`${id}\n`);
   printMessage(`Added ${id} to the live environment of "${account}".`);
-  printMessage(`The provider must send notifications to ${notifications_url}`);
+  printMessage(
+    notifications_url === null
+      ? `Now compare its chain and its first address: deno task providers test ${id}`
+      : `The provider must send notifications to ${notifications_url}`,
+  );
 }
 
-function checkSettings(connector: Connector, settings: Record<string, string>): void {
+async function checkSettings(
+  connector: Connector,
+  settings: Record<string, string>,
+): Promise<void> {
   try {
-    connector.checkSettings(settings);
+    await connector.checkSettings(settings);
   } catch (error) {
     if (error instanceof ApiError) throw new CommandError(`--set: ${error.message}`);
     throw error;

@@ -57,7 +57,7 @@ export interface ChainTransfer {
 }
 
 /** A range of blocks, both included. */
-export interface BlockRange {
+interface BlockRange {
   from: number;
   to: number;
 }

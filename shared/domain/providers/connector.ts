@@ -128,8 +128,10 @@ export interface Connector {
   readonly method_kinds: readonly MethodKind[];
   /** Present: an account needs no API secret. */
   readonly secret_is_optional?: true;
+  /** Present: the provider sends no notifications, and the poll brings every fact. */
+  readonly has_no_notifications?: true;
   /** Checks settings when an account is added. Throws `ApiError` `invalid_parameter`. */
-  checkSettings(settings: Readonly<Record<string, string>>): void;
+  checkSettings(settings: Readonly<Record<string, string>>): void | Promise<void>;
   /** Sends a call with its id as the idempotency key. Never throws. */
   send(account: ProviderAccount, call: ProviderCall, signal: AbortSignal): Promise<ProviderReply>;
   /** Finds the result of a call, by our id while the provider's is not known. Never throws. */
