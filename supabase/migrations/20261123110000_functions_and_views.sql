@@ -2235,6 +2235,23 @@ $$;
 grant execute on function
   pay.add_provider_account(text, text, text, text[], text, text, text[]) to pay_operator;
 
+create or replace function pay.change_provider_settings(
+  p_id text, p_before text, p_settings text, p_secret_name text
+)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_accounts a
+  set settings = p_settings::jsonb, secret_name = p_secret_name
+  where a.id = p_id and a.settings = p_before::jsonb;
+  return found;
+end
+$$;
+grant execute on function pay.change_provider_settings(text, text, text, text) to pay_operator;
+
 create or replace function pay.list_provider_accounts()
 returns table (
   id text, environment_id text, account text, connector text, method_kinds text[], settings json,
@@ -2872,6 +2889,45 @@ begin
 end
 $$;
 grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
+
+create or replace function pay.reread_account(p_account_id text, p_cursor text)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set cursor = p_cursor::jsonb, polled_at = null, leased_until = null, stalled_since = null,
+    last_error = null
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
+    and (u.leased_until is null or u.leased_until <= pay.server_time()
+      or u.stalled_since is not null);
+  return found;
+end
+$$;
+grant execute on function pay.reread_account(text, text) to pay_operator;
+
+create or replace function pay.list_final_facts(p_account_id text, p_since timestamptz)
+returns table (
+  reference text, payment_id text, address text, amount_minor bigint, currency text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select f.reference, f.subject_id, f.provider_reference, f.amount_minor, f.currency
+    from pay.provider_accounts a
+    join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
+      and f.op = 'authorize' and f.state = 'succeeded' and f.happened_at >= p_since
+    where a.id = p_account_id
+    order by f.happened_at, f.reference;
+end
+$$;
+grant execute on function pay.list_final_facts(text, timestamptz) to pay_operator;
 
 create or replace function pay.stall_reading(p_account_id text, p_error text)
 returns void

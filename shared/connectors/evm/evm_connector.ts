@@ -15,6 +15,13 @@ export function evmConnector(): Connector {
     method_kinds: ["stablecoin"],
     secret_is_optional: true,
     has_no_notifications: true,
+    changeable_settings: [
+      "rpc_urls",
+      "confirmations",
+      "finality",
+      "expires_after_seconds",
+      "signer_url",
+    ],
     async checkSettings(settings) {
       const { checkEvmSettings } = await import("./evm_deposit.ts");
       checkEvmSettings(settings);
@@ -34,6 +41,16 @@ export function evmConnector(): Connector {
     },
     readNotification: () =>
       Promise.reject(new ApiError("unauthorized", "A chain sends no notifications")),
+    reread: {
+      async after(account, number, signal) {
+        const { rereadAfter } = await import("./evm_reread.ts");
+        return await rereadAfter(account, number, signal);
+      },
+      async gone(account, facts, signal) {
+        const { goneFrom } = await import("./evm_reread.ts");
+        return await goneFrom(account, facts, signal);
+      },
+    },
     async totals(account, time, cursor, signal, books) {
       const { readChainTotals } = await import("./evm_totals.ts");
       return await readChainTotals(account, time, cursor, signal, books);

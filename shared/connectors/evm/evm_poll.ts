@@ -139,8 +139,10 @@ async function endFacts(
     deposit.unfinal.filter((known) => !seen.has(keyOf(known)))
       .map((known) => ({ deposit, known }))
   );
-  const blocks = await chain.blocksOf(unseen.map(({ known }) => known.tx_hash));
-  const gone = unseen.filter(({ known }, at) => blocks[at] !== known.block_hash.toLowerCase());
+  const receipts = await chain.receipts(unseen.map(({ known }) => known.tx_hash));
+  const gone = unseen.filter(({ known }, at) =>
+    receipts[at]?.block_hash !== known.block_hash.toLowerCase()
+  );
   const expired = deposits.filter((deposit) =>
     deposit.is_open && !deposit.has_open_facts && Date.parse(deposit.expires_at) < to.time * 1000 &&
     !received.has(deposit.address.toLowerCase()) &&
@@ -182,10 +184,14 @@ async function endPass(chain: Chain, place: Cursor, pass: Pass): Promise<Page> {
 
 async function firstPlace(chain: Chain): Promise<Cursor> {
   const { final } = await chain.heads();
-  const number = Math.max(0, final - FIRST_BLOCKS);
-  const block = await chain.block(number);
+  const block = await chain.block(Math.max(0, final - FIRST_BLOCKS));
   if (block === null) throw new Error("A node in rpc_urls does not have its final blocks");
-  return { final: { number, hash: block.hash }, span: SPAN_FIRST, pass: null };
+  return placeAfter(block);
+}
+
+/** Returns the place from which a poll reads the blocks after a final one. */
+export function placeAfter({ number, hash }: Block): Cursor {
+  return { final: { number, hash }, span: SPAN_FIRST, pass: null };
 }
 
 async function beginPass(chain: Chain, { final: last, span }: Cursor): Promise<Pass> {
@@ -196,8 +202,8 @@ async function beginPass(chain: Chain, { final: last, span }: Cursor): Promise<P
   const known = await chain.block(last.number);
   if (known?.hash !== last.hash) {
     throw new Error(
-      `The chain has undone the final block ${last.number}: choose a later finality, and compare ` +
-        "the payments since then by hand",
+      `The chain has undone the final block ${last.number}. Nothing is read until you name an ` +
+        `earlier block: deno task providers reread --from`,
     );
   }
   const next = { after: null, from: last.number + 1 };
