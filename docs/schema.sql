@@ -212,6 +212,7 @@ comment on column pay.deposit_addresses.xpub_index is 'The index of the address,
 comment on column pay.deposit_addresses.expires_at is 'Until then the payer can send.';
 comment on column pay.deposit_addresses.watch_until is 'Until then the worker looks for money that comes late; null: it looks no more.';
 CREATE INDEX deposit_addresses_expiry ON pay.deposit_addresses USING btree (account_id, expires_at);
+CREATE INDEX deposit_addresses_watch_until ON pay.deposit_addresses USING btree (watch_until) WHERE (watch_until IS NOT NULL);
 CREATE INDEX deposit_addresses_watched ON pay.deposit_addresses USING btree (account_id, xpub_index) WHERE (watch_until IS NOT NULL);
 alter table pay.deposit_addresses enable row level security;
 alter table pay.deposit_addresses force row level security;
@@ -398,7 +399,8 @@ create view pay.health with (security_invoker=true) (
   failed_relay_wakes_last_hour bigint,
   unsettled_calls bigint,
   oldest_unsettled_call_seconds double precision,
-  unmatched_facts bigint
+  unmatched_facts bigint,
+  stalled_readings bigint
 );
 alter view pay.health owner to pay_owner;
 comment on view pay.health is 'One row about the state of the service.';
@@ -421,6 +423,7 @@ comment on column pay.health.failed_relay_wakes_last_hour is 'Wakes without a 2x
 comment on column pay.health.unsettled_calls is 'Sent calls to providers whose result is not recorded, up to 100 000.';
 comment on column pay.health.oldest_unsettled_call_seconds is 'Seconds since the first attempt of the oldest of them; 0 if there is none.';
 comment on column pay.health.unmatched_facts is 'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
+comment on column pay.health.stalled_readings is 'Accounts of providers whose readings have failed for five minutes. Should be 0.';
 grant select on pay.health to pay_operator;
 
 -- table pay.idempotency_keys
@@ -584,6 +587,15 @@ create view pay.oracle_delivery_order with (security_invoker=true) (
 );
 alter view pay.oracle_delivery_order owner to pay_owner;
 comment on view pay.oracle_delivery_order is 'R7: for each endpoint and payment, first attempts are made in the order of sequence';
+
+-- view pay.oracle_deposits
+create view pay.oracle_deposits with (security_invoker=true) (
+  environment_id text collate "C",
+  subject_id text collate "C",
+  detail text collate "C"
+);
+alter view pay.oracle_deposits owner to pay_owner;
+comment on view pay.oracle_deposits is 'R14: a payment to an address completes with its final transfers, and with nothing else';
 
 -- view pay.oracle_dispute_bodies
 create view pay.oracle_dispute_bodies with (security_invoker=true) (
@@ -1746,6 +1758,13 @@ CREATE OR REPLACE FUNCTION pay.check_books()
 alter function pay.check_books() owner to pay_owner;
 grant execute on function pay.check_books() to pay_operator;
 
+-- function pay.check_transfers(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.check_transfers(p_records json, p_found pay.admission[])
+ RETURNS pay.admission[]
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.check_transfers(json,pay.admission[]) owner to pay_owner;
+
 -- function pay.claim(json,pay.admission[],json)
 CREATE OR REPLACE FUNCTION pay.claim(p_requests json, p_found pay.admission[], p_payments json DEFAULT '[]'::json)
  RETURNS pay.admission[]
@@ -2071,6 +2090,13 @@ CREATE OR REPLACE FUNCTION pay.end_trigger(p_request text, p_delivery_id text, p
 alter function pay.end_trigger(text,text,boolean,text,text) owner to pay_owner;
 grant execute on function pay.end_trigger(text,text,boolean,text,text) to pay_api;
 
+-- function pay.end_watches(timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.end_watches(p_at timestamp with time zone, p_batch integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.end_watches(timestamp with time zone,integer) owner to pay_owner;
+
 -- function pay.environment_time(text)
 CREATE OR REPLACE FUNCTION pay.environment_time(p_environment_id text)
  RETURNS timestamp with time zone
@@ -2128,6 +2154,14 @@ CREATE OR REPLACE FUNCTION pay.filtered_page(p_environment_id text, p_at timesta
  SET enable_incremental_sort TO 'off'
  SET jit TO 'off';
 alter function pay.filtered_page(text,timestamp with time zone,json) owner to pay_owner;
+
+-- function pay.final_minor(text,text)
+CREATE OR REPLACE FUNCTION pay.final_minor(p_environment_id text, p_payment_id text)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.final_minor(text,text) owner to pay_owner;
 
 -- function pay.find_answers(json,pay.admission[],boolean)
 CREATE OR REPLACE FUNCTION pay.find_answers(p_requests json, p_found pay.admission[], p_is_read boolean)
@@ -2476,7 +2510,7 @@ alter function pay.list_page(text,timestamp with time zone,text,integer,text,jso
 
 -- function pay.list_provider_accounts()
 CREATE OR REPLACE FUNCTION pay.list_provider_accounts()
- RETURNS TABLE(id text, environment_id text, account text, connector text, method_kinds text[], settings json, secret_name text, notification_secret_names text[], status text, created_at timestamp with time zone, disabled_at timestamp with time zone, ignored_notifications bigint, polled_at timestamp with time zone, unsettled_calls bigint)
+ RETURNS TABLE(id text, environment_id text, account text, connector text, method_kinds text[], settings json, secret_name text, notification_secret_names text[], status text, created_at timestamp with time zone, disabled_at timestamp with time zone, ignored_notifications bigint, polled_at timestamp with time zone, unsettled_calls bigint, stalled_since timestamp with time zone, last_error text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
@@ -3084,7 +3118,7 @@ grant execute on function pay.read_provider_call(text) to pay_operator;
 
 -- function pay.read_provider_subject(text,text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.read_provider_subject(p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text)
- RETURNS TABLE(subject_body text, refund_body text, dispute_body text, booked_minor bigint)
+ RETURNS TABLE(subject_body text, refund_body text, dispute_body text, booked_minor bigint, transfers json)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp'
@@ -3096,7 +3130,7 @@ grant execute on function pay.read_provider_subject(text,text,text,text,text) to
 
 -- function pay.read_providers()
 CREATE OR REPLACE FUNCTION pay.read_providers()
- RETURNS TABLE(unsettled_calls bigint, oldest_unsettled_call_seconds double precision, unmatched_facts bigint)
+ RETURNS TABLE(unsettled_calls bigint, oldest_unsettled_call_seconds double precision, unmatched_facts bigint, stalled_readings bigint)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
@@ -3541,6 +3575,14 @@ CREATE OR REPLACE FUNCTION pay.transcript(p_request text)
  SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.transcript(text) owner to pay_owner;
 grant execute on function pay.transcript(text) to pay_api;
+
+-- function pay.transfers_json(pay.provider_facts,text)
+CREATE OR REPLACE FUNCTION pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.transfers_json(pay.provider_facts,text) owner to pay_owner;
 
 -- function pay.unread_deliveries(text,text)
 CREATE OR REPLACE FUNCTION pay.unread_deliveries(p_environment_id text, p_endpoint_id text)

@@ -20,6 +20,9 @@ export interface ListedAccount {
   polled_at: Date | null;
   /** A bigint as text. */
   unsettled_calls: string;
+  /** The first failed reading since one that worked; null: the last one worked. */
+  stalled_since: Date | null;
+  last_error: string | null;
 }
 
 /** Renders the accounts, each with its state, settings and names of secrets. */
@@ -27,6 +30,7 @@ export function renderAccounts(accounts: readonly ListedAccount[]): string {
   if (accounts.length === 0) return "No accounts\n";
   return accounts.map((account) => {
     const { secret_name, notification_secret_names: signs, unsettled_calls } = account;
+    const { stalled_since, last_error } = account;
     const settings = Object.entries(account.settings).map(([name, value]) => `${name}=${value}`);
     const secrets = [...secret_name === null ? [] : [secret_name], ...signs];
     return [
@@ -37,6 +41,9 @@ export function renderAccounts(accounts: readonly ListedAccount[]): string {
         ? []
         : [`  ignored notifications of other accounts: ${account.ignored_notifications}\n`],
       ...unsettled_calls === "0" ? [] : [`  calls without a result: ${unsettled_calls}\n`],
+      ...stalled_since === null
+        ? []
+        : [`  readings fail since ${stalled_since.toISOString()}: ${last_error}\n`],
     ].join("");
   }).join("");
 }

@@ -187,7 +187,7 @@ class Desk {
       const context = contextOf(work);
       const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
       const decided = decideFact(
-        { subject, refund, dispute, call },
+        { subject, refund, dispute, deposit: work.deposit, call },
         environment_id,
         fact,
         context,

@@ -178,6 +178,14 @@ interface UnfinalTransfer {
   amount_minor: number;
 }
 
+/** What the books know of the transfers to the address of a payment by stablecoin. */
+export interface DepositState {
+  /** Sum of the final transfers that are applied, in minor units. */
+  final_minor: number;
+  /** The handled facts about the transfer of a fact. */
+  reports: readonly { state: FactState; reference: string }[];
+}
+
 /** The result of an attempt. A member that is absent stays as it is. The lease ends. */
 export interface CallResult {
   /** `operator`: the service gives up, and the operator decides. */
@@ -202,6 +210,15 @@ export type HandledFact = Fact & {
   was_booked_minor: number;
 };
 
+/** The state on which the decision about a record is based. */
+interface Expectation {
+  /** The payment or transfer. */
+  id: string;
+  sequence: number;
+  /** Sum of the final transfers of a payment by stablecoin; absent: it does not matter. */
+  final_minor?: number;
+}
+
 /** A result to record: of a call, of facts, of both, or of a payer's challenge. */
 export interface ProviderRecord {
   environment_id: string;
@@ -213,7 +230,7 @@ export interface ProviderRecord {
    * The payment or transfer that changes, and its new rows; null if nothing changes. The worker
    * sends its calls.
    */
-  change: (ChangedRows & { expects: { id: string; sequence: number } | null }) | null;
+  change: (ChangedRows & { expects: Expectation | null }) | null;
   /** The answer to store under the idempotency key of the call; null: the key stays as it is. */
   answer: Answer | null;
   /** The number of `pay.sandbox_settings.did` that counts the record; absent: none. */
@@ -248,6 +265,8 @@ export interface ProviderWork {
   refund_body: string | null;
   /** The dispute that the call or the fact is about; null if there is none. */
   dispute_body: string | null;
+  /** Of a fact about a transfer on a chain; null: of another one. */
+  deposit: DepositState | null;
   /** Where a poll, or the reading of totals, goes on; null: at its beginning. */
   cursor: unknown;
   /** `YYYY-MM-DD`, in UTC. */

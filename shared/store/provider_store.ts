@@ -10,6 +10,7 @@ import { type Database, toApiError } from "./database.ts";
 import { RecordQueue } from "./record_queue.ts";
 import type {
   CallResult,
+  DepositState,
   Fact,
   ProviderRecord,
   ProviderTotal,
@@ -92,6 +93,8 @@ interface PresentSubject {
   dispute_body: string | null;
   /** The amount that the ledger has booked for the fact. */
   booked_minor: number;
+  /** Of a fact about a transfer on a chain; null: of another one. */
+  deposit: DepositState | null;
 }
 
 const RECORD = `select * from pay.record(
@@ -121,7 +124,8 @@ const CLAIM = `select ${WORK_COLUMNS}
     p_limit => $1::int, p_asking_limit => $2::int, p_lease_ms => $3::int,
     p_at => $4::text::timestamptz) w`;
 const COUNT_IGNORED = `select pay.count_ignored_notification(p_account_id => $1::text)`;
-const READ_SUBJECT = `select subject_body, refund_body, dispute_body, booked_minor::text
+const READ_SUBJECT = `select subject_body, refund_body, dispute_body, booked_minor::text,
+    transfers::text as deposit
   from pay.read_provider_subject(p_environment_id => $1::text, p_subject_id => $2::text,
     p_refund_id => $3::text, p_account_id => $4::text, p_reference => $5::text)`;
 const READ_CHALLENGE = `select * from pay.read_challenge(p_token => $1::text)`;
@@ -223,11 +227,16 @@ export function createProviderStore(
     },
 
     async readSubject(environment_id, subject_id, refund_id, fact) {
-      type Row = Omit<PresentSubject, "booked_minor"> & { booked_minor: string };
+      type Row = Omit<PresentSubject, "booked_minor" | "deposit"> & {
+        booked_minor: string;
+        deposit: string | null;
+      };
       const named = [fact?.account_id ?? null, fact?.reference ?? null];
       const parameters = [environment_id, subject_id, refund_id, ...named];
       const [row] = await database.query<Row>(READ_SUBJECT, parameters);
-      return row ? { ...row, booked_minor: Number(row.booked_minor) } : null;
+      if (!row) return null;
+      const { booked_minor, deposit, ...bodies } = row;
+      return { ...bodies, booked_minor: Number(booked_minor), deposit: parseOrNull(deposit) };
     },
 
     async readChallenge(token) {
@@ -252,13 +261,14 @@ export function readWork(row: WorkRow): ProviderWork {
     call: call.piece,
     fact: fact.piece,
     dispute_body: fact.dispute_body ?? call.dispute_body,
+    deposit: fact.deposit,
     cursor: parseOrNull(row.cursor),
   };
 }
 
 /** A piece of work, with JSON as text. */
 export type WorkRow =
-  & Omit<ProviderWork, "account" | "call" | "fact" | "dispute_body" | "cursor">
+  & Omit<ProviderWork, "account" | "call" | "fact" | "dispute_body" | "deposit" | "cursor">
   & {
     account: string;
     call: string | null;
@@ -266,13 +276,14 @@ export type WorkRow =
     cursor: string | null;
   };
 
-/** Reads a call or a fact. The database adds the dispute that it is about. */
+/** Reads a call or a fact. The database adds the dispute or the address that it is about. */
 function parsePiece<T extends object>(
   text: string | null,
-): { piece: T | null; dispute_body: string | null } {
-  if (text === null) return { piece: null, dispute_body: null };
-  const { dispute_body = null, ...piece }: T & { dispute_body?: string | null } = JSON.parse(text);
-  return { piece: piece as unknown as T, dispute_body };
+): { piece: T | null; dispute_body: string | null; deposit: DepositState | null } {
+  if (text === null) return { piece: null, dispute_body: null, deposit: null };
+  type Parts = { dispute_body?: string | null; transfers?: DepositState | null };
+  const { dispute_body = null, transfers: deposit = null, ...piece }: T & Parts = JSON.parse(text);
+  return { piece: piece as unknown as T, dispute_body, deposit };
 }
 
 function recordParameter(record: ProviderRecord, index: number) {
@@ -285,6 +296,9 @@ function recordParameter(record: ProviderRecord, index: number) {
     facts,
     expects_id: change?.expects?.id ?? null,
     expects_sequence: change?.expects?.sequence ?? null,
+    ...(change?.expects?.final_minor !== undefined && {
+      expects_final_minor: change.expects.final_minor,
+    }),
     status: answer?.status ?? null,
     body: answer?.body ?? null,
     ...(did !== undefined && { did }),

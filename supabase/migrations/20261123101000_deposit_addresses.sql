@@ -52,6 +52,9 @@ comment on column pay.deposit_addresses.watch_until is 'Until then the worker lo
 -- Finds the watched addresses of an account in the order of their indexes.
 create index deposit_addresses_watched on pay.deposit_addresses (account_id, xpub_index)
   where watch_until is not null;
+-- Finds the watches that are over.
+create index deposit_addresses_watch_until on pay.deposit_addresses (watch_until)
+  where watch_until is not null;
 -- Finds out whether an account has an address that is open.
 create index deposit_addresses_expiry on pay.deposit_addresses (account_id, expires_at);
 

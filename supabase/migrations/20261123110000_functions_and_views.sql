@@ -848,6 +848,92 @@ end
 $$;
 grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api;
 
+create or replace function pay.final_minor(p_environment_id text, p_payment_id text)
+returns bigint
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(sum(f.amount_minor), 0)::bigint from pay.provider_facts f
+  where f.subject_id = p_payment_id and f.environment_id = p_environment_id
+    and f.op = 'authorize' and f.state = 'succeeded' and f.outcome = 'applied'
+$$;
+
+create or replace function pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)
+returns json
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- A reference is <transaction>:<log>, with the block and the state behind it if it is not final.
+  v_transfer constant text := split_part(p_fact.reference, ':', 1) || ':'
+    || split_part(p_fact.reference, ':', 2);
+begin
+  if p_fact.op <> 'authorize' or p_fact.state not in ('received', 'succeeded', 'reorged')
+    or not exists (
+      select from pay.provider_accounts a
+      where a.environment_id = p_fact.environment_id and a.id = p_fact.account_id
+        and a.connector = 'evm'
+    ) then
+    return null;
+  end if;
+  return json_build_object(
+    'final_minor', pay.final_minor(p_fact.environment_id, p_payment_id),
+    'reports', (
+      select coalesce(
+        json_agg(json_build_object('state', o.state, 'reference', o.reference)), '[]')
+      from pay.provider_facts o
+      where o.environment_id = p_fact.environment_id and o.account_id = p_fact.account_id
+        -- ";" follows ":", so the range has all references that begin with the transfer.
+        and o.reference >= v_transfer and o.reference < v_transfer || ';'
+        and (o.reference = v_transfer or starts_with(o.reference, v_transfer || ':'))
+        and o.outcome in ('applied', 'ignored')
+    ));
+end
+$$;
+
+create or replace function pay.check_transfers(p_records json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    select f.n from unnest(p_found) f
+    join json_to_recordset(p_records) as r (
+      n integer, expects_id text, expects_final_minor bigint) on r.n = f.n
+    where f.outcome = 'ok' and r.expects_final_minor is not null
+      and r.expects_final_minor <> pay.final_minor(f.environment_id, r.expects_id)
+  loop
+    p_found[v_n].outcome := 'stale';
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay.end_watches(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  update pay.deposit_addresses d
+  set watch_until = null
+  where d.ctid = any (array(
+    select o.ctid from pay.deposit_addresses o
+    join pay.payments p on p.environment_id = o.environment_id and p.id = o.payment_id
+    where o.watch_until <= p_at and p.status not in ('pending', 'processing')
+    order by o.watch_until
+    limit p_batch for update of o skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
 create or replace function pay.write_disputes(
   p_disputes json, p_won integer[], p_environments text[]
 )
@@ -1161,7 +1247,8 @@ create or replace function pay.read_providers()
 returns table (
   unsettled_calls bigint,
   oldest_unsettled_call_seconds double precision,
-  unmatched_facts bigint
+  unmatched_facts bigint,
+  stalled_readings bigint
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -1194,6 +1281,10 @@ begin
         join pay.environments e on e.id = f.environment_id and e.retired_at is null
         where f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
       ) unmatched
+    ),
+    (
+      select count(*) from pay.provider_cursors u
+      where u.stalled_since < now() - interval '5 minutes'
     );
 end
 $$;
@@ -2164,7 +2255,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   foreach v_oracle in array array[
-    'oracle_provider_calls', 'oracle_provider_facts', 'oracle_provider_totals'
+    'oracle_provider_calls', 'oracle_provider_facts', 'oracle_provider_totals', 'oracle_deposits'
   ] loop
     return query
       select v_oracle, f.environment_id, f.subject_id, f.detail
@@ -2257,7 +2348,7 @@ returns table (
   id text, environment_id text, account text, connector text, method_kinds text[], settings json,
   secret_name text, notification_secret_names text[], status text, created_at timestamptz,
   disabled_at timestamptz, ignored_notifications bigint, polled_at timestamptz,
-  unsettled_calls bigint
+  unsettled_calls bigint, stalled_since timestamptz, last_error text
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -2277,7 +2368,8 @@ begin
         select count(*) from pay.provider_calls c
         where c.environment_id = a.environment_id and c.account_id = a.id and c.state <> 'settled'
           and c.first_sent_at is not null
-      )
+      ),
+      u.stalled_since, u.last_error
     from pay.provider_accounts a
     join pay.environments e on e.id = a.environment_id
     left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
@@ -2773,7 +2865,8 @@ begin
     select 'fact', f.environment_id, e.livemode,
       pay.provider_account_json(f.environment_id, f.account_id), k.call,
       (pay.provider_fact_json(f)::jsonb || jsonb_build_object('dispute_body',
-        pay.dispute_body(f.environment_id, s.id, split_part(f.reference, ':', 1))))::json,
+        pay.dispute_body(f.environment_id, s.id, split_part(f.reference, ':', 1)),
+        'transfers', pay.transfers_json(f, s.id)))::json,
       s.body, s.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_facts f on f.environment_id = e.id and f.reference = p_reference
@@ -3228,6 +3321,9 @@ begin
   v_found := pay.lock_subjects(v_records, v_found);
   v_found := pay.lock_calls(v_records, v_found);
   v_found := pay.lock_facts(v_records, v_found);
+  if strpos(p_records, '"expects_final_minor"') > 0 then
+    v_found := pay.check_transfers(v_records, v_found);
+  end if;
 
   select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
   from unnest(v_found) f where f.outcome = 'ok';
@@ -3277,7 +3373,9 @@ grant execute on function pay.record(text, text, text, text, text, text, text, t
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
 )
-returns table (subject_body text, refund_body text, dispute_body text, booked_minor bigint)
+returns table (
+  subject_body text, refund_body text, dispute_body text, booked_minor bigint, transfers json
+)
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -3286,7 +3384,8 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select coalesce(p.body, t.body), r.body,
-      pay.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)), coalesce(f.booked_minor, 0)
+      pay.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)), coalesce(f.booked_minor, 0),
+      case when f.reference is not null then pay.transfers_json(f, p_subject_id) end
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
     left join pay.transfers t on t.environment_id = e.id and t.id = p_subject_id
@@ -3421,6 +3520,7 @@ as $$
   select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
     'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence') then pay.dispute_body(
       p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
+    'transfers', pay.transfers_json(p_fact, p_fact.subject_id),
     'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
     'received_at', pay.wire_time(p_fact.received_at), 'is_elsewhere',
     exists (
@@ -4717,8 +4817,8 @@ begin
   end if;
   foreach v_table in array array[
     'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
-    'ledger_totals', 'provider_facts', 'deposit_addresses', 'provider_calls', 'transfers', 'refunds', 'disputes',
-    'payments', 'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
+    'ledger_totals', 'provider_facts', 'deposit_addresses', 'provider_calls', 'transfers',
+    'refunds', 'disputes', 'payments', 'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
     'sandbox_settings', 'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
@@ -4766,7 +4866,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch)
-    + pay.purge_exchanges(v_at, p_batch);
+    + pay.purge_exchanges(v_at, p_batch) + pay.end_watches(v_at, p_batch);
   for v_environment in
     select e.id, e.livemode, e.ends_at is not null as is_disposable,
       w.environment_id is not null as has_clock
@@ -6372,6 +6472,8 @@ comment on column pay.health.oldest_unsettled_call_seconds is
   'Seconds since the first attempt of the oldest of them; 0 if there is none.';
 comment on column pay.health.unmatched_facts is
   'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
+comment on column pay.health.stalled_readings is
+  'Accounts of providers whose readings have failed for five minutes. Should be 0.';
 grant select on pay.health to pay_operator;
 
 create or replace view pay.sandbox_times with (security_invoker = true) as
@@ -6680,6 +6782,11 @@ select c.environment_id, c.id, c.op || ' of ' || c.subject_id || ' is settled, b
 from pay.provider_calls c
 join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
 where c.op = 'authorize' and c.state = 'settled' and p.status = 'pending'
+  -- A payment by stablecoin waits at its address.
+  and not exists (
+    select from pay.deposit_addresses d
+    where d.environment_id = c.environment_id and d.call_id = c.id
+  )
 union all
 select p.environment_id, p.id, p.status || ' without a call to a provider'
 from pay.payments p
@@ -6742,6 +6849,31 @@ where a.status = 'enabled'
   and coalesce(u.polled_at, a.created_at) < now() - interval '3 hours';
 comment on view pay.oracle_provider_facts is
   'R14: every fact of a provider is read and applied once, and the ledger moved by its amount';
+
+create or replace view pay.oracle_deposits with (security_invoker = true) as
+select x.environment_id, x.payment_id as subject_id,
+  x.status || ' with ' || x.final_minor || ' final and ' || coalesce(x.received_minor::text, 'no')
+    || ' received of ' || x.amount_minor as detail
+from (
+  select d.environment_id, d.payment_id, p.status, p.amount_minor,
+    (p.body::json ->> 'amount_received')::bigint as received_minor,
+    pay.final_minor(d.environment_id, d.payment_id) as final_minor
+  from pay.deposit_addresses d
+  join pay.payments p on p.environment_id = d.environment_id and p.id = d.payment_id
+  -- A settled call has given the payment its address.
+  join pay.provider_calls c
+    on c.environment_id = d.environment_id and c.id = d.call_id and c.state = 'settled'
+) x
+where case
+  when x.status = 'pending' then x.received_minor is distinct from 0 or x.final_minor > 0
+  when x.status = 'processing' then x.received_minor < greatest(x.final_minor, 1)
+    or x.final_minor >= x.amount_minor
+  when x.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+    then x.final_minor < x.amount_minor
+  else false
+end;
+comment on view pay.oracle_deposits is
+  'R14: a payment to an address completes with its final transfers, and with nothing else';
 
 create or replace view pay.oracle_sequences with (security_invoker = true) as
 select x.environment_id, x.id as subject_id,

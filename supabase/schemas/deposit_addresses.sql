@@ -120,3 +120,98 @@ begin
 end
 $$;
 grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api;
+
+-- Sum of the final transfers to the address of a payment that are applied, in minor units. Internal.
+create or replace function pay.final_minor(p_environment_id text, p_payment_id text)
+returns bigint
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(sum(f.amount_minor), 0)::bigint from pay.provider_facts f
+  where f.subject_id = p_payment_id and f.environment_id = p_environment_id
+    and f.op = 'authorize' and f.state = 'succeeded' and f.outcome = 'applied'
+$$;
+
+-- The state on which the decision about a transfer on a chain is based: {final_minor, reports:
+-- [{state, reference}]}, where reports are the handled facts about the same transfer. Null for a
+-- fact about anything else. p_payment_id: the payment that the fact is applied to. Internal.
+create or replace function pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)
+returns json
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- A reference is <transaction>:<log>, with the block and the state behind it if it is not final.
+  v_transfer constant text := split_part(p_fact.reference, ':', 1) || ':'
+    || split_part(p_fact.reference, ':', 2);
+begin
+  if p_fact.op <> 'authorize' or p_fact.state not in ('received', 'succeeded', 'reorged')
+    or not exists (
+      select from pay.provider_accounts a
+      where a.environment_id = p_fact.environment_id and a.id = p_fact.account_id
+        and a.connector = 'evm'
+    ) then
+    return null;
+  end if;
+  return json_build_object(
+    'final_minor', pay.final_minor(p_fact.environment_id, p_payment_id),
+    'reports', (
+      select coalesce(
+        json_agg(json_build_object('state', o.state, 'reference', o.reference)), '[]')
+      from pay.provider_facts o
+      where o.environment_id = p_fact.environment_id and o.account_id = p_fact.account_id
+        -- ";" follows ":", so the range has all references that begin with the transfer.
+        and o.reference >= v_transfer and o.reference < v_transfer || ';'
+        and (o.reference = v_transfer or starts_with(o.reference, v_transfer || ':'))
+        and o.outcome in ('applied', 'ignored')
+    ));
+end
+$$;
+
+-- Refuses records that were decided with another sum of final transfers than the present one.
+-- Concurrency: runs after pay.lock_subjects, so the second of two transactions that apply final
+-- transfers of one payment sees the first. Internal.
+create or replace function pay.check_transfers(p_records json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    select f.n from unnest(p_found) f
+    join json_to_recordset(p_records) as r (
+      n integer, expects_id text, expects_final_minor bigint) on r.n = f.n
+    where f.outcome = 'ok' and r.expects_final_minor is not null
+      and r.expects_final_minor <> pay.final_minor(f.environment_id, r.expects_id)
+  loop
+    p_found[v_n].outcome := 'stale';
+  end loop;
+  return p_found;
+end
+$$;
+
+-- Ends the watch of addresses whose last day is over, unless the payment still waits. Returns the
+-- number of rows. Internal.
+create or replace function pay.end_watches(p_at timestamptz, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  update pay.deposit_addresses d
+  set watch_until = null
+  where d.ctid = any (array(
+    select o.ctid from pay.deposit_addresses o
+    join pay.payments p on p.environment_id = o.environment_id and p.id = o.payment_id
+    where o.watch_until <= p_at and p.status not in ('pending', 'processing')
+    order by o.watch_until
+    limit p_batch for update of o skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;

@@ -189,14 +189,15 @@ end
 $$;
 grant execute on function pay.read_wakes() to pay_operator;
 
--- Sent calls to providers without a result, and facts that match no payment or transfer. A call
--- that the worker sends later, such as the end of a payment whose payer does nothing, does not
--- count.
+-- Sent calls to providers without a result, facts that match no payment or transfer, and accounts
+-- whose readings fail. A call that the worker sends later, such as the end of a payment whose payer
+-- does nothing, does not count.
 create or replace function pay.read_providers()
 returns table (
   unsettled_calls bigint,
   oldest_unsettled_call_seconds double precision,
-  unmatched_facts bigint
+  unmatched_facts bigint,
+  stalled_readings bigint
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -229,6 +230,10 @@ begin
         join pay.environments e on e.id = f.environment_id and e.retired_at is null
         where f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
       ) unmatched
+    ),
+    (
+      select count(*) from pay.provider_cursors u
+      where u.stalled_since < now() - interval '5 minutes'
     );
 end
 $$;
@@ -275,5 +280,7 @@ comment on column pay.health.oldest_unsettled_call_seconds is
   'Seconds since the first attempt of the oldest of them; 0 if there is none.';
 comment on column pay.health.unmatched_facts is
   'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
+comment on column pay.health.stalled_readings is
+  'Accounts of providers whose readings have failed for five minutes. Should be 0.';
 
 grant select on pay.health to pay_operator;

@@ -20,6 +20,11 @@ select c.environment_id, c.id, c.op || ' of ' || c.subject_id || ' is settled, b
 from pay.provider_calls c
 join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
 where c.op = 'authorize' and c.state = 'settled' and p.status = 'pending'
+  -- A payment by stablecoin waits at its address.
+  and not exists (
+    select from pay.deposit_addresses d
+    where d.environment_id = c.environment_id and d.call_id = c.id
+  )
 union all
 select p.environment_id, p.id, p.status || ' without a call to a provider'
 from pay.payments p
@@ -112,7 +117,33 @@ where a.status = 'enabled' and r.totals_at < now() - interval '2 days';
 comment on view pay.oracle_provider_totals is
   'R14: the movements of each day at a provider add up to those that the ledger booked';
 
--- Operator: the findings of the three oracles of this file.
+-- The final transfers to the address of a payment decide its status.
+create or replace view pay.oracle_deposits with (security_invoker = true) as
+select x.environment_id, x.payment_id as subject_id,
+  x.status || ' with ' || x.final_minor || ' final and ' || coalesce(x.received_minor::text, 'no')
+    || ' received of ' || x.amount_minor as detail
+from (
+  select d.environment_id, d.payment_id, p.status, p.amount_minor,
+    (p.body::json ->> 'amount_received')::bigint as received_minor,
+    pay.final_minor(d.environment_id, d.payment_id) as final_minor
+  from pay.deposit_addresses d
+  join pay.payments p on p.environment_id = d.environment_id and p.id = d.payment_id
+  -- A settled call has given the payment its address.
+  join pay.provider_calls c
+    on c.environment_id = d.environment_id and c.id = d.call_id and c.state = 'settled'
+) x
+where case
+  when x.status = 'pending' then x.received_minor is distinct from 0 or x.final_minor > 0
+  when x.status = 'processing' then x.received_minor < greatest(x.final_minor, 1)
+    or x.final_minor >= x.amount_minor
+  when x.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
+    then x.final_minor < x.amount_minor
+  else false
+end;
+comment on view pay.oracle_deposits is
+  'R14: a payment to an address completes with its final transfers, and with nothing else';
+
+-- Operator: the findings of the oracles of this file.
 create or replace function pay.reconcile()
 returns table (oracle text, environment_id text, subject_id text, detail text)
 language plpgsql volatile security definer
@@ -123,7 +154,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   foreach v_oracle in array array[
-    'oracle_provider_calls', 'oracle_provider_facts', 'oracle_provider_totals'
+    'oracle_provider_calls', 'oracle_provider_facts', 'oracle_provider_totals', 'oracle_deposits'
   ] loop
     return query
       select v_oracle, f.environment_id, f.subject_id, f.detail

@@ -90,13 +90,13 @@ $$;
 grant execute on function pay.change_provider_settings(text, text, text, text) to pay_operator;
 
 -- Operator: all accounts, with the kinds of methods of the enabled ones and the number of their
--- calls without a result.
+-- calls without a result. stalled_since, last_error: its readings fail; null: they do not.
 create or replace function pay.list_provider_accounts()
 returns table (
   id text, environment_id text, account text, connector text, method_kinds text[], settings json,
   secret_name text, notification_secret_names text[], status text, created_at timestamptz,
   disabled_at timestamptz, ignored_notifications bigint, polled_at timestamptz,
-  unsettled_calls bigint
+  unsettled_calls bigint, stalled_since timestamptz, last_error text
 )
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -116,7 +116,8 @@ begin
         select count(*) from pay.provider_calls c
         where c.environment_id = a.environment_id and c.account_id = a.id and c.state <> 'settled'
           and c.first_sent_at is not null
-      )
+      ),
+      u.stalled_since, u.last_error
     from pay.provider_accounts a
     join pay.environments e on e.id = a.environment_id
     left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id

@@ -105,7 +105,8 @@ begin
     select 'fact', f.environment_id, e.livemode,
       pay.provider_account_json(f.environment_id, f.account_id), k.call,
       (pay.provider_fact_json(f)::jsonb || jsonb_build_object('dispute_body',
-        pay.dispute_body(f.environment_id, s.id, split_part(f.reference, ':', 1))))::json,
+        pay.dispute_body(f.environment_id, s.id, split_part(f.reference, ':', 1)),
+        'transfers', pay.transfers_json(f, s.id)))::json,
       s.body, s.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_facts f on f.environment_id = e.id and f.reference = p_reference

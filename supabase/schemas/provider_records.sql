@@ -242,6 +242,7 @@ $$;
 --            facts: facts as connectors make them, with outcome, finding, booked_minor (the sum
 --            of all movements for the fact) and was_booked_minor (the part that is booked already)
 --            expects_id, expects_sequence: the payment or transfer that changes; null: none
+--            expects_final_minor: the sum of its final transfers on a chain; absent: any
 --            status, body: the answer to store under the idempotency key of the call; null: none
 --            did: the number of pay.sandbox_settings.did that counts this record; absent: none
 -- p_payments, p_transfers, p_refunds, p_ledger, p_events, p_calls, p_disputes
@@ -282,6 +283,9 @@ begin
   v_found := pay.lock_subjects(v_records, v_found);
   v_found := pay.lock_calls(v_records, v_found);
   v_found := pay.lock_facts(v_records, v_found);
+  if strpos(p_records, '"expects_final_minor"') > 0 then
+    v_found := pay.check_transfers(v_records, v_found);
+  end if;
 
   select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
   from unnest(v_found) f where f.outcome = 'ok';

@@ -137,7 +137,8 @@ $$;
 
 -- A stored fact as the worker needs it. is_elsewhere: a call of another account has made its
 -- object, as if two accounts here are one at the provider. The money is booked there. dispute_body:
--- the dispute here that the fact is about. Internal.
+-- the dispute here that the fact is about. transfers: what is known of a transfer on a chain.
+-- Internal.
 create or replace function pay.provider_fact_json(p_fact pay.provider_facts)
 returns json
 language sql stable
@@ -146,6 +147,7 @@ as $$
   select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
     'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence') then pay.dispute_body(
       p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
+    'transfers', pay.transfers_json(p_fact, p_fact.subject_id),
     'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
     'received_at', pay.wire_time(p_fact.received_at), 'is_elsewhere',
     exists (

@@ -50,8 +50,8 @@ begin
   end if;
   foreach v_table in array array[
     'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
-    'ledger_totals', 'provider_facts', 'deposit_addresses', 'provider_calls', 'transfers', 'refunds', 'disputes',
-    'payments', 'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
+    'ledger_totals', 'provider_facts', 'deposit_addresses', 'provider_calls', 'transfers',
+    'refunds', 'disputes', 'payments', 'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
     'sandbox_settings', 'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
@@ -108,7 +108,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch)
-    + pay.purge_exchanges(v_at, p_batch);
+    + pay.purge_exchanges(v_at, p_batch) + pay.end_watches(v_at, p_batch);
   for v_environment in
     select e.id, e.livemode, e.ends_at is not null as is_disposable,
       w.environment_id is not null as has_clock

@@ -63,6 +63,7 @@ Deno.test("pay.health shows", async (t) => {
         unsettled_calls: "0",
         oldest_unsettled_call_seconds: 0,
         unmatched_facts: "0",
+        stalled_readings: "0",
       });
     });
     await t.step("a due delivery, and for how long it has been due", async () => {
@@ -112,6 +113,16 @@ Deno.test("pay.health shows", async (t) => {
          values ('${environment_id}', 'pac_1', '${reference}', 'authorize', 'succeeded', 1, 'EUR',
            now(), now(), '{}', '${outcome}', now());`;
       await changes(fact("a", "unmatched") + fact("b", "ignored"), { unmatched_facts: "1" });
+    });
+    await t.step("accounts whose readings have failed for five minutes", async () => {
+      const reading = (id: string, age: string | null) =>
+        `insert into pay.provider_cursors (environment_id, account_id, stalled_since, last_error)
+         values ('${environment_id}', '${id}',
+           ${age === null ? "null, null" : `now() - interval '${age}', 'no answer'`});`;
+      await changes(
+        reading("pac_a", "6 minutes") + reading("pac_b", "4 minutes") + reading("pac_c", null),
+        { stalled_readings: "1" },
+      );
     });
     await t.step("the findings of the books' check, after its first run", async () => {
       await sql`select pay.note_findings()`;

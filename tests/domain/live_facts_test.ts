@@ -128,7 +128,7 @@ const disputed: Dispute = {
 /** The subject of a fact. If the payment is charged back, `disputed` belongs to the fact's object. */
 function subjectOf(payment: Payment, { state }: Fact) {
   const dispute = payment.status === "chargeback" && state !== "disputed" ? disputed : null;
-  return { payment, refund: null, dispute };
+  return { payment, refund: null, dispute, deposit: null };
 }
 
 /** Each row: the fact, and its effect on each status in the order of PAYMENT_STATUSES. */
@@ -265,7 +265,11 @@ for (const [state, effects] of DISPUTES) {
     Deno.test(`applyFact() ${state} of a dispute that is ${status}`, () => {
       const payment = livePayment(status === "won" ? "completed" : "chargeback");
       const dispute = { ...disputed, status };
-      const effect = applyFact({ payment, refund: null, dispute }, fact("dispute", state), context);
+      const effect = applyFact(
+        { payment, refund: null, deposit: null, dispute },
+        fact("dispute", state),
+        context,
+      );
       const after = effect.outcome === "applied"
         ? JSON.parse(effect.change.disputes[0]!.body).status
         : "-";
@@ -280,16 +284,28 @@ Deno.test("applyFact() evidence that the provider has taken is kept, and submitt
     const reported = fact("dispute_evidence", "succeeded", {
       dispute: { reason: "general", evidence_due_by: null, evidence: { text: "a", is_submitted } },
     });
-    const effect = applyFact({ payment, refund: null, dispute: disputed }, reported, context);
+    const effect = applyFact(
+      { payment, refund: null, deposit: null, dispute: disputed },
+      reported,
+      context,
+    );
     assert.ok(effect.outcome === "applied");
     assert.deepEqual(effect.change.events.map(({ type }) => type), ["dispute.updated"]);
     const { status, evidence } = JSON.parse(effect.change.disputes[0]!.body);
     assert.equal(status, is_submitted ? "under_review" : "needs_response");
     assert.deepEqual(evidence, { text: "a", submitted_at: is_submitted ? NOW : null });
     const lost = { ...disputed, status: "lost" as const };
-    const late = applyFact({ payment, refund: null, dispute: lost }, reported, context);
+    const late = applyFact(
+      { payment, refund: null, deposit: null, dispute: lost },
+      reported,
+      context,
+    );
     assert.equal(late.outcome, "ignored");
-    const none = applyFact({ payment, refund: null, dispute: null }, reported, context);
+    const none = applyFact(
+      { payment, refund: null, deposit: null, dispute: null },
+      reported,
+      context,
+    );
     assert.equal(none.outcome, "finding");
   }
 });
@@ -311,7 +327,11 @@ for (const [state, members, effects] of REFUNDS) {
       });
       const refund = { ...pending, status };
       const reported = fact("refund", state, { refund_id: refund.id, amount_minor });
-      const effect = applyFact({ payment, refund, dispute: null }, reported, context);
+      const effect = applyFact(
+        { payment, refund, dispute: null, deposit: null },
+        reported,
+        context,
+      );
       assert.equal(wordOf(payment, effect), effects.split(" ")[i]);
     });
   }
@@ -362,7 +382,11 @@ function applyAll(payment: Payment, facts: readonly Fact[]): Books {
     for (const next of waiting) {
       if (books.outcomes.has(next.reference)) continue;
       const dispute = books.disputes.get(objectOf(next)) ?? null;
-      const effect = applyFact({ payment: books.payment, refund: null, dispute }, next, context);
+      const effect = applyFact(
+        { payment: books.payment, refund: null, dispute, deposit: null },
+        next,
+        context,
+      );
       if (effect.outcome === "wait") {
         again.push(next);
         continue;

@@ -79,7 +79,7 @@ Deno.test("applyUnmatched() books nothing for the test mode and for another acco
 });
 
 /** A payment, as the subject of a fact that is about no refund and no dispute of ours. */
-const only = (subject: Payment) => ({ subject, refund: null, dispute: null });
+const only = (subject: Payment) => ({ subject, refund: null, dispute: null, deposit: null });
 
 /** The sums of the accounts by subject, and the payment. */
 interface Books {

@@ -89,9 +89,11 @@ async function readBatch(
   const range = { from: pass.from, to: Math.min(pass.from + place.span - 1, pass.to.number) };
   const transfers = await chain.transfers(range, deposits.map(({ address }) => address));
   const is_last_range = range.to === pass.to.number;
-  const facts = await transferFacts(account, chain, pass, { deposits, transfers });
+  const fresh = freshTransfers(pass, { deposits, transfers });
+  const facts = await transferFacts(account, chain, pass, { deposits, transfers: fresh });
   if (pass.is_head && is_last_range) {
-    facts.push(...await endFacts(account, chain, pass.to, { deposits, transfers }));
+    const news = new Set(fresh.map(({ to }) => to));
+    facts.push(...await endFacts(account, chain, pass.to, { deposits, transfers }, news));
   }
   // The range grows slowly, because each refusal of the node costs a request.
   const span = Math.min(SPAN_MAX, place.span + Math.ceil(place.span / 16));
@@ -104,6 +106,19 @@ async function readBatch(
   return { ...await endPass(chain, cursor, next), facts };
 }
 
+/** Returns the transfers that are final, or that are not reported yet. */
+function freshTransfers(pass: Pass, { deposits, transfers }: Batch): ChainTransfer[] {
+  const by_address = byAddress(deposits);
+  return transfers.filter((transfer) =>
+    transfer.block_number <= pass.final ||
+    !by_address.get(transfer.to)?.unfinal.some((known) => isSame(known, transfer))
+  );
+}
+
+function byAddress(deposits: readonly WatchedDeposit[]): Map<string, WatchedDeposit> {
+  return new Map(deposits.map((each) => [each.address.toLowerCase(), each]));
+}
+
 /** Facts of new transfers: final ones, and those that the chain can still undo. */
 async function transferFacts(
   account: ProviderAccount,
@@ -111,13 +126,9 @@ async function transferFacts(
   pass: Pass,
   { deposits, transfers }: Batch,
 ): Promise<Fact[]> {
-  const by_address = new Map(deposits.map((each) => [each.address.toLowerCase(), each]));
-  const fresh = transfers.filter((transfer) =>
-    transfer.block_number <= pass.final ||
-    !by_address.get(transfer.to)?.unfinal.some((known) => isSame(known, transfer))
-  );
-  const times = await chain.times(fresh);
-  return fresh.flatMap((transfer) => {
+  const by_address = byAddress(deposits);
+  const times = await chain.times(transfers);
+  return transfers.flatMap((transfer) => {
     const deposit = by_address.get(transfer.to);
     const time = times.get(transfer.block_number);
     if (time === undefined) throw new Error("A node in rpc_urls does not have a block that it had");
@@ -126,15 +137,18 @@ async function transferFacts(
   });
 }
 
-/** Facts about addresses at the head: transfers that are gone, and payments that have expired. */
+/**
+ * Facts about addresses at the head: transfers that are gone, and payments that have expired. An
+ * address with news expires at the next pass, when they are applied.
+ */
 async function endFacts(
   account: ProviderAccount,
   chain: Chain,
   to: Block,
   { deposits, transfers }: Batch,
+  news: ReadonlySet<string>,
 ): Promise<Fact[]> {
   const seen = new Set(transfers.map(keyOf));
-  const received = new Set(transfers.map((transfer) => transfer.to));
   const unseen = deposits.flatMap((deposit) =>
     deposit.unfinal.filter((known) => !seen.has(keyOf(known)))
       .map((known) => ({ deposit, known }))
@@ -145,7 +159,7 @@ async function endFacts(
   );
   const expired = deposits.filter((deposit) =>
     deposit.is_open && !deposit.has_open_facts && Date.parse(deposit.expires_at) < to.time * 1000 &&
-    !received.has(deposit.address.toLowerCase()) &&
+    !news.has(deposit.address.toLowerCase()) &&
     !gone.some((each) => each.deposit === deposit)
   );
   return [

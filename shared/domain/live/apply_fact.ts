@@ -4,7 +4,7 @@
  * whose amount, currency or mode differs from ours is a finding. Pure.
  */
 
-import type { Payment } from "../../schema/payment.ts";
+import type { NextAction, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { EventContext } from "../changes/event.ts";
 import { expire } from "../payments/deposit.ts";
@@ -24,7 +24,8 @@ import {
   fail,
   requireAction,
 } from "../payments/settlement.ts";
-import type { Fact } from "../providers/connector.ts";
+import type { Fact, FactOp } from "../providers/connector.ts";
+import { applyDepositFact } from "./apply_deposit_fact.ts";
 import { applyDisputeFact, applyEvidence } from "./apply_dispute_fact.ts";
 import {
   apply,
@@ -37,11 +38,18 @@ import {
   shown,
 } from "./fact_effect.ts";
 
+/** The operations of a payment by stablecoin that a chain decides. */
+const DEPOSIT_OPS: ReadonlySet<FactOp> = new Set(["authorize", "abandon"]);
+
 /** Applies a fact to its payment. */
 export function applyFact(subject: FactSubject, fact: Fact, context: EventContext): Effect {
   const payment = withCard(subject.payment, fact);
   if (fact.livemode !== payment.livemode) {
     return finding(`the provider's object is ${fact.livemode ? "live" : "in test mode"}`);
+  }
+  // The sandbox has no facts of transfers: an advance makes their effects.
+  if (payment.livemode && isDeposit(payment) && DEPOSIT_OPS.has(fact.op)) {
+    return applyDepositFact(payment, subject.deposit, fact, context);
   }
   if (fact.currency !== payment.currency) {
     return finding(`the currency is ${fact.currency} instead of ${payment.currency}`);
@@ -54,8 +62,7 @@ export function applyFact(subject: FactSubject, fact: Fact, context: EventContex
     case "abandon":
       // The payer has authenticated at the last moment.
       if (payment.status === "authorized") return { outcome: "ignored" };
-      // The sandbox books the parts at the end of the payment, a live chain when they are final.
-      if (!payment.livemode && isDeposit(payment)) {
+      if (isDeposit(payment)) {
         return canBecome(payment, "failed") && missingAmount(payment) > 0
           ? apply(payment, context, expire)
           : { outcome: "ignored" };
@@ -89,6 +96,7 @@ function applyPaymentFact(payment: Payment, fact: Fact, context: EventContext): 
   switch (fact.state) {
     case "pending":
       if (payment.status !== "pending") return { outcome: "ignored" };
+      if (fact.next_action) return applyAddress(payment, fact.next_action, context);
       return apply(
         payment,
         context,
@@ -132,6 +140,15 @@ function applyPaymentFact(payment: Payment, fact: Fact, context: EventContext): 
     default:
       return finding(`a payment has no fact ${fact.state}`);
   }
+}
+
+/** The payment has its address, and waits for the payer. */
+function applyAddress(payment: Payment, next_action: NextAction, context: EventContext): Effect {
+  return apply(
+    payment,
+    context,
+    (change) => change.addEvent("payment.pending", { amount_received: 0, next_action }),
+  );
 }
 
 /** Applies money that has arrived. It is booked even if the payment is over. */

@@ -65,6 +65,9 @@ const ABSENT_AFTER_MS = 3_600_000;
 /** Time since the first attempt. Every call that then has no result needs the operator. */
 const GIVE_UP_AFTER_MS = 7 * 24 * 3_600_000;
 
+/** A subject by itself, as a fee concerns it. */
+const NO_PARTS = { refund: null, dispute: null, deposit: null };
+
 /** The status of the payment that an operation ends. */
 const ENDS: ReadonlyMap<ProviderOp, PaymentStatus> = new Map([
   ["abandon", "requires_action"],
@@ -198,7 +201,7 @@ function applyFees(
       return unhandled(fact);
     }
     const { subject } = effect.change;
-    const fee = applyToSubject({ subject, refund: null, dispute: null }, fact, 0, context);
+    const fee = applyToSubject({ ...NO_PARTS, subject }, fact, 0, context);
     if (fee.outcome !== "applied" || fee.change.events.length > 0) return unhandled(fact);
     const ledger = [...effect.change.ledger, ...fee.change.ledger];
     effect = { ...effect, change: { ...effect.change, ledger } };
@@ -319,7 +322,7 @@ function refusalAnswer(
 
 /** Returns the subject of a call, with the refund or dispute that it is about. */
 export function subjectOf({ subject, refund, dispute }: OwnCall): SubjectOfFact {
-  return { subject, refund, dispute: dispute?.present ?? null };
+  return { subject, refund, dispute: dispute?.present ?? null, deposit: null };
 }
 
 /** Makes the answer of the request that made the call. */

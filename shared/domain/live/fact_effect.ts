@@ -9,6 +9,7 @@ import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { Change, MovementKind, MovementRow } from "../../store/commit_rows.ts";
+import type { DepositState, ProviderRecord } from "../../store/provider_rows.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
 import type { Fact } from "../providers/connector.ts";
@@ -28,7 +29,8 @@ export type Effect =
   | { outcome: "unmatched"; finding: string | null; change: FactChange | null };
 
 /** The rows that a fact changes, and the refund and payment as of the change. */
-export interface FactChange extends Omit<Change, "answer"> {
+export interface FactChange extends Omit<Change, "answer" | "expects"> {
+  expects: NonNullable<ProviderRecord["change"]>["expects"];
   /** Null for a payout and for unmatched money, which belong to no payment. */
   subject: Payment | Transfer | null;
   /** The refund of the fact, as JSON text. */
@@ -42,6 +44,8 @@ export interface FactSubject {
   payment: Payment;
   refund: Refund | null;
   dispute: Dispute | null;
+  /** Of a fact about a transfer on a chain; null: of another one. */
+  deposit: DepositState | null;
 }
 
 /** The effect of each kind of movement on the balance at the provider. */

@@ -5,7 +5,7 @@ import type { Dispute } from "../../schema/dispute.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
-import type { HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
+import type { DepositState, HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
 import type { EventContext } from "../changes/event.ts";
 import type { Fact, ProviderCall, StoredFact } from "../providers/connector.ts";
 import { applyFact } from "./apply_fact.ts";
@@ -21,6 +21,8 @@ export interface SubjectOfFact {
   subject: Payment | Transfer;
   refund: Refund | null;
   dispute: Dispute | null;
+  /** Of a fact about a transfer on a chain; null: of another one. */
+  deposit: DepositState | null;
 }
 
 /**
@@ -28,13 +30,13 @@ export interface SubjectOfFact {
  * @param booked_minor the amount that the ledger has booked for the fact as unmatched
  */
 export function applyToSubject(
-  { subject, refund, dispute }: SubjectOfFact,
+  { subject, refund, dispute, deposit }: SubjectOfFact,
   fact: Fact,
   booked_minor: number,
   context: EventContext,
 ): Effect {
   const effect = subject.object === "payment"
-    ? applyFact({ payment: subject, refund, dispute }, fact, context)
+    ? applyFact({ payment: subject, refund, dispute, deposit }, fact, context)
     : applyTransferFact(subject, fact, context);
   return afterUnmatched(effect, fact, booked_minor, context);
 }

@@ -15,12 +15,13 @@ import { ChangeBuilder, type Subject } from "../changes/change_builder.ts";
 import type { ChangeWriter } from "../changes/change_writer.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 import { beginPayment } from "../payments/create_payment.ts";
-import { invalidState, isCancellable, nextStatuses } from "../payments/lifecycle.ts";
+import { invalidState, isCancellable, isDeposit, nextStatuses } from "../payments/lifecycle.ts";
 import { checkEvidence, checkOpen } from "../payments/dispute_payment.ts";
 import { type StoredDispute, withDispute } from "../payments/load_dispute.ts";
 import { captureAmount } from "../payments/move_payment.ts";
 import type { LivePayments } from "../payments/payments.ts";
 import { claimRefund } from "../payments/refund_payment.ts";
+import { cancel } from "../payments/settlement.ts";
 import { beginTransfer } from "../transfers/create_transfer.ts";
 import type { LiveTransfers } from "../transfers/transfers.ts";
 import { CALL_DEADLINE_MS, type CallRunner } from "./call_runner.ts";
@@ -35,9 +36,13 @@ const TWIN_PAUSE_MS = 50;
 /** The answer under the idempotency key while the call is under way. */
 const UNDER_WAY: Answer = { status: 102, body: "" };
 
-/** A change that claims a call, and the parts of the call. */
-interface Claim {
+/** A change that asks no provider. */
+interface Decided {
   change: Change;
+}
+
+/** A change that claims a call, and the parts of the call. */
+interface Claim extends Decided {
   subject: Payment | Transfer;
   refund: Refund | null;
   dispute: OwnCall["dispute"];
@@ -66,16 +71,15 @@ export function createLiveOperations(
   function change(
     request: ServiceRequest,
     id: string,
-    decide: (payment: Payment) => Claim | Promise<Claim>,
+    decide: (payment: Payment) => Claim | Decided | Promise<Claim>,
   ): Promise<Reply> {
     return afterTwin(request, async (asked) => {
       let claim: Claim | null = null;
-      const reply = await changes.change<Payment>(
-        asked,
-        "payments",
-        id,
-        async (payment) => (claim = await decide(payment)).change,
-      );
+      const reply = await changes.change<Payment>(asked, "payments", id, async (payment) => {
+        const decided = await decide(payment);
+        claim = "op" in decided ? decided : null;
+        return decided.change;
+      });
       return await send(asked, reply, claim);
     });
   }
@@ -142,6 +146,8 @@ export function createLiveOperations(
     cancel: (request, id) =>
       change(request, id, (payment) => {
         if (!isCancellable(payment)) throw invalidState("cancel", payment, nextStatuses(payment));
+        // Nobody at a chain can cancel: money that comes later is for the operator.
+        if (isDeposit(payment)) return cancelDeposit(request, payment);
         return claimOf(request, payment, "cancel", payment.amount_minor);
       }),
 
@@ -183,6 +189,13 @@ function claimPayment(
     token: instrument.token ?? null,
     decline_is_error,
   });
+}
+
+/** Cancels a payment to whose address nothing has come. */
+function cancelDeposit({ context }: ServiceRequest, payment: Payment): Decided {
+  const builder = new ChangeBuilder(payment, context);
+  cancel(builder);
+  return { change: builder.finish({ status: 200, body: builder.body }) };
 }
 
 function claimTransfer({ context }: ServiceRequest, body: CreateTransferBody): Claim {

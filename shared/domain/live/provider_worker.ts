@@ -174,7 +174,7 @@ export class ProviderWorker {
     const call = work.call === null || work.call.state === "settled" ? null : ownCall(work);
     const ours = asStored(work, known, subject.livemode);
     const { effect, record } = decideFact(
-      { subject, refund, dispute, call },
+      { subject, refund, dispute, deposit: work.deposit, call },
       environment_id,
       ours,
       context,

@@ -22,6 +22,12 @@ export function applyUnmatched(fact: StoredFact, context: EventContext): Effect 
   return { outcome: "unmatched", finding: null, change };
 }
 
+/** Books a fact for the account although it has a payment, and tells the operator why. */
+export function applyForAccount(fact: Fact, finding: string, context: EventContext): Effect {
+  const change = accountChange(unapplied(fact, movedAtProvider(fact), context));
+  return { outcome: "unmatched", finding, change };
+}
+
 /**
  * Adds the reverse of the booking of an unmatched fact to the effect that the fact has on its
  * payment or transfer. Without such an effect the fact stays unmatched.

@@ -5,6 +5,7 @@
  */
 
 import { formatTime } from "../../core/clock.ts";
+import { isStablecoin } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
 import type { CreatePaymentBody, Payment } from "../../schema/payment.ts";
 import { amountOf } from "../../schema/values.ts";
@@ -85,6 +86,7 @@ export function beginPayment(
   checkMode(body, context.livemode);
   const instrument = readInstrument(body, context.livemode, context.at_ms);
   checkCapture(body, instrument);
+  if (context.livemode) checkLiveStablecoin(instrument, body.currency);
   const change = new ChangeBuilder(newPayment(body, instrument, context), context);
   change.addEvent("payment.created", depositOf(change.subject, body, context));
   return { change, instrument };
@@ -115,6 +117,20 @@ function checkCapture({ capture, outcome }: CreatePaymentBody, { kind }: Instrum
       `"capture" cannot be "manual" with the outcome "${outcome}", which needs a captured ` +
         "payment: leave it out",
     );
+  }
+}
+
+/** A live payment by stablecoin gets an address, to which the payer sends from any wallet. */
+function checkLiveStablecoin({ kind, method }: Instrument, currency: string): void {
+  if (kind !== "stablecoin") return;
+  if (method !== null) {
+    throw invalidParameter(
+      "wallet",
+      '"wallet" is for test keys only: leave it out, and show the payer "next_action.address"',
+    );
+  }
+  if (!isStablecoin(currency)) {
+    throw invalidParameter("currency", '"currency" must be USDC or USDT for a live stablecoin');
   }
 }
 

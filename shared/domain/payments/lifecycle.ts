@@ -90,7 +90,7 @@ export function advancesOf(payment: Standing): PaymentStatus[] {
 }
 
 /** A payment that the payer sends to an address of its own. */
-type Deposit = { amount_minor: number; amount_received: number };
+export type Deposit = { amount_minor: number; amount_received: number };
 
 /**
  * Reports whether the payer sends the payment to an address of its own. `amount_received` is not

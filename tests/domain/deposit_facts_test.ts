@@ -1,0 +1,326 @@
+/**
+ * applyFact() for payments that the payer sends to an address of a chain: a table of cases, and a
+ * property over the orders of facts. The ledger is always the sum of the final transfers.
+ */
+
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { applyToSubject } from "../../shared/domain/live/fact_record.ts";
+import type { Fact } from "../../shared/domain/providers/connector.ts";
+import type { NextAction, Payment } from "../../shared/schema/payment.ts";
+import type { DepositState } from "../../shared/store/provider_rows.ts";
+import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
+
+const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
+const context = requestContext(true);
+const EXPIRES_AT = "2030-01-01T01:00:00.000Z";
+const BEFORE = "2030-01-01T00:30:00.000Z";
+const AFTER = "2030-01-01T01:30:00.000Z";
+
+const ADDRESS = {
+  type: "send_stablecoin",
+  network: "ethereum",
+  asset: "USDC",
+  contract: "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
+  address: "0x9858EfFD232B4033E47d90003D41EC34EcaEda94",
+  amount_minor: 10,
+  expires_at: EXPIRES_AT,
+  uri: "ethereum:0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48@1/transfer",
+} as const satisfies NextAction;
+
+/** A payment of 10 USDC at the claim, without its address. */
+const claimed: Payment = paymentWith({
+  status: "pending",
+  livemode: true,
+  amount: 10,
+  amount_minor: 10,
+  currency: "USDC",
+  method_kind: "stablecoin",
+  capability: "stablecoin_payment",
+  method: null,
+  amount_captured: 0,
+  amount_refunded: 0,
+  amount_refunding: 0,
+  amount_disputed: 0,
+  amount_received: null,
+  next_action: null,
+  capture: "automatic",
+  capture_before: null,
+  settlement: null,
+});
+
+function fact(members: Pick<Fact, "reference" | "state"> & Partial<Fact>): Fact {
+  return {
+    account_id: "pac_1",
+    op: "authorize",
+    subject_id: claimed.id,
+    refund_id: null,
+    provider_reference: ADDRESS.address,
+    amount_minor: 0,
+    currency: "USDC",
+    at: BEFORE,
+    livemode: true,
+    ...members,
+  };
+}
+
+const opened = fact({
+  reference: `${ADDRESS.address}:opened`,
+  state: "pending",
+  amount_minor: 10,
+  next_action: ADDRESS,
+});
+const expired = fact({
+  reference: `${ADDRESS.address}:expired`,
+  op: "abandon",
+  state: "failed",
+  failure_code: "expired",
+  at: EXPIRES_AT,
+});
+
+/**
+ * Reads a fact: `a4+B` transfer a of 4 is seen in block B, `a4-B` the chain has undone block B,
+ * `a4-B!` the same after the time of the payment, `a4` it is final, `a4$` in another token, `x` the
+ * time is over.
+ */
+function read(word: string): Fact {
+  if (word === "x") return expired;
+  const [, name, amount, sign, block, mark] = /^([a-z])(\d+)([+-])?([A-Z])?([!$])?$/.exec(word)!;
+  const transfer = `0x${name}:0`;
+  const members = {
+    amount_minor: Number(amount),
+    tx_hash: `0x${name}`,
+    ...(mark === "!" && { at: AFTER }),
+    ...(mark === "$" && { currency: "USDT" }),
+  };
+  if (sign === "+") {
+    return fact({ reference: `${transfer}:${block}:received`, state: "received", ...members });
+  }
+  if (sign === "-") {
+    return fact({ reference: `${transfer}:${block}:reorged`, state: "reorged", ...members });
+  }
+  return fact({ reference: transfer, state: "succeeded", ...members });
+}
+
+/** The payment, its ledger and the handled facts after some facts. */
+interface Books {
+  payment: Payment;
+  /** By account and currency. */
+  ledger: Record<string, number>;
+  handled: { fact: Fact; outcome: string; finding: string | null }[];
+  events: string[];
+}
+
+/** The state that the database gives with a fact. */
+function depositOf({ handled }: Books, { reference }: Fact): DepositState {
+  const transfer = reference.split(":", 2).join(":");
+  const final = handled.filter(({ fact: { state }, outcome }) =>
+    state === "succeeded" && outcome === "applied"
+  );
+  return {
+    final_minor: final.reduce((sum, each) => sum + each.fact.amount_minor, 0),
+    reports: handled.filter((each) =>
+      ["applied", "ignored"].includes(each.outcome) &&
+      each.fact.reference.split(":", 2).join(":") === transfer
+    ).map(({ fact: { state, reference } }) => ({ state, reference })),
+  };
+}
+
+/** Applies facts as the worker does: waiting ones again after others. */
+function applyAll(facts: readonly Fact[], cancels = false): Books {
+  const books: Books = { payment: claimed, ledger: {}, handled: [], events: [] };
+  let open: Fact[] = [opened, ...facts];
+  if (cancels) {
+    books.payment = { ...claimed, status: "cancelled", amount_received: 0, next_action: null };
+    open = [...facts];
+  }
+  for (let moved = true; moved;) {
+    moved = false;
+    const waiting: Fact[] = [];
+    for (const next of open) {
+      const subject = {
+        subject: books.payment,
+        refund: null,
+        dispute: null,
+        deposit: depositOf(books, next),
+      };
+      const effect = applyToSubject(subject, next, 0, context);
+      if (effect.outcome === "wait") {
+        waiting.push(next);
+        continue;
+      }
+      moved = true;
+      const finding = "finding" in effect ? effect.finding : null;
+      books.handled.push({ fact: next, outcome: effect.outcome, finding });
+      const change = effect.outcome === "applied" || effect.outcome === "unmatched"
+        ? effect.change
+        : null;
+      if (!change) continue;
+      if (change.payment) books.payment = change.subject as Payment;
+      books.events.push(...change.events.map(({ type }) => type));
+      for (const { debit_account, credit_account, currency, amount_minor } of change.ledger) {
+        for (const [account, sign] of [[debit_account, -1], [credit_account, 1]] as const) {
+          const key = `${account} ${currency}`;
+          books.ledger[key] = (books.ledger[key] ?? 0) + sign * amount_minor;
+        }
+      }
+    }
+    open = waiting;
+  }
+  assert.deepEqual(open, [], "no fact waits for ever");
+  return books;
+}
+
+/** The state in one line: status, failure, received, and the ledger of what is not 0. */
+function lineOf({ payment, ledger, handled }: Books): string {
+  const { status, failure_code, amount_received } = payment;
+  const accounts = ["available USDC", "unapplied USDC", "unapplied USDT"];
+  const booked = accounts.filter((account) => (ledger[account] ?? 0) !== 0)
+    .map((account) => `${account} ${ledger[account]}`);
+  const findings = handled.filter(({ finding }) => finding !== null).length;
+  return [
+    failure_code ?? status,
+    String(amount_received),
+    ...booked,
+    ...findings === 0 ? [] : [`findings ${findings}`],
+  ].join(", ");
+}
+
+const CASES: [name: string, facts: string, line: string][] = [
+  ["nothing yet", "", "pending, 0"],
+  ["a transfer in a block", "a10+B", "processing, 10"],
+  ["a final transfer", "a10+B a10", "completed, 10, available USDC 10"],
+  ["a final transfer that was not seen before", "a10", "completed, 10, available USDC 10"],
+  ["a part", "a4+B", "processing, 4"],
+  ["a final part", "a4+B a4", "processing, 4, unapplied USDC 4"],
+  ["two parts", "a4+B b6+C a4 b6", "completed, 10, available USDC 10"],
+  ["two parts, the second one final first", "a4+B b6+C b6 a4", "completed, 10, available USDC 10"],
+  [
+    "more than asked",
+    "a15+B a15",
+    "completed, 15, available USDC 10, unapplied USDC 5, findings 1",
+  ],
+  [
+    "more than asked in parts",
+    "a4+B b9+C a4 b9",
+    "completed, 13, available USDC 10, unapplied USDC 3, findings 1",
+  ],
+  [
+    "a further transfer to a completed payment",
+    "a10+B a10 b3+C b3",
+    "completed, 10, available USDC 10, unapplied USDC 3, findings 1",
+  ],
+  ["time over without money", "x", "expired, 0"],
+  ["time over with a part", "a4+B x", "underpaid, 4"],
+  ["time over with a final part", "a4+B a4 x", "underpaid, 4, unapplied USDC 4"],
+  [
+    "a part that is final after the time",
+    "a4+B x a4",
+    "underpaid, 4, unapplied USDC 4, findings 1",
+  ],
+  ["time over, but the whole amount is in a block", "a10+B x", "processing, 10"],
+  ["that amount becomes final", "a10+B x a10", "completed, 10, available USDC 10"],
+  ["that amount is undone after the time", "a10+B x a10-B!", "expired, 0"],
+  ["a part of it is undone after the time", "a4+B b6+C x b6-C!", "underpaid, 4"],
+  ["money after the time", "x a10+B a10", "expired, 0, unapplied USDC 10, findings 1"],
+  ["a reorganisation", "a10+B a10-B", "pending, 0"],
+  ["a reorganisation that takes a part", "a4+B b6+C b6-C", "processing, 4"],
+  ["a reorganisation into another block", "a10+B a10+C a10-B", "processing, 10"],
+  ["the same, told in another order", "a10+B a10-B a10+C", "processing, 10"],
+  [
+    "a reorganisation, and then final",
+    "a10+B a10-B a10+C a10",
+    "completed, 10, available USDC 10",
+  ],
+  [
+    "final in a block that was undone before",
+    "a10+B a10-B a10",
+    "completed, 10, available USDC 10",
+  ],
+  ["undone before it was seen, by the order of facts", "a10-B a10+B", "pending, 0"],
+  ["undone after it was final", "a10+B a10 a10-B", "completed, 10, available USDC 10, findings 1"],
+  ["another token of ours", "a10+B$ a10$", "pending, 0, unapplied USDT 10, findings 1"],
+  [
+    "another token, and then the right one",
+    "a10$ b10",
+    "completed, 10, available USDC 10, unapplied USDT 10, findings 1",
+  ],
+];
+for (const [name, facts, line] of CASES) {
+  Deno.test(`applyFact() of a payment by stablecoin: ${name}`, () => {
+    assert.equal(lineOf(applyAll(facts.split(" ").filter(Boolean).map(read))), line);
+  });
+}
+
+Deno.test("applyFact() of a payment by stablecoin: it gets its address", () => {
+  const { payment, events } = applyAll([]);
+  assert.deepEqual(events, ["payment.pending"]);
+  assert.deepEqual(payment.next_action, ADDRESS);
+});
+Deno.test("applyFact() of a payment by stablecoin: each change of the received amount is told", () => {
+  const { events, payment } = applyAll("a4+B b6+C b6-C b6+D a4 b6".split(" ").map(read));
+  const told = ["pending", "processing", "processing", "processing", "processing", "completed"];
+  assert.deepEqual(events, told.map((status) => `payment.${status}`));
+  assert.equal(payment.sequence, claimed.sequence + events.length);
+  assert.equal(payment.next_action, null);
+});
+Deno.test("applyFact() of a payment by stablecoin: money for a cancelled payment is unapplied", () => {
+  const books = applyAll([read("a10+B"), read("a10")], true);
+  assert.equal(lineOf(books), "cancelled, 0, unapplied USDC 10, findings 1");
+});
+
+/** The life of a transfer on the chain: the blocks that had it, and whether it became final. */
+const Transfer = fc.record({
+  amount: fc.integer({ min: 1, max: 12 }),
+  undone: fc.integer({ min: 0, max: 2 }),
+  end: fc.constantFrom("gone", "seen", "final", "final"),
+  is_reported: fc.boolean(),
+});
+const Chain = fc.record({
+  transfers: fc.array(Transfer, { maxLength: 3 }),
+  order: fc.array(fc.nat({ max: 1000 }), { minLength: 16, maxLength: 16 }),
+});
+
+Deno.test(`applyFact() of a payment by stablecoin: any order (seed ${SEED})`, () => {
+  fc.assert(
+    fc.property(Chain, ({ transfers, order }) => {
+      const words = transfers.flatMap(({ amount, undone, end, is_reported }, i) => {
+        const name = "abc"[i]! + amount;
+        const blocks = ["B", "C", "D"];
+        const past = blocks.slice(0, undone).flatMap((block) => [
+          `${name}+${block}`,
+          `${name}-${block}`,
+        ]);
+        const last = blocks[undone]!;
+        if (end === "gone") return past;
+        const seen = end === "seen" || is_reported ? [`${name}+${last}`] : [];
+        return [...past, ...seen, ...end === "final" ? [name] : []];
+      });
+      const shuffled = words.map((word, i) => ({ word, place: order[i] ?? 0 }))
+        .sort((one, other) => one.place - other.place).map(({ word }) => word);
+      const books = applyAll(shuffled.map(read));
+      const sum = (ends: string[]) =>
+        transfers.filter(({ end }) => ends.includes(end))
+          .reduce((total, { amount }) => total + amount, 0);
+      const final = sum(["final"]);
+      const { status, amount_received } = books.payment;
+      const unapplied = books.ledger["unapplied USDC"] ?? 0;
+      assert.equal(0 - (books.ledger["processor USDC"] ?? 0), final, "the ledger is the chain");
+      assert.equal(unapplied, final >= 10 ? final - 10 : final);
+      assert.equal(books.ledger["available USDC"] ?? 0, final >= 10 ? 10 : 0);
+      assert.equal(status === "completed", final >= 10, status);
+      if (final >= 10) return;
+      assert.equal(amount_received, sum(["final", "seen"]));
+      assert.equal(status, amount_received === 0 ? "pending" : "processing");
+    }),
+    { numRuns: 3000, seed: SEED },
+  );
+});
+
+Deno.test("applyFact() of a payment by stablecoin: the time is over at the same moment", () => {
+  assert.equal(NOW < EXPIRES_AT, true);
+  for (const order of ["a10 x", "x a10"]) {
+    const { ledger } = applyAll(order.split(" ").map(read));
+    assert.equal((ledger["available USDC"] ?? 0) + (ledger["unapplied USDC"] ?? 0), 10, order);
+  }
+});
