@@ -121,7 +121,8 @@ end
 $$;
 grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api;
 
--- Sum of the final transfers to the address of a payment that are applied, in minor units. Internal.
+-- Sum of the final transfers to the address of a payment that are applied, in minor units.
+-- Internal.
 create or replace function pay.final_minor(p_environment_id text, p_payment_id text)
 returns bigint
 language sql stable
