@@ -96,8 +96,16 @@ begin
       pay.wire_time(d.expires_at), p.status in ('pending', 'processing'),
       coalesce(f.is_open, false), coalesce(f.unfinal, '[]')
     from page d
-    join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.call_id
-    join pay.payments p on p.environment_id = d.environment_id and p.id = d.payment_id
+    -- The limits let the planner look each row up. Without them it reads the whole environment once
+    -- for each address.
+    cross join lateral (
+      select c.provider_reference, c.currency from pay.provider_calls c
+      where c.environment_id = d.environment_id and c.id = d.call_id limit 1
+    ) c
+    cross join lateral (
+      select p.status from pay.payments p
+      where p.environment_id = d.environment_id and p.id = d.payment_id limit 1
+    ) p
     cross join lateral (
       select bool_or(f.outcome is null) as is_open,
         json_agg(json_build_object('tx_hash', split_part(f.reference, ':', 1),
