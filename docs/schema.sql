@@ -2158,9 +2158,12 @@ alter function pay.filtered_page(text,timestamp with time zone,json) owner to pa
 -- function pay.final_minor(text,text)
 CREATE OR REPLACE FUNCTION pay.final_minor(p_environment_id text, p_payment_id text)
  RETURNS bigint
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE
- SET search_path TO 'pg_catalog', 'pg_temp';
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_sort TO 'off'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.final_minor(text,text) owner to pay_owner;
 
 -- function pay.find_answers(json,pay.admission[],boolean)
@@ -3624,7 +3627,8 @@ CREATE OR REPLACE FUNCTION pay.watched_deposits(p_account_id text, p_after bigin
  SET enable_mergejoin TO 'off'
  SET enable_bitmapscan TO 'off'
  SET enable_seqscan TO 'off'
- SET plan_cache_mode TO 'force_generic_plan';
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET enable_sort TO 'off';
 alter function pay.watched_deposits(text,bigint,integer) owner to pay_owner;
 grant execute on function pay.watched_deposits(text,bigint,integer) to pay_api;
 

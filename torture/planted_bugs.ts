@@ -225,8 +225,8 @@ const BUGS: PlantedBug[] = [
       },
       {
         file: "shared/domain/live/live_payments.ts",
-        find: "const { call_id, account, provider_reference, created_at } = reply.call;",
-        replace: `const { call_id, account, provider_reference, created_at } = reply.call;
+        find: "const { call_id, account, provider_reference, created_at, deposit } = reply.call;",
+        replace: `const { call_id, account, provider_reference, created_at, deposit } = reply.call;
     known_account = account;`,
       },
       {
@@ -520,8 +520,8 @@ const BUGS: PlantedBug[] = [
       },
       {
         file: "shared/domain/live/live_payments.ts",
-        find: "const { call_id, account, provider_reference, created_at } = reply.call;",
-        replace: `const { call_id, account, provider_reference, created_at } = reply.call;
+        find: "const { call_id, account, provider_reference, created_at, deposit } = reply.call;",
+        replace: `const { call_id, account, provider_reference, created_at, deposit } = reply.call;
     known_account = account;`,
       },
       {

@@ -807,6 +807,8 @@ set search_path = pg_catalog, pg_temp
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
+-- The facts of a payment: as in pay.lock_facts, only their index has the order by payment.
+set enable_sort = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -823,8 +825,16 @@ begin
       pay.wire_time(d.expires_at), p.status in ('pending', 'processing'),
       coalesce(f.is_open, false), coalesce(f.unfinal, '[]')
     from page d
-    join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.call_id
-    join pay.payments p on p.environment_id = d.environment_id and p.id = d.payment_id
+    -- The limits and the offset let the planner look each row up. Without them it reads the whole
+    -- environment once for each address.
+    cross join lateral (
+      select c.provider_reference, c.currency from pay.provider_calls c
+      where c.environment_id = d.environment_id and c.id = d.call_id limit 1
+    ) c
+    cross join lateral (
+      select p.status from pay.payments p
+      where p.environment_id = d.environment_id and p.id = d.payment_id limit 1
+    ) p
     cross join lateral (
       select bool_or(f.outcome is null) as is_open,
         json_agg(json_build_object('tx_hash', split_part(f.reference, ':', 1),
@@ -838,9 +848,13 @@ begin
               split_part(f.reference, ':', 1) || ':' || split_part(f.reference, ':', 2),
               regexp_replace(f.reference, ':received$', ':reorged'))
         )) as unfinal
-      from pay.provider_facts f
-      where f.subject_id = d.payment_id and f.environment_id = d.environment_id
-        and f.account_id = d.account_id
+      from (
+        select k.* from pay.provider_facts k
+        where k.subject_id between d.payment_id and d.payment_id
+          and k.environment_id = d.environment_id
+        order by k.subject_id offset 0
+      ) f
+      where f.account_id = d.account_id
     ) f
     where c.provider_reference is not null
     order by d.xpub_index;
@@ -850,12 +864,23 @@ grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api
 
 create or replace function pay.final_minor(p_environment_id text, p_payment_id text)
 returns bigint
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
+-- As in pay.watched_deposits.
+set enable_sort = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
-  select coalesce(sum(f.amount_minor), 0)::bigint from pay.provider_facts f
-  where f.subject_id = p_payment_id and f.environment_id = p_environment_id
-    and f.op = 'authorize' and f.state = 'succeeded' and f.outcome = 'applied'
+begin
+  return (
+    select coalesce(sum(f.amount_minor), 0)::bigint
+    from (
+      select k.* from pay.provider_facts k
+      where k.subject_id between p_payment_id and p_payment_id
+        and k.environment_id = p_environment_id
+      order by k.subject_id offset 0
+    ) f
+    where f.op = 'authorize' and f.state = 'succeeded' and f.outcome = 'applied'
+  );
+end
 $$;
 
 create or replace function pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)
@@ -4818,8 +4843,8 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_facts', 'deposit_addresses', 'provider_calls', 'transfers',
-    'refunds', 'disputes', 'payments', 'faults', 'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests',
-    'sandbox_settings', 'transcript_lines'
+    'refunds', 'disputes', 'payments', 'faults', 'idempotency_keys', 'rate_counters',
+    'webhook_endpoints', 'requests', 'sandbox_settings', 'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(
@@ -6960,14 +6985,15 @@ where (m.directly_before is not null or m.sequence = 1
     else not exists (
       select from (values
         (null, '{payment.created,transfer.created}'::text[]),
-        ('payment.created', '{payment.requires_action,payment.processing,payment.authorized,
-          payment.completed,payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.created', '{payment.pending,payment.requires_action,payment.processing,
+          payment.authorized,payment.completed,payment.declined,payment.failed,
+          payment.cancelled}'),
         ('payment.requires_action', '{payment.processing,payment.authorized,payment.completed,
           payment.declined,payment.failed,payment.cancelled}'),
         ('payment.pending', '{payment.processing,payment.completed,payment.failed,
           payment.cancelled}'),
-        ('payment.processing', '{payment.pending,payment.processing,payment.requires_action,payment.authorized,payment.completed,
-          payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.processing', '{payment.pending,payment.processing,payment.requires_action,
+          payment.authorized,payment.completed,payment.declined,payment.failed,payment.cancelled}'),
         ('payment.authorized', '{payment.completed,payment.failed,payment.cancelled}'),
         ('payment.completed', '{payment.partially_refunded,payment.refunded,payment.chargeback,
           payment.failed}'),
@@ -7003,7 +7029,8 @@ where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())
       -- An event of a refund or dispute shows that, and not the payment.
       when e.type like 'refund.%' or e.type like 'dispute.%' then x.kind <> 'payment.'
       when e.id is not null then
-        e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
+        e.type <> x.kind || x.status
+          and (x.status <> 'pending' or e.type <> x.kind || 'created')
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
       else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))

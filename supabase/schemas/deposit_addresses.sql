@@ -80,6 +80,8 @@ set search_path = pg_catalog, pg_temp
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
+-- The facts of a payment: as in pay.lock_facts, only their index has the order by payment.
+set enable_sort = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -96,8 +98,16 @@ begin
       pay.wire_time(d.expires_at), p.status in ('pending', 'processing'),
       coalesce(f.is_open, false), coalesce(f.unfinal, '[]')
     from page d
-    join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.call_id
-    join pay.payments p on p.environment_id = d.environment_id and p.id = d.payment_id
+    -- The limits and the offset let the planner look each row up. Without them it reads the whole
+    -- environment once for each address.
+    cross join lateral (
+      select c.provider_reference, c.currency from pay.provider_calls c
+      where c.environment_id = d.environment_id and c.id = d.call_id limit 1
+    ) c
+    cross join lateral (
+      select p.status from pay.payments p
+      where p.environment_id = d.environment_id and p.id = d.payment_id limit 1
+    ) p
     cross join lateral (
       select bool_or(f.outcome is null) as is_open,
         json_agg(json_build_object('tx_hash', split_part(f.reference, ':', 1),
@@ -111,9 +121,13 @@ begin
               split_part(f.reference, ':', 1) || ':' || split_part(f.reference, ':', 2),
               regexp_replace(f.reference, ':received$', ':reorged'))
         )) as unfinal
-      from pay.provider_facts f
-      where f.subject_id = d.payment_id and f.environment_id = d.environment_id
-        and f.account_id = d.account_id
+      from (
+        select k.* from pay.provider_facts k
+        where k.subject_id between d.payment_id and d.payment_id
+          and k.environment_id = d.environment_id
+        order by k.subject_id offset 0
+      ) f
+      where f.account_id = d.account_id
     ) f
     where c.provider_reference is not null
     order by d.xpub_index;
@@ -121,15 +135,27 @@ end
 $$;
 grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api;
 
--- Sum of the final transfers to the address of a payment that are applied, in minor units. Internal.
+-- Sum of the final transfers to the address of a payment that are applied, in minor units.
+-- Internal.
 create or replace function pay.final_minor(p_environment_id text, p_payment_id text)
 returns bigint
-language sql stable
+language plpgsql stable
 set search_path = pg_catalog, pg_temp
+-- As in pay.watched_deposits.
+set enable_sort = off set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
-  select coalesce(sum(f.amount_minor), 0)::bigint from pay.provider_facts f
-  where f.subject_id = p_payment_id and f.environment_id = p_environment_id
-    and f.op = 'authorize' and f.state = 'succeeded' and f.outcome = 'applied'
+begin
+  return (
+    select coalesce(sum(f.amount_minor), 0)::bigint
+    from (
+      select k.* from pay.provider_facts k
+      where k.subject_id between p_payment_id and p_payment_id
+        and k.environment_id = p_environment_id
+      order by k.subject_id offset 0
+    ) f
+    where f.op = 'authorize' and f.state = 'succeeded' and f.outcome = 'applied'
+  );
+end
 $$;
 
 -- The state on which the decision about a transfer on a chain is based: {final_minor, reports:

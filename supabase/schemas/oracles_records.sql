@@ -85,14 +85,15 @@ where (m.directly_before is not null or m.sequence = 1
     else not exists (
       select from (values
         (null, '{payment.created,transfer.created}'::text[]),
-        ('payment.created', '{payment.requires_action,payment.processing,payment.authorized,
-          payment.completed,payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.created', '{payment.pending,payment.requires_action,payment.processing,
+          payment.authorized,payment.completed,payment.declined,payment.failed,
+          payment.cancelled}'),
         ('payment.requires_action', '{payment.processing,payment.authorized,payment.completed,
           payment.declined,payment.failed,payment.cancelled}'),
         ('payment.pending', '{payment.processing,payment.completed,payment.failed,
           payment.cancelled}'),
-        ('payment.processing', '{payment.pending,payment.processing,payment.requires_action,payment.authorized,payment.completed,
-          payment.declined,payment.failed,payment.cancelled}'),
+        ('payment.processing', '{payment.pending,payment.processing,payment.requires_action,
+          payment.authorized,payment.completed,payment.declined,payment.failed,payment.cancelled}'),
         ('payment.authorized', '{payment.completed,payment.failed,payment.cancelled}'),
         ('payment.completed', '{payment.partially_refunded,payment.refunded,payment.chargeback,
           payment.failed}'),
@@ -128,7 +129,8 @@ where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())
       -- An event of a refund or dispute shows that, and not the payment.
       when e.type like 'refund.%' or e.type like 'dispute.%' then x.kind <> 'payment.'
       when e.id is not null then
-        e.type <> x.kind || case x.status when 'pending' then 'created' else x.status end
+        e.type <> x.kind || x.status
+          and (x.status <> 'pending' or e.type <> x.kind || 'created')
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
       else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))

@@ -1,7 +1,8 @@
 -- Purpose: the subject of a call as it is now, for a decision that has to be made again.
 
 -- A payment or transfer of an environment, a refund of it, the dispute of a fact, the amount that
--- is booked for the fact, and its transfers (pay.transfers_json); no row if there is no such payment or transfer.
+-- is booked for the fact, and its transfers (pay.transfers_json); no row if there is no such
+-- payment or transfer.
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
 )

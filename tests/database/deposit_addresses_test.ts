@@ -133,6 +133,17 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
       await store.saveCursor(account_id, {}, false);
       assert.deepEqual({ ...await stall() }, { stalled_since: null, last_error: null });
     });
+    await t.step("the watch ends after its last day, unless the payment still waits", async () => {
+      await sql`update pay.deposit_addresses set watch_until = now() - interval '1 second'
+        where call_id = ${first.call.call_id}`;
+      const ends = async () => {
+        await sql`select pay.purge()`;
+        return (await watched(account_id)).length === 0;
+      };
+      assert.equal(await ends(), false);
+      await sql`update pay.payments set status = 'cancelled' where id = ${first.payment.id}`;
+      assert.equal(await ends(), true);
+    });
   } finally {
     await Promise.all([functions.end(), close()]);
     await service.close();

@@ -249,6 +249,20 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
      from pay.environments where livemode`,
     ["oracle_provider_totals"],
   ],
+  [
+    "a payment to an address that has completed without a transfer",
+    `insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+       amount_minor, currency, request, state, attempts, created_at, settled_at, may_repeat,
+       api_key_id, request_id, decline_is_error)
+     select environment_id, 'pc_1', 'pac_1', 'evm', 'authorize', id, amount_minor, currency, '{}',
+       'settled', 1, now(), now(), true, 'key_1', 'req_1', true
+     from pay.payments where status = 'completed' limit 1;
+     insert into pay.deposit_addresses
+       (environment_id, account_id, call_id, payment_id, xpub_index, expires_at)
+     select environment_id, account_id, id, subject_id, 0, now() from pay.provider_calls
+     where id = 'pc_1'`,
+    ["oracle_deposits"],
+  ],
 ];
 
 /** Statements that break a promise about live payments older than the retention period. */

@@ -1,7 +1,7 @@
 /**
- * The cost of the record of a call, as the number of table and index pages that are read. It does not
- * grow with the payments, calls and facts of the service, also with plans that were cached while the
- * tables were empty and never analyzed.
+ * The cost of the record of a call, and of a page of the addresses that a chain is read for, as the
+ * number of table and index pages that are read. It does not grow with the payments, calls and facts
+ * of the service, also with plans that were cached while the tables were empty and never analyzed.
  */
 
 import assert from "node:assert/strict";
@@ -58,6 +58,56 @@ serviceCase("pay.record() reads few pages of many rows", async (_t, service) => 
     const read = await record();
     console.log(`${read} pages for a record`);
     assert.ok(read <= MAX_PAGES, `${read} pages were read`);
+  } finally {
+    connection.release();
+  }
+});
+
+/** Addresses of a page, and the pages that the lookup of one address reads. */
+const ADDRESSES = 100;
+const PAGES_EACH = 15;
+
+serviceCase("pay.watched_deposits() reads few pages for each address", async (_t, service) => {
+  const { sql, live } = service;
+  const settings = { xpub: "xpub" };
+  const account_id = await addAccount(sql, live.environment_id, { connector: "evm", settings });
+  const connection = await sql.reserve();
+  try {
+    const read = () =>
+      pagesRead(
+        connection,
+        "select * from pay.watched_deposits($1::text, null, $2::text::integer)",
+        [account_id, String(ADDRESSES)],
+      );
+    for (let i = 0; i < RECORDS; i++) await read();
+    await sql`
+      insert into pay.payments (environment_id, id, status, amount_minor, amount_refunded, currency,
+        method_kind, sequence, created_at, updated_at, body)
+      select ${live.environment_id}, 'pay_' || n, 'pending', 1, 0, 'USDC', 'stablecoin', 1, now(),
+        now(), '{}'
+      from generate_series(1, ${ROWS}) n`;
+    await sql`
+      insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+        amount_minor, currency, request, state, attempts, created_at, settled_at, may_repeat,
+        api_key_id, request_id, decline_is_error, provider_reference)
+      select ${live.environment_id}, 'pc_' || n, ${account_id}, 'evm', 'authorize', 'pay_' || n, 1,
+        'USDC', '{}', 'settled', 1, now(), now(), true, 'key_1', 'req_1', true, '0x' || n
+      from generate_series(1, ${ROWS}) n`;
+    await sql`
+      insert into pay.provider_facts (environment_id, account_id, reference, op, state, subject_id,
+        amount_minor, currency, happened_at, received_at, body, outcome, handled_at)
+      select ${live.environment_id}, ${account_id}, '0x' || n || ':opened', 'authorize', 'pending',
+        'pay_' || n, 1, 'USDC', now(), now(), '{}', 'applied', now()
+      from generate_series(1, ${ROWS}) n`;
+    await sql`
+      insert into pay.deposit_addresses (environment_id, account_id, call_id, payment_id, xpub_index,
+        expires_at, watch_until)
+      select ${live.environment_id}, ${account_id}, 'pc_' || n, 'pay_' || n, n, now(),
+        now() + interval '1 day'
+      from generate_series(1, ${ROWS}) n`;
+    const pages = await read();
+    console.log(`${pages} pages for ${ADDRESSES} addresses`);
+    assert.ok(pages <= ADDRESSES * PAGES_EACH, `${pages} pages were read`);
   } finally {
     connection.release();
   }

@@ -24,7 +24,7 @@ const FORMS: Record<string, RegExp> = {
 };
 /** Lists that must name every file, with the most files that each may have. */
 const COMPLETE = new Map([
-  ["A payment status", 15],
+  ["A payment status", 19],
   ["An event", 3],
   ["An error code", 5],
   ["A test card", 3],

@@ -222,13 +222,20 @@ Deno.test("docs/operations.md explains every setting of the code and no other", 
   assert.deepEqual(shown.sort(), [...read].sort());
 });
 
-/** The standings of captured payments of 1000 in every status, with and without a refund of 400. */
+/** The amounts of a payment that waits for its payer. */
+const NOTHING_CAPTURED = { amount_captured: 0, amount_refunded: 0, amount_refunding: 0 };
+
+/** The standings of payments that wait for money at an address, and of captured payments of 1000 in every status, with and without a refund of 400. */
 function* standings(): Generator<Standing> {
   for (const status of PAYMENT_STATUSES) {
     for (const method_kind of METHOD_KINDS) {
       for (const capture of CAPTURE_METHODS) {
         for (const amount_refunded of [0, 400]) {
           const amounts = { amount_captured: 1000, amount_refunded, amount_refunding: 0 };
+          yield { status, method_kind, capture, ...amounts };
+        }
+        for (const amount_received of [0, 400]) {
+          const amounts = { amount_minor: 1000, amount_received, ...NOTHING_CAPTURED };
           yield { status, method_kind, capture, ...amounts };
         }
       }

@@ -16,6 +16,8 @@ interface SecondService {
     path: string,
     options?: Partial<KeyedCall>,
   ): Promise<TestAnswer>;
+  /** Runs the provider worker until it finds no more work. */
+  work(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -33,6 +35,7 @@ export function startSecondService(
   return {
     call: (method, path, options = {}) =>
       keyedCall(product, method, path, { key: first.key.text, ...options }),
+    work: () => product.deps.provider_worker.nudge(),
     close: () => product.close(),
   };
 }
