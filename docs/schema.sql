@@ -3579,6 +3579,14 @@ CREATE OR REPLACE FUNCTION pay.transcript(p_request text)
 alter function pay.transcript(text) owner to pay_owner;
 grant execute on function pay.transcript(text) to pay_api;
 
+-- function pay.transfer_reports(text,text,text)
+CREATE OR REPLACE FUNCTION pay.transfer_reports(p_environment_id text, p_account_id text, p_reference text)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.transfer_reports(text,text,text) owner to pay_owner;
+
 -- function pay.transfers_json(pay.provider_facts,text)
 CREATE OR REPLACE FUNCTION pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)
  RETURNS json

@@ -102,9 +102,9 @@ end
 $$;
 grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
 
--- Operator: sets the place of an account back, and makes its next poll due. Returns false if a worker
--- reads the account, because it would store its own place afterwards. A stalled reading is no
--- hindrance: it cannot store a place before its nodes have the old final block again, and then
+-- Operator: sets the place of an account back, and makes its next poll due. Returns false if a
+-- worker reads the account, because it would store its own place afterwards. A stalled reading is
+-- no hindrance: it cannot store a place before its nodes have the old final block again, and then
 -- nothing was missed.
 -- Concurrency: locks the row of the account's place.
 create or replace function pay.reread_account(p_account_id text, p_cursor text)

@@ -55,7 +55,12 @@ stablecoinCase(
       assert.deepEqual(await shown(payment), ["processing 1000"]);
       await final();
       assert.deepEqual(await shown(payment), ["completed 1000"]);
-      assert.deepEqual(await eventsOf(given, payment), ["created", "processing", "completed"]);
+      assert.deepEqual(await eventsOf(given, payment), [
+        "created",
+        "pending",
+        "processing",
+        "completed",
+      ]);
       const [fact] = await given.service.sql`
       select body ->> 'tx_hash' as tx_hash from pay.provider_facts
       where subject_id = ${payment.id} and state = 'succeeded'`;
@@ -117,7 +122,7 @@ stablecoinCase("a chain that undoes a transfer takes the payment back", async (g
     await send(payment, 1000);
     await final();
     assert.deepEqual(await shown(payment), ["completed 1000"]);
-    const types = ["created", "processing", "pending", "processing", "completed"];
+    const types = ["created", "pending", "processing", "pending", "processing", "completed"];
     assert.deepEqual(await eventsOf(given, payment), types);
   });
   await t.step("one of two transfers: the other one counts", async () => {
@@ -141,6 +146,15 @@ stablecoinCase("a chain that undoes a transfer takes the payment back", async (g
     await node.call("anvil_reorg", 1, [[transaction, 0]]);
     await mined();
     assert.deepEqual(await shown(payment), ["processing 1000"]);
+    await final();
+    assert.deepEqual(await shown(payment), ["completed 1000"]);
+  });
+  await t.step("a transfer that is final in another block before the next reading", async () => {
+    const payment = await given.create();
+    const hash = await send(payment, 1000);
+    await mined();
+    const transaction = await node.call("eth_getRawTransactionByHash", hash);
+    await node.call("anvil_reorg", 1, [[transaction, 0]]);
     await final();
     assert.deepEqual(await shown(payment), ["completed 1000"]);
   });

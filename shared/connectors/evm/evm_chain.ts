@@ -60,6 +60,7 @@ export interface ChainTransfer {
 interface Receipt {
   /** Lower case. */
   block_hash: string;
+  block_number: number;
   /** Its transfers of the account's tokens. */
   transfers: ChainTransfer[];
 }
@@ -148,12 +149,16 @@ export class Chain {
     const requests = tx_hashes.map((tx_hash) => ({
       method: "eth_getTransactionReceipt",
       params: [tx_hash],
-      result: z.object({ blockHash: Hash, logs: z.array(Log) }).nullable(),
+      result: z.object({ blockHash: Hash, blockNumber: Quantity, logs: z.array(Log) }).nullable(),
     }));
     const all = { from: 0, to: Number.MAX_SAFE_INTEGER };
     const [first, ...others] = await this.#each(async (url) =>
       (await this.#batches(url, requests)).map((found) =>
-        found && { block_hash: found.blockHash, transfers: this.#read(all, found.logs) }
+        found && {
+          block_hash: found.blockHash,
+          block_number: found.blockNumber,
+          transfers: this.#read(all, found.logs),
+        }
       )
     );
     const text = (receipts: readonly (Receipt | null)[]) =>

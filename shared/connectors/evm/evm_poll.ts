@@ -93,7 +93,7 @@ async function readBatch(
   const facts = await transferFacts(account, chain, pass, { deposits, transfers: fresh });
   if (pass.is_head && is_last_range) {
     const news = new Set(fresh.map(({ to }) => to));
-    facts.push(...await endFacts(account, chain, pass.to, { deposits, transfers }, news));
+    facts.push(...await endFacts(account, chain, pass, { deposits, transfers }, news));
   }
   // The range grows slowly, because each refusal of the node costs a request.
   const span = Math.min(SPAN_MAX, place.span + Math.ceil(place.span / 16));
@@ -144,7 +144,7 @@ async function transferFacts(
 async function endFacts(
   account: ProviderAccount,
   chain: Chain,
-  to: Block,
+  { to, final }: Pass,
   { deposits, transfers }: Batch,
   news: ReadonlySet<string>,
 ): Promise<Fact[]> {
@@ -154,9 +154,14 @@ async function endFacts(
       .map((known) => ({ deposit, known }))
   );
   const receipts = await chain.receipts(unseen.map(({ known }) => known.tx_hash));
-  const gone = unseen.filter(({ known }, at) =>
-    receipts[at]?.block_hash !== known.block_hash.toLowerCase()
-  );
+  const gone = unseen.filter(({ known }, at) => {
+    const receipt = receipts[at];
+    if (!receipt) return true;
+    // In another block the transfer can be final already: then it has its final fact.
+    const is_final = receipt.block_number <= final &&
+      receipt.transfers.some(({ log_index }) => log_index === known.log_index);
+    return receipt.block_hash !== known.block_hash.toLowerCase() && !is_final;
+  });
   const expired = deposits.filter((deposit) =>
     deposit.is_open && !deposit.has_open_facts && Date.parse(deposit.expires_at) < to.time * 1000 &&
     !news.has(deposit.address.toLowerCase()) &&
