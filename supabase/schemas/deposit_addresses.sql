@@ -159,7 +159,8 @@ end
 $$;
 
 -- The handled facts about the transfer of a fact on a chain: [{state, reference}]. A reference is
--- <transaction>:<log>, with the block and the state behind it if the transfer is not final. Internal.
+-- <transaction>:<log>, with the block and the state behind it if the transfer is not final.
+-- Internal.
 create or replace function pay.transfer_reports(
   p_environment_id text, p_account_id text, p_reference text
 )
