@@ -219,7 +219,8 @@ async function beginPass(chain: Chain, { final: last, span }: Cursor): Promise<P
     throw new Error("A node in rpc_urls is behind the place of this reading");
   }
   const known = await chain.block(last.number);
-  if (known?.hash !== last.hash) {
+  if (known === null) throw new Error("A node in rpc_urls does not have its final blocks");
+  if (known.hash !== last.hash) {
     throw new Error(
       `The chain has undone the final block ${last.number}. Nothing is read until you name an ` +
         `earlier block: deno task providers reread --from`,
