@@ -1717,6 +1717,15 @@ CREATE OR REPLACE FUNCTION pay.change_api_key(p_request text, p_action text, p_i
 alter function pay.change_api_key(text,text,text,text,text,timestamp with time zone,text) owner to pay_owner;
 grant execute on function pay.change_api_key(text,text,text,text,text,timestamp with time zone,text) to pay_api;
 
+-- function pay.change_provider_settings(text,text,text,text)
+CREATE OR REPLACE FUNCTION pay.change_provider_settings(p_id text, p_before text, p_settings text, p_secret_name text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.change_provider_settings(text,text,text,text) owner to pay_owner;
+grant execute on function pay.change_provider_settings(text,text,text,text) to pay_operator;
+
 -- function pay.change_webhook_endpoint(text,text,integer,text)
 CREATE OR REPLACE FUNCTION pay.change_webhook_endpoint(p_request text, p_id text, p_expects_revision integer, p_endpoint text)
  RETURNS pay.admission
@@ -2476,6 +2485,15 @@ CREATE OR REPLACE FUNCTION pay.list_column(p_kind text, p_filters jsonb)
  IMMUTABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.list_column(text,jsonb) owner to pay_owner;
+
+-- function pay.list_final_facts(text,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.list_final_facts(p_account_id text, p_since timestamp with time zone)
+ RETURNS TABLE(reference text, payment_id text, address text, amount_minor bigint, currency text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.list_final_facts(text,timestamp with time zone) owner to pay_owner;
+grant execute on function pay.list_final_facts(text,timestamp with time zone) to pay_operator;
 
 -- function pay.list_oracles()
 CREATE OR REPLACE FUNCTION pay.list_oracles()
@@ -3332,6 +3350,15 @@ CREATE OR REPLACE FUNCTION pay.requests_used(p_environment_id text, p_at timesta
  SET enable_seqscan TO 'off';
 alter function pay.requests_used(text,timestamp with time zone) owner to pay_owner;
 
+-- function pay.reread_account(text,text)
+CREATE OR REPLACE FUNCTION pay.reread_account(p_account_id text, p_cursor text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.reread_account(text,text) owner to pay_owner;
+grant execute on function pay.reread_account(text,text) to pay_operator;
+
 -- function pay.reset_sandbox(text,text,boolean)
 CREATE OR REPLACE FUNCTION pay.reset_sandbox(p_request text, p_environment_id text, p_with_endpoints boolean DEFAULT false)
  RETURNS pay.admission
@@ -3551,6 +3578,14 @@ CREATE OR REPLACE FUNCTION pay.transcript(p_request text)
  SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.transcript(text) owner to pay_owner;
 grant execute on function pay.transcript(text) to pay_api;
+
+-- function pay.transfer_reports(text,text,text)
+CREATE OR REPLACE FUNCTION pay.transfer_reports(p_environment_id text, p_account_id text, p_reference text)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.transfer_reports(text,text,text) owner to pay_owner;
 
 -- function pay.transfers_json(pay.provider_facts,text)
 CREATE OR REPLACE FUNCTION pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)

@@ -36,6 +36,22 @@ export type ProviderCommand =
     is_json: boolean;
   }
   | { action: "test" | "disable"; id: string }
+  | {
+    action: "set";
+    id: string;
+    settings: Record<string, string>;
+    /** Names of the settings to remove. */
+    removed: string[];
+    /** Null: the name of the variable stays. */
+    secret_name: string | null;
+  }
+  | {
+    action: "reread";
+    id: string;
+    /** The block after which the service reads again. */
+    from: number;
+    is_json: boolean;
+  }
   | WorkCommand;
 
 /** The names of variables that an account can name, as in `provider_accounts_secret_name_form`. */
@@ -52,7 +68,13 @@ const ADD_OPTIONS = {
   set: { type: "string", multiple: true },
   json: { type: "boolean" },
 } as const;
-const ACTIONS = ["add", "list", "test", "disable"];
+const SET_OPTIONS = {
+  set: { type: "string", multiple: true },
+  unset: { type: "string", multiple: true },
+  secret: { type: "string" },
+} as const;
+const REREAD_OPTIONS = { from: { type: "string" }, json: { type: "boolean" } } as const;
+const ACTIONS = ["add", "list", "test", "disable", "set", "reread"];
 const WORK: readonly string[] = WORK_ACTIONS;
 
 /**
@@ -69,6 +91,8 @@ export function readProviderCommand(args: readonly string[]): ProviderCommand {
   }
   try {
     if (action === "add") return readAdd(rest);
+    if (action === "set") return readSet(rest);
+    if (action === "reread") return readReread(rest);
     if (WORK.includes(action)) return readWorkCommand(action as WorkCommand["action"], rest);
     const { positionals } = parseArgs({
       args: rest,
@@ -102,6 +126,41 @@ function readAdd(args: string[]): ProviderCommand {
     notification_secret_names: readNotificationSecrets(values["notification-secret"] ?? []),
     is_json: values.json === true,
   };
+}
+
+function readSet(args: string[]): ProviderCommand {
+  const { values, positionals } = parseArgs({
+    args,
+    options: SET_OPTIONS,
+    allowPositionals: true,
+    strict: true,
+  });
+  const { set = [], unset = [], secret } = values;
+  const settings = readSettings(set);
+  const both = unset.find((name) => Object.hasOwn(settings, name));
+  if (both !== undefined) throw new UsageError(`--unset "${both}" is given with --set too`);
+  if (set.length + unset.length === 0 && secret === undefined) {
+    throw new UsageError("set needs --set NAME=VALUE, --unset NAME or --secret NAME");
+  }
+  return {
+    action: "set",
+    id: readId(positionals),
+    settings,
+    removed: unset,
+    secret_name: secret === undefined ? null : readSecretName("--secret", secret),
+  };
+}
+
+function readReread(args: string[]): ProviderCommand {
+  const { values, positionals } = parseArgs({
+    args,
+    options: REREAD_OPTIONS,
+    allowPositionals: true,
+    strict: true,
+  });
+  const { from = "", json = false } = values;
+  if (!/^\d{1,15}$/.test(from)) throw new UsageError("--from must be the number of a block");
+  return { action: "reread", id: readId(positionals), from: Number(from), is_json: json };
 }
 
 function readConnector(name: string | undefined): Connector {

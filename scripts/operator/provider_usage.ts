@@ -15,15 +15,27 @@ Accounts:
     --connector NAME       ${CONNECTORS}.
     --methods KIND,...     Kinds of payment methods: ${METHODS}.
     --account NAME         Account whose live environment it serves (default: demo).
-    --secret NAME          Name of the variable with the API secret.
+    --secret NAME          Name of the variable with the API secret. evm: the key of
+                           {secret} in rpc_urls; two keys are separated by a comma.
     --notification-secret NAME
                            Name of the variable with the secret that signs
                            notifications. Give it twice during a rotation.
-    --set NAME=VALUE       A setting of the connector. Repeat it for others.
+    --set NAME=VALUE       A setting of the connector. Repeat it for others. evm: network,
+                           chain_id, rpc_urls, xpub, contract.USDC, contract.USDT,
+                           confirmations or finality=finalized, expires_after_seconds,
+                           signer_url, signer_address.
   list                     List all accounts.
+  set pac_... --set NAME=VALUE --unset NAME --secret NAME
+                           Change settings, also of a disabled account. evm: rpc_urls,
+                           confirmations, finality, expires_after_seconds, signer_url.
   test pac_...             Make a harmless call and print the provider's answer.
   disable pac_...          Take no new payments and transfers. Notifications, captures
                            and refunds of its payments still work.
+
+  reread pac_... --from BLOCK
+                           evm: read the blocks after this final block again, after the
+                           chain has undone a final block. Print the booked transfers
+                           that are gone.
 
 Calls without a result:
   calls                    List them, oldest first. "operator" means that the service
@@ -43,11 +55,14 @@ Facts that need a person:
                            Keep a fact, but count and report it no more.
   FACT is what "facts" prints: pac_.../REFERENCE, or REFERENCE if it is unique.
 
-  --json                   Print JSON: add, calls, retry, settle, facts, match, dismiss.
+  --json                   Print JSON: add, reread, calls, retry, settle, facts, match, dismiss.
 
 Examples:
   deno task providers add --account acme --connector stripe --methods card \\
     --secret PROVIDER_STRIPE --notification-secret PROVIDER_STRIPE_NOTIFICATIONS
+  deno task providers add --account acme --connector evm --methods stablecoin \\
+    --secret PROVIDER_RPC --set network=base --set xpub=xpub6... \\
+    --set "rpc_urls=https://one.example/{secret},https://two.example/{secret}"
   deno task providers retry pc_1m7wvb3bsdsgqhzksxxwbk1970
   deno task providers settle pc_1m7wvb3bsdsgqhzksxxwbk1970 --succeeded pi_3Qabc
   deno task providers match pi_3Qabc:succeeded pay_1m7wvb3bsdsgqhzksxxwbk1970

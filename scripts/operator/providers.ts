@@ -9,7 +9,6 @@
 import type postgres from "postgres";
 import { fileURLToPath } from "node:url";
 import { findConnector } from "../../shared/connectors/connectors.ts";
-import { ApiError } from "../../shared/core/errors.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import type { Connector } from "../../shared/domain/providers/connector.ts";
 import { readBaseUrl } from "../data_dir/credentials.ts";
@@ -23,6 +22,12 @@ import {
   sqlstateOf,
 } from "./command_line.ts";
 import { openOperatorDatabase } from "./operator_database.ts";
+import {
+  changeSettings,
+  checkSettings,
+  type OpenAccount,
+  rereadAccount,
+} from "./provider_chain.ts";
 import { type ProviderCommand, readProviderCommand } from "./provider_command.ts";
 import { type ListedAccount, renderAccounts } from "./provider_table.ts";
 import { PROVIDER_USAGE } from "./provider_usage.ts";
@@ -86,6 +91,10 @@ export async function runProviderCommand(
       return await testAccount(command.id, surroundings);
     case "disable":
       return await disableAccount(command.id, surroundings);
+    case "set":
+      return await changeSettings(command, await openAccount(command.id, surroundings));
+    case "reread":
+      return await rereadAccount(command, await openAccount(command.id, surroundings));
     default:
       return await runWorkCommand(command, surroundings);
   }
@@ -96,8 +105,9 @@ async function addAccount(
   { sql, findConnector, baseUrl, print, printMessage }: Surroundings,
 ): Promise<void> {
   const { account, connector: name, method_kinds, settings } = command;
-  checkSettings(connectorOf(findConnector, name), settings);
-  const base_url = await baseUrl();
+  const connector = connectorOf(findConnector, name);
+  await checkSettings(connector, settings);
+  const base_url = connector.has_no_notifications ? null : await baseUrl();
   const environment_id = await findLiveEnvironment(sql, account);
   const id = idMint(Date.now())("pac_");
   try {
@@ -118,20 +128,17 @@ async function addAccount(
         "Disable it first",
     );
   }
-  const notifications_url = `${base_url}/api-v1-payments/providers/${id}/notifications`;
+  const notifications_url = base_url === null
+    ? null
+    : `${base_url}/api-v1-payments/providers/${id}/notifications`;
   if (command.is_json) return print(`${JSON.stringify({ id, notifications_url })}\n`);
   print(`${id}\n`);
   printMessage(`Added ${id} to the live environment of "${account}".`);
-  printMessage(`The provider must send notifications to ${notifications_url}`);
-}
-
-function checkSettings(connector: Connector, settings: Record<string, string>): void {
-  try {
-    connector.checkSettings(settings);
-  } catch (error) {
-    if (error instanceof ApiError) throw new CommandError(`--set: ${error.message}`);
-    throw error;
-  }
+  printMessage(
+    notifications_url === null
+      ? `Now compare its chain and its first address: deno task providers test ${id}`
+      : `The provider must send notifications to ${notifications_url}`,
+  );
 }
 
 async function findLiveEnvironment(sql: postgres.Sql, account: string): Promise<string> {
@@ -144,12 +151,18 @@ async function findLiveEnvironment(sql: postgres.Sql, account: string): Promise<
   );
 }
 
-async function testAccount(
-  id: string,
-  { sql, findConnector, env, print }: Surroundings,
-): Promise<void> {
-  const { environment_id, connector: name, settings, ...account } = await findAccount(sql, id);
-  const connector = connectorOf(findConnector, name);
+async function testAccount(id: string, surroundings: Surroundings): Promise<void> {
+  const { connector, openedAccount } = await openAccount(id, surroundings);
+  const signal = AbortSignal.timeout(TEST_DEADLINE_MS);
+  const line = await connector.test(openedAccount(), signal).catch((error) => {
+    throw new CommandError(`${id} does not work: ${error.message}`);
+  });
+  surroundings.print(`${line}\n`);
+}
+
+async function openAccount(id: string, surroundings: Surroundings): Promise<OpenAccount> {
+  const { sql, findConnector, env } = surroundings;
+  const stored = await findAccount(sql, id);
   const secretOf = (name: string) => {
     const secret = env(name);
     if (secret !== undefined) return secret;
@@ -157,14 +170,20 @@ async function testAccount(
       `Cannot test ${id}: the variable ${name} is not set here. Set it as the functions have it`,
     );
   };
-  const secret = account.secret_name === null ? null : secretOf(account.secret_name);
-  const notification_secrets = account.notification_secret_names.map(secretOf);
-  const tested = { id, environment_id, connector: name, settings, secret, notification_secrets };
-  const signal = AbortSignal.timeout(TEST_DEADLINE_MS);
-  const line = await connector.test(tested, signal).catch((error) => {
-    throw new CommandError(`${id} does not work: ${error.message}`);
-  });
-  print(`${line}\n`);
+  const { environment_id, connector, settings, secret_name } = stored;
+  return {
+    ...surroundings,
+    stored,
+    connector: connectorOf(findConnector, connector),
+    openedAccount: () => ({
+      id,
+      environment_id,
+      connector,
+      settings,
+      secret: secret_name === null ? null : secretOf(secret_name),
+      notification_secrets: stored.notification_secret_names.map(secretOf),
+    }),
+  };
 }
 
 async function disableAccount(id: string, { sql, printMessage }: Surroundings): Promise<void> {

@@ -217,6 +217,8 @@ interface Expectation {
   sequence: number;
   /** Sum of the final transfers of a payment by stablecoin; absent: it does not matter. */
   final_minor?: number;
+  /** Number of handled facts about the transfer of the first fact; absent: it does not matter. */
+  reports?: number;
 }
 
 /** A result to record: of a call, of facts, of both, or of a payer's challenge. */
@@ -227,8 +229,8 @@ export interface ProviderRecord {
   call: CallResult | null;
   facts: readonly HandledFact[];
   /**
-   * The payment or transfer that changes, and its new rows; null if nothing changes. The worker
-   * sends its calls.
+   * The payment or transfer that changes, and its new rows; null if nothing changes. Without rows
+   * it only has to be as expected. The worker sends its calls.
    */
   change: (ChangedRows & { expects: Expectation | null }) | null;
   /** The answer to store under the idempotency key of the call; null: the key stays as it is. */

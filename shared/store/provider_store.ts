@@ -299,6 +299,7 @@ function recordParameter(record: ProviderRecord, index: number) {
     ...(change?.expects?.final_minor !== undefined && {
       expects_final_minor: change.expects.final_minor,
     }),
+    ...(change?.expects?.reports !== undefined && { expects_reports: change.expects.reports }),
     status: answer?.status ?? null,
     body: answer?.body ?? null,
     ...(did !== undefined && { did }),

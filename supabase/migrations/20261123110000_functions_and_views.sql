@@ -883,15 +883,34 @@ begin
 end
 $$;
 
-create or replace function pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)
+create or replace function pay.transfer_reports(
+  p_environment_id text, p_account_id text, p_reference text
+)
 returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  -- A reference is <transaction>:<log>, with the block and the state behind it if it is not final.
-  v_transfer constant text := split_part(p_fact.reference, ':', 1) || ':'
-    || split_part(p_fact.reference, ':', 2);
+  v_transfer constant text :=
+    split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
+begin
+  return (
+    select coalesce(json_agg(json_build_object('state', o.state, 'reference', o.reference)), '[]')
+    from pay.provider_facts o
+    where o.environment_id = p_environment_id and o.account_id = p_account_id
+      -- ";" follows ":", so the range has all references that begin with the transfer.
+      and o.reference >= v_transfer and o.reference < v_transfer || ';'
+      and (o.reference = v_transfer or starts_with(o.reference, v_transfer || ':'))
+      and o.outcome in ('applied', 'ignored')
+  );
+end
+$$;
+
+create or replace function pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)
+returns json
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
 begin
   if p_fact.op <> 'authorize' or p_fact.state not in ('received', 'succeeded', 'reorged')
     or not exists (
@@ -903,16 +922,8 @@ begin
   end if;
   return json_build_object(
     'final_minor', pay.final_minor(p_fact.environment_id, p_payment_id),
-    'reports', (
-      select coalesce(
-        json_agg(json_build_object('state', o.state, 'reference', o.reference)), '[]')
-      from pay.provider_facts o
-      where o.environment_id = p_fact.environment_id and o.account_id = p_fact.account_id
-        -- ";" follows ":", so the range has all references that begin with the transfer.
-        and o.reference >= v_transfer and o.reference < v_transfer || ';'
-        and (o.reference = v_transfer or starts_with(o.reference, v_transfer || ':'))
-        and o.outcome in ('applied', 'ignored')
-    ));
+    'reports',
+      pay.transfer_reports(p_fact.environment_id, p_fact.account_id, p_fact.reference));
 end
 $$;
 
@@ -927,9 +938,14 @@ begin
   for v_n in
     select f.n from unnest(p_found) f
     join json_to_recordset(p_records) as r (
-      n integer, expects_id text, expects_final_minor bigint) on r.n = f.n
-    where f.outcome = 'ok' and r.expects_final_minor is not null
-      and r.expects_final_minor <> pay.final_minor(f.environment_id, r.expects_id)
+      n integer, expects_id text, expects_final_minor bigint, expects_reports integer, facts json)
+      on r.n = f.n
+    where f.outcome = 'ok' and (
+      r.expects_final_minor is not null
+        and r.expects_final_minor <> pay.final_minor(f.environment_id, r.expects_id)
+      or r.expects_reports is not null and r.expects_reports <> json_array_length(
+        pay.transfer_reports(f.environment_id, r.facts -> 0 ->> 'account_id',
+          r.facts -> 0 ->> 'reference')))
   loop
     p_found[v_n].outcome := 'stale';
   end loop;
@@ -2351,6 +2367,23 @@ $$;
 grant execute on function
   pay.add_provider_account(text, text, text, text[], text, text, text[]) to pay_operator;
 
+create or replace function pay.change_provider_settings(
+  p_id text, p_before text, p_settings text, p_secret_name text
+)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_accounts a
+  set settings = p_settings::jsonb, secret_name = p_secret_name
+  where a.id = p_id and a.settings = p_before::jsonb;
+  return found;
+end
+$$;
+grant execute on function pay.change_provider_settings(text, text, text, text) to pay_operator;
+
 create or replace function pay.list_provider_accounts()
 returns table (
   id text, environment_id text, account text, connector text, method_kinds text[], settings json,
@@ -2991,6 +3024,45 @@ end
 $$;
 grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
 
+create or replace function pay.reread_account(p_account_id text, p_cursor text)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set cursor = p_cursor::jsonb, polled_at = null, leased_until = null, stalled_since = null,
+    last_error = null
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
+    and (u.leased_until is null or u.leased_until <= pay.server_time()
+      or u.stalled_since is not null);
+  return found;
+end
+$$;
+grant execute on function pay.reread_account(text, text) to pay_operator;
+
+create or replace function pay.list_final_facts(p_account_id text, p_since timestamptz)
+returns table (
+  reference text, payment_id text, address text, amount_minor bigint, currency text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select f.reference, f.subject_id, f.provider_reference, f.amount_minor, f.currency
+    from pay.provider_accounts a
+    join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
+      and f.op = 'authorize' and f.state = 'succeeded' and f.happened_at >= p_since
+    where a.id = p_account_id
+    order by f.happened_at, f.reference;
+end
+$$;
+grant execute on function pay.list_final_facts(text, timestamptz) to pay_operator;
+
 create or replace function pay.stall_reading(p_account_id text, p_error text)
 returns void
 language plpgsql volatile security definer
@@ -3290,7 +3362,7 @@ begin
   v_found := pay.lock_subjects(v_records, v_found);
   v_found := pay.lock_calls(v_records, v_found);
   v_found := pay.lock_facts(v_records, v_found);
-  if strpos(p_records, '"expects_final_minor"') > 0 then
+  if strpos(p_records, '"expects_reports"') > 0 then
     v_found := pay.check_transfers(v_records, v_found);
   end if;
 

@@ -158,18 +158,40 @@ begin
 end
 $$;
 
--- The state on which the decision about a transfer on a chain is based: {final_minor, reports:
--- [{state, reference}]}, where reports are the handled facts about the same transfer. Null for a
--- fact about anything else. p_payment_id: the payment that the fact is applied to. Internal.
-create or replace function pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)
+-- The handled facts about the transfer of a fact on a chain: [{state, reference}]. A reference is
+-- <transaction>:<log>, with the block and the state behind it if the transfer is not final.
+-- Internal.
+create or replace function pay.transfer_reports(
+  p_environment_id text, p_account_id text, p_reference text
+)
 returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  -- A reference is <transaction>:<log>, with the block and the state behind it if it is not final.
-  v_transfer constant text := split_part(p_fact.reference, ':', 1) || ':'
-    || split_part(p_fact.reference, ':', 2);
+  v_transfer constant text :=
+    split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
+begin
+  return (
+    select coalesce(json_agg(json_build_object('state', o.state, 'reference', o.reference)), '[]')
+    from pay.provider_facts o
+    where o.environment_id = p_environment_id and o.account_id = p_account_id
+      -- ";" follows ":", so the range has all references that begin with the transfer.
+      and o.reference >= v_transfer and o.reference < v_transfer || ';'
+      and (o.reference = v_transfer or starts_with(o.reference, v_transfer || ':'))
+      and o.outcome in ('applied', 'ignored')
+  );
+end
+$$;
+
+-- The state on which the decision about a transfer on a chain is based: {final_minor, reports},
+-- as pay.final_minor and pay.transfer_reports return them. Null for a fact about anything else.
+-- p_payment_id: the payment that the fact is applied to. Internal.
+create or replace function pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)
+returns json
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
 begin
   if p_fact.op <> 'authorize' or p_fact.state not in ('received', 'succeeded', 'reorged')
     or not exists (
@@ -181,22 +203,15 @@ begin
   end if;
   return json_build_object(
     'final_minor', pay.final_minor(p_fact.environment_id, p_payment_id),
-    'reports', (
-      select coalesce(
-        json_agg(json_build_object('state', o.state, 'reference', o.reference)), '[]')
-      from pay.provider_facts o
-      where o.environment_id = p_fact.environment_id and o.account_id = p_fact.account_id
-        -- ";" follows ":", so the range has all references that begin with the transfer.
-        and o.reference >= v_transfer and o.reference < v_transfer || ';'
-        and (o.reference = v_transfer or starts_with(o.reference, v_transfer || ':'))
-        and o.outcome in ('applied', 'ignored')
-    ));
+    'reports',
+      pay.transfer_reports(p_fact.environment_id, p_fact.account_id, p_fact.reference));
 end
 $$;
 
--- Refuses records that were decided with another sum of final transfers than the present one.
--- Concurrency: runs after pay.lock_subjects, so the second of two transactions that apply final
--- transfers of one payment sees the first. Internal.
+-- Refuses records that were decided with another sum of final transfers than the present one, or
+-- with another number of reports about the transfer of their first fact.
+-- Concurrency: runs after pay.lock_subjects, so the second of two transactions that handle facts of
+-- one payment sees the first. Internal.
 create or replace function pay.check_transfers(p_records json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
@@ -208,9 +223,14 @@ begin
   for v_n in
     select f.n from unnest(p_found) f
     join json_to_recordset(p_records) as r (
-      n integer, expects_id text, expects_final_minor bigint) on r.n = f.n
-    where f.outcome = 'ok' and r.expects_final_minor is not null
-      and r.expects_final_minor <> pay.final_minor(f.environment_id, r.expects_id)
+      n integer, expects_id text, expects_final_minor bigint, expects_reports integer, facts json)
+      on r.n = f.n
+    where f.outcome = 'ok' and (
+      r.expects_final_minor is not null
+        and r.expects_final_minor <> pay.final_minor(f.environment_id, r.expects_id)
+      or r.expects_reports is not null and r.expects_reports <> json_array_length(
+        pay.transfer_reports(f.environment_id, r.facts -> 0 ->> 'account_id',
+          r.facts -> 0 ->> 'reference')))
   loop
     p_found[v_n].outcome := 'stale';
   end loop;

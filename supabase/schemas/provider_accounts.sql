@@ -69,6 +69,26 @@ $$;
 grant execute on function
   pay.add_provider_account(text, text, text, text[], text, text, text[]) to pay_operator;
 
+-- Operator: replaces the settings of an account and the name of its secret. The caller has checked
+-- them. Returns false if p_before are not its settings any more, or there is no such account.
+-- Concurrency: locks the account's row. A call or reading under way ends with the settings before.
+create or replace function pay.change_provider_settings(
+  p_id text, p_before text, p_settings text, p_secret_name text
+)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_accounts a
+  set settings = p_settings::jsonb, secret_name = p_secret_name
+  where a.id = p_id and a.settings = p_before::jsonb;
+  return found;
+end
+$$;
+grant execute on function pay.change_provider_settings(text, text, text, text) to pay_operator;
+
 -- Operator: all accounts, with the kinds of methods of the enabled ones and the number of their
 -- calls without a result. stalled_since, last_error: its readings fail; null: they do not.
 create or replace function pay.list_provider_accounts()

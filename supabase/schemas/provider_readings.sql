@@ -102,6 +102,52 @@ end
 $$;
 grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
 
+-- Operator: sets the place of an account back, and makes its next poll due. Returns false if a
+-- worker reads the account, because it would store its own place afterwards. A stalled reading is
+-- no hindrance: it cannot store a place before its nodes have the old final block again, and then
+-- nothing was missed.
+-- Concurrency: locks the row of the account's place.
+create or replace function pay.reread_account(p_account_id text, p_cursor text)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.provider_cursors u
+  set cursor = p_cursor::jsonb, polled_at = null, leased_until = null, stalled_since = null,
+    last_error = null
+  from pay.provider_accounts a
+  where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
+    and (u.leased_until is null or u.leased_until <= pay.server_time()
+      or u.stalled_since is not null);
+  return found;
+end
+$$;
+grant execute on function pay.reread_account(text, text) to pay_operator;
+
+-- Operator: the final transfers to addresses of an account since a time, oldest first. The operator
+-- compares them with the chain after it has undone final blocks.
+create or replace function pay.list_final_facts(p_account_id text, p_since timestamptz)
+returns table (
+  reference text, payment_id text, address text, amount_minor bigint, currency text
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select f.reference, f.subject_id, f.provider_reference, f.amount_minor, f.currency
+    from pay.provider_accounts a
+    join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
+      and f.op = 'authorize' and f.state = 'succeeded' and f.happened_at >= p_since
+    where a.id = p_account_id
+    order by f.happened_at, f.reference;
+end
+$$;
+grant execute on function pay.list_final_facts(text, timestamptz) to pay_operator;
+
 -- Notes that a poll of an account has failed. The lease ends by itself, and the next poll begins at
 -- the same place.
 create or replace function pay.stall_reading(p_account_id text, p_error text)

@@ -67,11 +67,11 @@ const CASES: [string, Record<string, string>, string | null][] = [
 ];
 
 for (const [name, settings, refused] of CASES) {
-  Deno.test(`checkSettings() ${name}: ${refused ? `${refused} is refused` : "accepted"}`, () => {
+  Deno.test(`checkSettings() ${name}: ${refused ? `${refused} is refused` : "accepted"}`, async () => {
     const given = { ...GOOD, ...settings };
     let param: unknown = null;
     try {
-      evmConnector().checkSettings(given);
+      await evmConnector().checkSettings(given);
     } catch (error) {
       assert(error instanceof ApiError);
       param = error.details.param;

@@ -56,6 +56,7 @@ const ENTRY_FUNCTIONS = [
 /** Functions that the operator's commands call. */
 const OPERATOR_FUNCTIONS = [
   "add_provider_account",
+  "change_provider_settings",
   "check_books",
   "configure_relay",
   "create_api_key",
@@ -66,6 +67,7 @@ const OPERATOR_FUNCTIONS = [
   "find_environment",
   "forget_findings",
   "list_api_keys",
+  "list_final_facts",
   "list_provider_accounts",
   "list_reported_facts",
   "list_unsettled_calls",
@@ -84,6 +86,7 @@ const OPERATOR_FUNCTIONS = [
   "recent_wakes",
   "reconcile",
   "record",
+  "reread_account",
   "revoke_api_key",
   "rotate_api_key",
   "wake_relay",

@@ -14,8 +14,8 @@ export const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11
 const LAG_SECONDS_MAX = 120;
 /** Deadline of a request for logs, shorter than that of a page: then the range halves. */
 const LOGS_DEADLINE_MS = 5_000;
-/** Headers in one request. */
-const HEADERS_MAX = 50;
+/** Requests in one batch: more than 50 are too many for some nodes. */
+const BATCH_MAX = 50;
 
 const Quantity = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/).transform(Number);
 const Hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).toLowerCase();
@@ -56,8 +56,17 @@ export interface ChainTransfer {
   time: number | null;
 }
 
+/** A transaction in a block. */
+interface Receipt {
+  /** Lower case. */
+  block_hash: string;
+  block_number: number;
+  /** Its transfers of the account's tokens. */
+  transfers: ChainTransfer[];
+}
+
 /** A range of blocks, both included. */
-export interface BlockRange {
+interface BlockRange {
   from: number;
   to: number;
 }
@@ -128,30 +137,45 @@ export class Chain {
       if (time === null) missing.add(block_number);
       else times.set(block_number, time);
     }
-    const numbers = [...missing];
-    for (let at = 0; at < numbers.length; at += HEADERS_MAX) {
-      const requests = numbers.slice(at, at + HEADERS_MAX).map((each) => headerRequest(hex(each)));
-      for (const block of await callRpcBatch(this.#urls[0]!, requests, this.#signal)) {
-        if (block) times.set(block.number, block.time);
-      }
+    const requests = [...missing].map((number) => headerRequest(hex(number)));
+    for (const block of await this.#batches(this.#urls[0]!, requests)) {
+      if (block) times.set(block.number, block.time);
     }
     return times;
   }
 
-  /** Returns the hashes of the blocks that have transactions; null for one that is in none. */
-  async blocksOf(tx_hashes: readonly string[]): Promise<(string | null)[]> {
+  /** Returns the receipts of transactions; null for one that is in no block. */
+  async receipts(tx_hashes: readonly string[]): Promise<(Receipt | null)[]> {
     const requests = tx_hashes.map((tx_hash) => ({
       method: "eth_getTransactionReceipt",
       params: [tx_hash],
-      result: z.object({ blockHash: Hash }).nullable(),
+      result: z.object({ blockHash: Hash, blockNumber: Quantity, logs: z.array(Log) }).nullable(),
     }));
+    const all = { from: 0, to: Number.MAX_SAFE_INTEGER };
     const [first, ...others] = await this.#each(async (url) =>
-      (await callRpcBatch(url, requests, this.#signal)).map((each) => each?.blockHash ?? null)
+      (await this.#batches(url, requests)).map((found) =>
+        found && {
+          block_hash: found.blockHash,
+          block_number: found.blockNumber,
+          transfers: this.#read(all, found.logs),
+        }
+      )
     );
-    if (others.some((other) => other.join() !== first!.join())) {
+    const text = (receipts: readonly (Receipt | null)[]) =>
+      receipts.map((each) => each && [each.block_hash, fingerprint(each.transfers)].join()).join();
+    if (others.some((other) => text(other) !== text(first!))) {
       throw new Error("The nodes in rpc_urls disagree about a transaction");
     }
     return first!;
+  }
+
+  async #batches<T>(url: string, requests: readonly RpcRequest<T>[]): Promise<T[]> {
+    const results: T[] = [];
+    for (let at = 0; at < requests.length; at += BATCH_MAX) {
+      const batch = requests.slice(at, at + BATCH_MAX);
+      results.push(...await callRpcBatch(url, batch, this.#signal));
+    }
+    return results;
   }
 
   async #tags(url: string): Promise<{ head: Block; final: number }> {

@@ -2,6 +2,7 @@
  * The main networks that are pinned: chain ids, token contracts and the default finality. A wrong
  * contract would credit worthless tokens, so settings cannot change the contracts of a main network.
  * Sources: developers.circle.com/stablecoins/usdc-contract-addresses, tether.to/supported-protocols.
+ * Before each release a person compares the table with these pages. No test can do it.
  */
 
 import type { Stablecoin } from "../../core/currency.ts";
@@ -23,7 +24,9 @@ interface MainNetwork {
  * optimism are final when the block of ethereum with their data is.
  *
  * USDC is always Circle's own token, and never the bridged USDC.e. Tether issues no USDT on base and
- * optimism: there the token is that of the network's own bridge.
+ * optimism: there the token is that of the network's own bridge, which no page of an issuer names.
+ * The source of these two is the token list of the bridge (ethereum-optimism.github.io). USDT0 on
+ * optimism, 0x01bFF41798a0BcF287b996046Ca68b395DbC1071, is another token and is not taken.
  */
 export const EVM_NETWORKS: Readonly<Record<EvmNetwork, MainNetwork>> = {
   ethereum: {

@@ -93,7 +93,7 @@ async function readBatch(
   const facts = await transferFacts(account, chain, pass, { deposits, transfers: fresh });
   if (pass.is_head && is_last_range) {
     const news = new Set(fresh.map(({ to }) => to));
-    facts.push(...await endFacts(account, chain, pass.to, { deposits, transfers }, news));
+    facts.push(...await endFacts(account, chain, pass, { deposits, transfers }, news));
   }
   // The range grows slowly, because each refusal of the node costs a request.
   const span = Math.min(SPAN_MAX, place.span + Math.ceil(place.span / 16));
@@ -144,7 +144,7 @@ async function transferFacts(
 async function endFacts(
   account: ProviderAccount,
   chain: Chain,
-  to: Block,
+  { to, final }: Pass,
   { deposits, transfers }: Batch,
   news: ReadonlySet<string>,
 ): Promise<Fact[]> {
@@ -153,8 +153,15 @@ async function endFacts(
     deposit.unfinal.filter((known) => !seen.has(keyOf(known)))
       .map((known) => ({ deposit, known }))
   );
-  const blocks = await chain.blocksOf(unseen.map(({ known }) => known.tx_hash));
-  const gone = unseen.filter(({ known }, at) => blocks[at] !== known.block_hash.toLowerCase());
+  const receipts = await chain.receipts(unseen.map(({ known }) => known.tx_hash));
+  const gone = unseen.filter(({ known }, at) => {
+    const receipt = receipts[at];
+    if (!receipt) return true;
+    // In another block the transfer can be final already: then it has its final fact.
+    const is_final = receipt.block_number <= final &&
+      receipt.transfers.some(({ log_index }) => log_index === known.log_index);
+    return receipt.block_hash !== known.block_hash.toLowerCase() && !is_final;
+  });
   const expired = deposits.filter((deposit) =>
     deposit.is_open && !deposit.has_open_facts && Date.parse(deposit.expires_at) < to.time * 1000 &&
     !news.has(deposit.address.toLowerCase()) &&
@@ -196,10 +203,14 @@ async function endPass(chain: Chain, place: Cursor, pass: Pass): Promise<Page> {
 
 async function firstPlace(chain: Chain): Promise<Cursor> {
   const { final } = await chain.heads();
-  const number = Math.max(0, final - FIRST_BLOCKS);
-  const block = await chain.block(number);
+  const block = await chain.block(Math.max(0, final - FIRST_BLOCKS));
   if (block === null) throw new Error("A node in rpc_urls does not have its final blocks");
-  return { final: { number, hash: block.hash }, span: SPAN_FIRST, pass: null };
+  return placeAfter(block);
+}
+
+/** Returns the place from which a poll reads the blocks after a final one. */
+export function placeAfter({ number, hash }: Block): Cursor {
+  return { final: { number, hash }, span: SPAN_FIRST, pass: null };
 }
 
 async function beginPass(chain: Chain, { final: last, span }: Cursor): Promise<Pass> {
@@ -210,8 +221,8 @@ async function beginPass(chain: Chain, { final: last, span }: Cursor): Promise<P
   const known = await chain.block(last.number);
   if (known?.hash !== last.hash) {
     throw new Error(
-      `The chain has undone the final block ${last.number}: choose a later finality, and compare ` +
-        "the payments since then by hand",
+      `The chain has undone the final block ${last.number}. Nothing is read until you name an ` +
+        `earlier block: deno task providers reread --from`,
     );
   }
   const next = { after: null, from: last.number + 1 };

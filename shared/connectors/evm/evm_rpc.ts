@@ -25,7 +25,7 @@ export interface RpcRequest<T> {
 }
 
 /** The kinds of failures of a request. After all but `refused` and `limit` it may have worked. */
-export type RpcFailure =
+type RpcFailure =
   | "timeout"
   | "connection"
   /** An HTTP status other than 200. */

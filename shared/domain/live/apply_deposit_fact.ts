@@ -34,11 +34,11 @@ export function applyDepositFact(
   if (fact.currency !== payment.currency) return applyOtherToken(payment, fact, context);
   switch (fact.state) {
     case "received":
-      return receive(payment, known, fact, context);
+      return withReports(receive(payment, known, fact, context), payment, deposit);
     case "reorged":
-      return undo(payment, known, fact, context);
+      return withReports(undo(payment, known, fact, context), payment, deposit);
     case "succeeded":
-      return finalize(payment, known, fact, context);
+      return withReports(finalize(payment, known, fact, context), payment, deposit);
     case "pending":
       return { outcome: "ignored" };
     default:
@@ -119,7 +119,7 @@ function finalize(
     },
     rest > 0 ? `${formatAmount(rest, fact.currency)} more than asked has come` : null,
   );
-  return withFinal(effect, final_minor);
+  return withFinal(effect, { final_minor, reports });
 }
 
 /** The time of the payment is over. Transfers that have come decide at their finality. */
@@ -149,9 +149,27 @@ function isOpen({ status }: Payment): boolean {
 }
 
 /** Lets the record fail if another transfer of the payment has become final meanwhile. */
-function withFinal(effect: Effect, final_minor: number): Effect {
+function withFinal(effect: Effect, { final_minor, reports }: DepositState): Effect {
   if (effect.outcome !== "applied" || effect.change.expects === null) return effect;
-  const expects = { ...effect.change.expects, final_minor };
+  const expects = { ...effect.change.expects, final_minor, reports: reports.length };
+  return { ...effect, change: { ...effect.change, expects } };
+}
+
+/**
+ * Lets the record fail if another fact about the transfer was handled meanwhile, also the record of a
+ * fact that is ignored. Two blocks can have the transfer: the fact that one of them has it is ignored
+ * only because of the other one, and the fact that the other one is undone only because of the first.
+ */
+function withReports(
+  effect: Effect,
+  { id, sequence }: DepositPayment,
+  deposit: DepositState | null,
+): Effect {
+  if (deposit === null) return effect;
+  const reports = deposit.reports.length;
+  if (effect.outcome === "ignored") return { ...effect, expects: { id, sequence, reports } };
+  if (effect.outcome !== "applied" || effect.change.expects === null) return effect;
+  const expects = { ...effect.change.expects, reports };
   return { ...effect, change: { ...effect.change, expects } };
 }
 

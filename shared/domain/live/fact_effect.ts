@@ -19,8 +19,8 @@ import { movedAtProvider } from "./moved_at_provider.ts";
 export type Effect =
   /** The rows of the change. A finding can come with it, for the operator. */
   | { outcome: "applied"; change: FactChange; finding: string | null }
-  /** The fact is late or repeated. */
-  | { outcome: "ignored" }
+  /** The fact is late or repeated. `expects`: as long as its payment and its transfer are these. */
+  | { outcome: "ignored"; expects?: FactChange["expects"] }
   /** The fact came before another one that it builds on: apply it later. */
   | { outcome: "wait" }
   /** The fact contradicts our books. An operator has to look. */

@@ -67,13 +67,28 @@ export function recordOf(
     call_id: null,
     call: null,
     facts: [handled(fact, effect, was_booked_minor)],
-    change: changeIn(effect),
+    change: changeIn(effect) ?? expectationIn(effect),
     answer: null,
   };
 }
 
 function changeIn(effect: Effect): FactChange | null {
   return effect.outcome === "applied" || effect.outcome === "unmatched" ? effect.change : null;
+}
+
+/** Makes a change without rows from the expectation of a fact that is ignored. */
+function expectationIn(effect: Effect): ProviderRecord["change"] {
+  if (effect.outcome !== "ignored" || !effect.expects) return null;
+  return {
+    expects: effect.expects,
+    payment: null,
+    transfer: null,
+    refunds: [],
+    disputes: [],
+    ledger: [],
+    events: [],
+    calls: [],
+  };
 }
 
 /** Makes a fact with the outcome of its effect. */

@@ -122,14 +122,43 @@ export interface TotalsTime {
   to_ms: number;
 }
 
+/** A final fact of a chain that the operator compares with it. */
+export interface ReadFact {
+  reference: string;
+  /** The address of the payment. */
+  address: string;
+  amount_minor: number;
+  currency: string;
+}
+
+/** Reads a part of a chain again, for the operator. Both methods throw if the provider fails. */
+interface Reread {
+  /** Returns the cursor after a block, and the time of the block. */
+  after(
+    account: ProviderAccount,
+    number: number,
+    signal: AbortSignal,
+  ): Promise<{ cursor: unknown; at_ms: number }>;
+  /** Returns the references of those facts that are not on the chain any more. */
+  gone(
+    account: ProviderAccount,
+    facts: readonly ReadFact[],
+    signal: AbortSignal,
+  ): Promise<string[]>;
+}
+
 /** A connector of one kind of provider. It keeps no state, and no method repeats a request. */
 export interface Connector {
   readonly name: string;
   readonly method_kinds: readonly MethodKind[];
   /** Present: an account needs no API secret. */
   readonly secret_is_optional?: true;
+  /** Present: the provider sends no notifications, and the poll brings every fact. */
+  readonly has_no_notifications?: true;
+  /** The settings that the operator can change; absent: none. The others belong to stored objects. */
+  readonly changeable_settings?: readonly string[];
   /** Checks settings when an account is added. Throws `ApiError` `invalid_parameter`. */
-  checkSettings(settings: Readonly<Record<string, string>>): void;
+  checkSettings(settings: Readonly<Record<string, string>>): void | Promise<void>;
   /** Sends a call with its id as the idempotency key. Never throws. */
   send(account: ProviderAccount, call: ProviderCall, signal: AbortSignal): Promise<ProviderReply>;
   /** Finds the result of a call, by our id while the provider's is not known. Never throws. */
@@ -173,6 +202,8 @@ export interface Connector {
     signal: AbortSignal,
     books: ChainBooks,
   ): Promise<{ totals: ProviderTotal[] } | { cursor: unknown }>;
+  /** Present: the operator can have a part read again. */
+  readonly reread?: Reread;
   /** Makes a harmless call. Returns a line for the operator. Throws with a message for people. */
   test(account: ProviderAccount, signal: AbortSignal): Promise<string>;
 }

@@ -5,6 +5,9 @@ import { TRANSFER_TOPIC } from "../../../shared/connectors/evm/evm_chain.ts";
 /** The token of the double. */
 export const DOUBLE_TOKEN = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 
+/** Unix seconds of its block 0. The others follow each second. */
+export const DOUBLE_ZERO_S = 1_700_000_000;
+
 /** The chain of a double. */
 interface DoubleChain {
   head: number;
@@ -24,7 +27,7 @@ export function startNodeDouble(chain: DoubleChain) {
   const block = (number: number) => ({
     number: hex(number),
     hash: padded(hex(number + 1)),
-    timestamp: hex(1_700_000_000 + number),
+    timestamp: hex(DOUBLE_ZERO_S + number),
   });
   const answer = ({ id, method, params }: { id: number; method: string; params: unknown[] }) => {
     if (method === "eth_getBlockByNumber") {

@@ -1,0 +1,110 @@
+/**
+ * The commands of `deno task providers` that change the settings of an account, and that have a part
+ * of a chain read again. Both are ways out when an account cannot be read any more: its node is gone,
+ * or the chain has undone a final block.
+ */
+
+import type postgres from "postgres";
+import { formatAmount } from "../../shared/core/currency.ts";
+import { ApiError } from "../../shared/core/errors.ts";
+import type { Connector, ProviderAccount } from "../../shared/domain/providers/connector.ts";
+import { CommandError } from "./command_line.ts";
+import type { ProviderCommand } from "./provider_command.ts";
+import type { ListedAccount } from "./provider_table.ts";
+
+/** Deadline of the requests to the nodes. */
+const DEADLINE_MS = 30_000;
+/** Facts before the block are compared too, because blocks that are gone had other times. */
+const SLACK_MS = 3_600_000;
+
+/** An account of the database, with its connector. */
+export interface OpenAccount {
+  sql: postgres.Sql;
+  stored: ListedAccount;
+  connector: Connector;
+  /** Returns the account with its secrets. Throws `CommandError` if a variable is not set. */
+  openedAccount(): ProviderAccount;
+  print: (text: string) => void;
+  printMessage: (line: string) => void;
+}
+
+/** Checks settings. Throws `CommandError`. */
+export async function checkSettings(
+  connector: Connector,
+  settings: Readonly<Record<string, string>>,
+): Promise<void> {
+  try {
+    await connector.checkSettings(settings);
+  } catch (error) {
+    if (error instanceof ApiError) throw new CommandError(`--set: ${error.message}`);
+    throw error;
+  }
+}
+
+/** Changes settings that no stored object depends on. Throws `CommandError`. */
+export async function changeSettings(
+  command: ProviderCommand & { action: "set" },
+  { sql, stored, connector, printMessage }: OpenAccount,
+): Promise<void> {
+  const { id, removed } = command;
+  const changed = [...Object.keys(command.settings), ...removed];
+  const can_change = connector.changeable_settings ?? [];
+  const fixed = changed.find((name) => !can_change.includes(name));
+  if (fixed !== undefined) {
+    const list = can_change.length === 0 ? "has none" : `has ${can_change.join(", ")}`;
+    throw new CommandError(
+      `Cannot change "${fixed}" of ${id}: of settings that can change, ${connector.name} ${list}`,
+    );
+  }
+  const kept = Object.entries(stored.settings).filter(([name]) => !removed.includes(name));
+  const settings = { ...Object.fromEntries(kept), ...command.settings };
+  await checkSettings(connector, settings);
+  const [row] = await sql`select pay.change_provider_settings(
+    p_id => ${id}, p_before => ${JSON.stringify(stored.settings)},
+    p_settings => ${JSON.stringify(settings)},
+    p_secret_name => ${command.secret_name ?? stored.secret_name}) as done`;
+  if (!row!.done) throw new CommandError(`${id} left unchanged: another command has changed it`);
+  printMessage(`Changed ${id}. Now compare its chain: deno task providers test ${id}`);
+}
+
+/** A row of `pay.list_final_facts`. */
+interface FinalFact {
+  reference: string;
+  payment_id: string | null;
+  address: string;
+  /** A bigint as text. */
+  amount_minor: string;
+  currency: string;
+}
+
+/** Has the blocks after a final one read again, and prints the final transfers that are gone. */
+export async function rereadAccount(
+  { id, from, is_json }: ProviderCommand & { action: "reread" },
+  { sql, connector, openedAccount, print, printMessage }: OpenAccount,
+): Promise<void> {
+  const { reread } = connector;
+  if (!reread) throw new CommandError(`Cannot read ${id} again: ${connector.name} has no blocks`);
+  const account = openedAccount();
+  const signal = AbortSignal.timeout(DEADLINE_MS);
+  const failed = (error: Error) => {
+    throw new CommandError(`Cannot read ${id} again after the block ${from}: ${error.message}`);
+  };
+  const place = await reread.after(account, from, signal).catch(failed);
+  const since = new Date(place.at_ms - SLACK_MS);
+  const facts = await sql<FinalFact[]>`select * from pay.list_final_facts(
+    p_account_id => ${id}, p_since => ${since})`;
+  const amounts = facts.map((fact) => ({ ...fact, amount_minor: Number(fact.amount_minor) }));
+  const gone = new Set(await reread.gone(account, amounts, signal).catch(failed));
+  const [row] = await sql`select pay.reread_account(
+    p_account_id => ${id}, p_cursor => ${JSON.stringify(place.cursor)}) as done`;
+  if (!row!.done) throw new CommandError(`${id} is being read at present: repeat the command`);
+  const missing = amounts.filter(({ reference }) => gone.has(reference));
+  if (is_json) return print(`${JSON.stringify({ id, from, compared: facts.length, missing })}\n`);
+  printMessage(`The service reads the blocks after ${from} again`);
+  print(`Booked transfers since then: ${facts.length}. Gone from the chain: ${missing.length}\n`);
+  for (const { reference, payment_id, amount_minor, currency } of missing) {
+    print(
+      `${reference}\n  ${payment_id ?? "no payment"}  ${formatAmount(amount_minor, currency)}\n`,
+    );
+  }
+}

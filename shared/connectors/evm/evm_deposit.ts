@@ -1,0 +1,60 @@
+/**
+ * Gives a payment by stablecoin its address, without a request. Only a create of such a payment and
+ * the operator's commands load this module, because the curve of the addresses is large (ADR 0061).
+ */
+
+import { STABLECOINS } from "../../core/currency.ts";
+import { invalidParameter } from "../../core/errors.ts";
+import type {
+  ProviderAccount,
+  ProviderCall,
+  ProviderReply,
+} from "../../domain/providers/connector.ts";
+import { checkXpub, depositAddress, paymentUri } from "./evm_address.ts";
+import { openedFact } from "./evm_facts.ts";
+import { readEvmSettings } from "./evm_settings.ts";
+
+/** Opens the address of an authorization. The same call always gets the same one. */
+export function openDeposit(account: ProviderAccount, call: ProviderCall): ProviderReply {
+  if (call.op !== "authorize" || !call.deposit) {
+    const message = "This account takes payments by stablecoin, and does nothing else";
+    return { refused: "provider_refused", message };
+  }
+  const currency = STABLECOINS.find((asset) => asset === call.currency);
+  const { network, chain_id, contracts, xpub } = readEvmSettings(account.settings);
+  const contract = currency && contracts[currency];
+  if (!currency || !contract) {
+    const taken = Object.keys(contracts).join(" and ");
+    const { message } = invalidParameter("currency", `must be ${taken} on ${network}`);
+    return { refused: "invalid_parameter", message, param: "currency" };
+  }
+  const { amount_minor } = call;
+  const { index, expires_at } = call.deposit;
+  const address = depositAddress(xpub, index);
+  const uri = paymentUri({ contract, chain_id, address, amount_minor });
+  const deposit = { payment_id: call.subject.id, address, currency };
+  return {
+    facts: [{
+      ...openedFact(account, deposit, amount_minor, call.created_at_ms),
+      next_action: {
+        type: "send_stablecoin",
+        network,
+        asset: currency,
+        contract,
+        address,
+        amount_minor,
+        expires_at,
+        uri,
+      },
+    }],
+  };
+}
+
+/**
+ * Checks the settings of an account, with the curve point of its key.
+ *
+ * @throws {ApiError} `invalid_parameter` with the name of the setting
+ */
+export function checkEvmSettings(settings: Readonly<Record<string, string>>): void {
+  checkXpub(readEvmSettings(settings).xpub);
+}

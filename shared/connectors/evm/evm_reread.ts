@@ -1,0 +1,48 @@
+/**
+ * Reads a part of a chain again, after the chain has undone blocks that were final. New transfers
+ * become facts as always, and facts that are stored stay stored. So a person has to know the final
+ * transfers that are gone, because their money is booked.
+ */
+
+import type { ProviderAccount, ReadFact } from "../../domain/providers/connector.ts";
+import { Chain } from "./evm_chain.ts";
+import { placeAfter } from "./evm_poll.ts";
+import { readEvmSettings } from "./evm_settings.ts";
+
+/**
+ * Returns the cursor that reads the blocks after a final one again, and the time of this block.
+ *
+ * @throws {Error} if a node fails, the nodes disagree, or the block is not final
+ */
+export async function rereadAfter(
+  account: ProviderAccount,
+  number: number,
+  signal: AbortSignal,
+): Promise<{ cursor: unknown; at_ms: number }> {
+  const chain = new Chain(readEvmSettings(account.settings), account.secret, signal);
+  const { final } = await chain.heads();
+  if (number > final) throw new Error(`the last final block is ${final}`);
+  const block = await chain.block(number);
+  if (block === null) throw new Error(`a node does not have the block ${number}`);
+  return { cursor: placeAfter(block), at_ms: block.time * 1000 };
+}
+
+/**
+ * Returns the references of the facts whose transfers are not on the chain any more. A transfer that
+ * has moved to another place of its block counts as gone, because it becomes a fact of its own.
+ */
+export async function goneFrom(
+  account: ProviderAccount,
+  facts: readonly ReadFact[],
+  signal: AbortSignal,
+): Promise<string[]> {
+  const chain = new Chain(readEvmSettings(account.settings), account.secret, signal);
+  const places = facts.map(({ reference }) => reference.split(":"));
+  const receipts = await chain.receipts(places.map(([tx_hash]) => tx_hash!));
+  return facts.filter(({ address, amount_minor, currency }, at) =>
+    !receipts[at]?.transfers.some((transfer) =>
+      transfer.log_index === Number(places[at]![1]) && transfer.asset === currency &&
+      transfer.to === address.toLowerCase() && transfer.amount_minor === amount_minor
+    )
+  ).map(({ reference }) => reference);
+}

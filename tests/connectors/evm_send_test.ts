@@ -1,0 +1,85 @@
+/** The call that opens the address of a payment. It needs no node, and repeats give the same one. */
+
+import assert from "node:assert/strict";
+import type { ProviderCall, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import type { Payment } from "../../shared/schema/payment.ts";
+import { depositAddress } from "../../shared/connectors/evm/evm_address.ts";
+import { evmConnector } from "../../shared/connectors/evm/evm_connector.ts";
+import { DOUBLE_TOKEN } from "../support/chain/node_double.ts";
+import { chainAccount, XPUB } from "../support/chain/watched.ts";
+
+const account = chainAccount({ rpc_urls: "http://127.0.0.1:1", "contract.USDC": DOUBLE_TOKEN });
+const expires_at = "2027-01-02T04:04:05.000Z";
+const { send, look, find, readNotification } = evmConnector();
+
+function makeCall(parts: Partial<ProviderCall> = {}): ProviderCall {
+  return {
+    id: "pc_1",
+    op: "authorize",
+    subject: { id: "pay_1" } as Payment,
+    refund: null,
+    dispute: null,
+    amount_minor: 1_990_000,
+    currency: "USDC",
+    instrument: null,
+    provider_reference: null,
+    deposit: { index: 7, expires_at },
+    created_at_ms: Date.parse("2027-01-02T03:04:05.000Z"),
+    ...parts,
+  };
+}
+
+Deno.test("send() opens the address of the index, and look() opens the same one", async () => {
+  const address = depositAddress(XPUB, 7);
+  const signal = AbortSignal.timeout(1_000);
+  const reply = await send(account, makeCall(), signal);
+  assert.deepEqual(reply, {
+    facts: [{
+      account_id: account.id,
+      reference: `${address}:opened`,
+      op: "authorize",
+      state: "pending",
+      subject_id: "pay_1",
+      refund_id: null,
+      provider_reference: address,
+      amount_minor: 1_990_000,
+      currency: "USDC",
+      at: "2027-01-02T03:04:05.000Z",
+      livemode: false,
+      next_action: {
+        type: "send_stablecoin",
+        network: "ethereum",
+        asset: "USDC",
+        contract: DOUBLE_TOKEN,
+        address,
+        amount_minor: 1_990_000,
+        expires_at,
+        uri: `ethereum:${DOUBLE_TOKEN}@31337/transfer?address=${address}&uint256=1990000`,
+      },
+    }],
+  });
+  assert.deepEqual(await look(account, makeCall(), signal), reply);
+});
+
+/** Parts of a call that is refused, and the field at fault. */
+const REFUSED: Record<string, [parts: Partial<ProviderCall>, param: string | undefined]> = {
+  "an asset without a contract": [{ currency: "USDT" }, "currency"],
+  "money of a bank": [{ currency: "EUR" }, "currency"],
+  "a capture": [{ op: "capture" }, undefined],
+};
+
+for (const [name, [parts, param]] of Object.entries(REFUSED)) {
+  Deno.test(`send() refuses ${name}`, async () => {
+    const reply = await send(account, makeCall(parts), AbortSignal.timeout(1_000));
+    assert("refused" in reply, JSON.stringify(reply));
+    assert.equal(reply.param, param);
+  });
+}
+
+Deno.test("find() has nothing, and readNotification() refuses each body", async () => {
+  const found: ProviderReply = await find(account, makeCall(), "0x1", AbortSignal.timeout(1_000));
+  assert.deepEqual(found, { absent: true });
+  await assert.rejects(readNotification(account, new Uint8Array(), new Headers(), 0), {
+    code: "unauthorized",
+  });
+});

@@ -1,0 +1,165 @@
+/** Tests of live payments by stablecoin: the product with an account on a chain of anvil. */
+
+import assert from "node:assert/strict";
+import { encodeFunctionData, parseAbi } from "viem";
+import { idMint } from "../../../shared/core/ids.ts";
+import { type CallOptions, startService, type TestService } from "../service/service.ts";
+import { no_anvil, startAnvil } from "./anvil.ts";
+import { ChainWorld, type Hex } from "./chain_world.ts";
+import { XPUB } from "./watched.ts";
+
+/** A test's view of the product and its chain. */
+export interface StablecoinCase {
+  service: TestService;
+  world: ChainWorld;
+  /** The tokens of the account. */
+  usdc: Hex;
+  usdt: Hex;
+  account_id: string;
+  /** Creates a payment of 1000 units of USDC, and asserts that it has an address. */
+  // deno-lint-ignore no-explicit-any
+  create(body?: Record<string, unknown>, options?: CallOptions): Promise<any>;
+  /** Sends a token from the payer. */
+  send(payment: { next_action: { address: string } }, amount: number, token?: Hex): Promise<Hex>;
+  /** Returns `status amount_received failure_code` of payments as the API shows them. */
+  shown(...payments: { id: string }[]): Promise<string[]>;
+  /** Mines blocks, and does all work of the service. */
+  mined(blocks?: number): Promise<void>;
+  /** Mines until the transfers so far are final. */
+  final(): Promise<void>;
+  /** Does all work of the service. */
+  work(): Promise<void>;
+  /** Lets time pass on the chain and for the service. */
+  pass(seconds: number): Promise<void>;
+}
+
+const ABI = parseAbi(["function balanceOf(address) view returns (uint256)"]);
+
+/** Registers a test with a chain and a product of its own. Without anvil it is skipped. */
+export function stablecoinCase(
+  name: string,
+  test: (given: StablecoinCase, t: Deno.TestContext) => Promise<void>,
+): void {
+  Deno.test({
+    name,
+    ignore: no_anvil,
+    async fn(t) {
+      const node = await startAnvil();
+      try {
+        const service = await startService();
+        try {
+          await test(await makeCase(service, await ChainWorld.open(node)), t);
+        } finally {
+          await service.close();
+        }
+      } finally {
+        await node.close();
+      }
+    },
+  });
+}
+
+async function makeCase(service: TestService, world: ChainWorld): Promise<StablecoinCase> {
+  const { sql, live } = service;
+  const [usdc, usdt] = [await world.deployToken(), await world.deployToken()];
+  const account_id = idMint(Date.now())("pac_");
+  const settings = {
+    network: "base",
+    chain_id: "31337",
+    rpc_urls: world.node.url,
+    xpub: XPUB,
+    "contract.USDC": usdc,
+    "contract.USDT": usdt,
+  };
+  await sql`select pay.add_provider_account(${account_id}, ${live.environment_id}, 'evm',
+    ${["stablecoin"]}, ${JSON.stringify(settings)}, null, ${[]})`;
+  const work = async () => {
+    await sql`update pay.provider_cursors set polled_at = null, leased_until = null`;
+    for (let turn = 0; turn < 5; turn++) {
+      // A fact that waits for another one has a lease.
+      await sql`update pay.provider_facts set leased_until = null where outcome is null`;
+      await service.deps.provider_worker.nudge();
+      const [open] = await sql`select from pay.provider_facts where outcome is null limit 1`;
+      if (!open) return;
+    }
+    const open = await sql`select reference from pay.provider_facts where outcome is null`;
+    assert.deepEqual([...open], [], "facts without an outcome");
+  };
+  const mined = async (blocks = 1) => {
+    await world.mine(blocks);
+    await work();
+  };
+  return {
+    service,
+    world,
+    usdc,
+    usdt,
+    account_id,
+    work,
+    mined,
+    final: () => mined(5),
+    async create(body = {}, options = {}) {
+      const answer = await service.pay(
+        { amount: 1000, currency: "USDC", method_kind: "stablecoin", ...body },
+        { key: live.text, ...options },
+      );
+      assert.equal(answer.status, 201, answer.text);
+      assert.equal(answer.body.next_action?.type, "send_stablecoin", answer.text);
+      return answer.body;
+    },
+    send: ({ next_action }, amount, token = usdc) =>
+      world.transfer(token, next_action.address, amount),
+    shown: (...payments) =>
+      Promise.all(payments.map(async ({ id }) => {
+        const url = `/api-v1-payments/v1/payments/${id}`;
+        const { body } = await service.call("GET", url, { key: live.text });
+        const { status, amount_received, failure_code } = body;
+        return [status, amount_received, failure_code].filter((each) => each !== null).join(" ");
+      })),
+    async pass(seconds) {
+      await world.node.call("evm_increaseTime", seconds);
+      await world.mine();
+      const head = await world.node.call<{ timestamp: Hex }>(
+        "eth_getBlockByNumber",
+        "latest",
+        false,
+      );
+      await service.setClock(Number(head.timestamp) * 1000);
+    },
+  };
+}
+
+/** Returns the sums of the tokens that our addresses have on the chain, by currency. */
+export async function chainBalances(given: StablecoinCase): Promise<Record<string, number>> {
+  const { service: { sql }, world: { node }, usdc, usdt } = given;
+  const rows = await sql<{ address: Hex }[]>`
+    select c.provider_reference as address
+    from pay.deposit_addresses d join pay.provider_calls c on c.id = d.call_id`;
+  const sums: Record<string, number> = {};
+  for (const [currency, to] of Object.entries({ USDC: usdc, USDT: usdt })) {
+    for (const { address } of rows) {
+      const args = [address] as const;
+      const data = encodeFunctionData({ abi: ABI, functionName: "balanceOf", args });
+      const amount = Number(await node.call<Hex>("eth_call", { to, data }, "latest"));
+      if (amount > 0) sums[currency] = (sums[currency] ?? 0) + amount;
+    }
+  }
+  return sums;
+}
+
+/** Returns the money at the provider by currency, according to our ledger. */
+export async function ledgerBalances({ service }: StablecoinCase): Promise<Record<string, number>> {
+  const rows = await service.sql`
+    select currency, -sum(processor)::int as balance from pay.subject_accounts
+    where environment_id = ${service.live.environment_id}
+    group by currency having sum(processor) <> 0 order by currency`;
+  return Object.fromEntries(rows.map(({ currency, balance }) => [currency, balance]));
+}
+
+/** Returns the unapplied money of a payment, or of the account. */
+export async function unapplied({ service }: StablecoinCase, subject_id: string): Promise<number> {
+  const [row] = await service.sql`
+    select coalesce(sum(unapplied), 0)::int as amount from pay.subject_accounts
+    where subject_id = ${subject_id}`;
+  return row!.amount;
+}
