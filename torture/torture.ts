@@ -6,6 +6,7 @@
 
 import { parseArgs } from "node:util";
 import type { Verdict } from "./evidence.ts";
+import { runChain } from "./chain_run.ts";
 import { runFrozen } from "./frozen_run.ts";
 import { runHostile } from "./hostile_run.ts";
 import { KILL_POINTS } from "./live_faults.ts";
@@ -25,7 +26,8 @@ const USAGE =
   --ops         operations of the main run (5000)
   --kills       kills in the main run (10), and in the live run, at least ${KILL_POINTS.length} there
   --clients     stories that run at the same time (64)
-  --promise     main (R1 to R8), r8, r9, r10, r12, r13, r15, live (R14), or several, with commas
+  --promise     main (R1 to R8), r8, r9, r10, r12, r13, r15, live and chain (R14), or several,
+                with commas
   --live        only the live run
   --operations  operations of the live run; by default a tenth of --ops, and 300 to 10000
 `;
@@ -60,6 +62,8 @@ const RUNS: Record<string, Run> = {
   r15: (stage, { kills }) => runSandboxes(stage, kills >= 20 ? 20 : 3),
   live: (stage, { seed, live_operations: operations, kills }) =>
     runLive(stage, { seed, operations, kills: Math.max(kills, KILL_POINTS.length) }),
+  chain: (stage, { seed, operations, kills }) =>
+    runChain(stage, { seed, payments: scaled(operations, 90, 900), kills: kills >= 20 ? 20 : 4 }),
 };
 
 /** A size between `least` and `full`, in proportion to the operations. */

@@ -19,11 +19,20 @@ export interface Anvil {
   close(): Promise<void>;
 }
 
-/** Starts a node on a free loopback port. The block tag `finalized` is 4 blocks behind the head. */
-export async function startAnvil(chain_id = 31_337): Promise<Anvil> {
+/** Starts a node on the loopback. The block tag `finalized` is 4 blocks behind the head. */
+export async function startAnvil(
+  { chain_id = 31_337, port = 0 }: {
+    chain_id?: number;
+    /** 0: a free one. */
+    port?: number;
+  } = {},
+): Promise<Anvil> {
   if (executable === null) throw new Error("anvil is not installed: see .ci/anvil");
   const child = new Deno.Command(executable, {
-    args: ["--port", "0", "--no-mining", "--slots-in-an-epoch", "2", "--chain-id", `${chain_id}`],
+    args: [
+      ...["--port", `${port}`, "--chain-id", `${chain_id}`],
+      ...["--no-mining", "--slots-in-an-epoch", "2"],
+    ],
     stdin: "null",
     stdout: "piped",
     stderr: "null",

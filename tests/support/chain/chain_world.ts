@@ -120,13 +120,14 @@ export class ChainWorld {
     return await this.#deploy(EXCHANGE);
   }
 
-  /** Sends a transfer and returns the hash of its transaction. It is not in a block yet. */
-  async transfer(token: Hex, to: string, amount: number): Promise<Hex> {
+  /**
+   * Sends a transfer and returns the hash of its transaction. It is not in a block yet.
+   * @param nonce by default the next one of the node
+   */
+  async transfer(token: Hex, to: string, amount: number, nonce?: number): Promise<Hex> {
     const args = [to as Hex, BigInt(amount)] as const;
-    return await this.#send(
-      token,
-      encodeFunctionData({ abi: ABI, functionName: "transfer", args }),
-    );
+    const data = encodeFunctionData({ abi: ABI, functionName: "transfer", args });
+    return await this.#send(token, data, nonce);
   }
 
   /** The exchange pays each address the amount, in one transaction. */
@@ -150,8 +151,13 @@ export class ChainWorld {
     return contractAddress;
   }
 
-  async #send(to: string | undefined, data: string): Promise<Hex> {
-    const from = this.payer;
-    return await this.node.call("eth_sendTransaction", { from, data, gas: GAS, ...to && { to } });
+  async #send(to: string | undefined, data: string, nonce?: number): Promise<Hex> {
+    return await this.node.call("eth_sendTransaction", {
+      from: this.payer,
+      data,
+      gas: GAS,
+      ...to && { to },
+      ...nonce !== undefined && { nonce: `0x${nonce.toString(16)}` },
+    });
   }
 }

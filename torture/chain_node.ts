@@ -1,0 +1,147 @@
+/**
+ * The chain of the run: a node that mines by hand, and that is killed and started again. It keeps
+ * its state after some blocks, so a kill also undoes the blocks since then.
+ */
+
+import { type Anvil, startAnvil } from "../tests/support/chain/anvil.ts";
+import { ChainWorld, type Hex } from "../tests/support/chain/chain_world.ts";
+
+/** Blocks that one kill or one reorganisation can undo. */
+const UNDONE_MAX = 3;
+/** Blocks after which a transfer is final: more than several of them in a row can undo. */
+export const CONFIRMATIONS = 3 * UNDONE_MAX + 1;
+
+/** A transfer of the token in the chain. */
+export interface ChainLog {
+  tx_hash: string;
+  from: string;
+  to: string;
+  amount: number;
+}
+
+/** The topic of `Transfer(address,address,uint256)`. */
+const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+
+/** A node with one token. */
+export class ChainNode {
+  readonly token: Hex;
+  readonly signer: Hex;
+  readonly port: number;
+  kills = 0;
+  reorganisations = 0;
+  #node: Anvil;
+  #world: ChainWorld;
+  /** The last states, the oldest first. */
+  #states: string[] = [];
+  /** Blocks that this process has mined. It cannot reorganise blocks of a process before. */
+  #mined = 0;
+  /** The number of the last block, and the highest one that there was. */
+  #head = 0;
+  #peak = 0;
+  /** The payer's next nonce in the block that is made; null: the chain knows it. */
+  #nonce: number | null = null;
+
+  private constructor(node: Anvil, world: ChainWorld, token: Hex, signer: Hex) {
+    this.#node = node;
+    this.#world = world;
+    this.token = token;
+    this.signer = signer;
+    this.port = Number(new URL(node.url).port);
+  }
+
+  static async start(): Promise<ChainNode> {
+    const node = await startAnvil();
+    const world = await ChainWorld.open(node);
+    const token = await world.deployToken();
+    const [, signer] = await node.call<Hex[]>("eth_accounts");
+    const chain = new ChainNode(node, world, token, signer!);
+    await chain.mine();
+    return chain;
+  }
+
+  get url(): string {
+    return this.#node.url;
+  }
+
+  /** Sends a transfer of the payer. It is not in a block yet. */
+  async transfer(to: string, amount: number): Promise<Hex> {
+    // The node's own count is wrong after a reorganisation.
+    this.#nonce ??= Number(
+      await this.#node.call("eth_getTransactionCount", this.#world.payer, "latest"),
+    );
+    return await this.#world.transfer(this.token, to, amount, this.#nonce++);
+  }
+
+  /** Mines a block, and keeps the state. */
+  async mine(blocks = 1): Promise<void> {
+    await this.#world.mine(blocks);
+    this.#nonce = null;
+    this.#mined += blocks;
+    this.#states.push(await this.#node.call<string>("anvil_dumpState"));
+    this.#states = this.#states.slice(-UNDONE_MAX);
+    this.#head = Number(await this.#node.call("eth_blockNumber"));
+    this.#peak = Math.max(this.#peak, this.#head);
+  }
+
+  /** Lets the clock of the chain pass. */
+  async passTime(seconds: number): Promise<void> {
+    await this.#node.call("evm_increaseTime", seconds);
+    await this.mine();
+  }
+
+  /** Reports whether blocks may be undone: no transfer that is final is undone. */
+  get isUndoable(): boolean {
+    return this.#peak - this.#head <= UNDONE_MAX;
+  }
+
+  /** Replaces the last blocks by empty ones. */
+  async reorganise(blocks: number): Promise<void> {
+    if (this.#mined <= blocks) return;
+    await this.#node.call("anvil_reorg", blocks, []);
+    await this.#node.call("anvil_dropAllTransactions");
+    this.#nonce = null;
+    this.#states = [await this.#node.call<string>("anvil_dumpState")];
+    this.reorganisations++;
+  }
+
+  /** Kills the node with SIGKILL, and starts it with one of its last states. */
+  async kill(which: number): Promise<void> {
+    const state = this.#states[Math.floor(which * this.#states.length)]!;
+    await this.#node.close();
+    this.#node = await startAnvil({ port: this.port });
+    await this.#node.call("anvil_loadState", state);
+    this.#world = await ChainWorld.open(this.#node);
+    this.#states = [state];
+    this.#nonce = null;
+    this.#mined = 0;
+    this.kills++;
+  }
+
+  /** Reports whether a block has a transaction. */
+  async has(tx_hash: Hex): Promise<boolean> {
+    const receipt = await this.#node.call<{ status: Hex } | null>(
+      "eth_getTransactionReceipt",
+      tx_hash,
+    );
+    if (receipt && receipt.status !== "0x1") throw new Error(`${tx_hash} was reverted`);
+    return receipt !== null;
+  }
+
+  /** Reads every transfer of the token that the chain has. */
+  async transfers(): Promise<ChainLog[]> {
+    const logs = await this.#node.call<{ topics: Hex[]; data: Hex; transactionHash: Hex }[]>(
+      "eth_getLogs",
+      { fromBlock: "0x0", toBlock: "latest", address: this.token, topics: [TRANSFER] },
+    );
+    return logs.map(({ topics, data, transactionHash }) => ({
+      tx_hash: transactionHash,
+      from: `0x${topics[1]!.slice(26)}`,
+      to: `0x${topics[2]!.slice(26)}`,
+      amount: Number(BigInt(data)),
+    }));
+  }
+
+  async close(): Promise<void> {
+    await this.#node.close();
+  }
+}
