@@ -94,7 +94,7 @@ Deno.test({
         assert.match(line, /add a second\n$/);
       });
       await t.step("set changes the node, and test shows another chain", async () => {
-        const other = await startAnvil(1);
+        const other = await startAnvil({ chain_id: 1 });
         try {
           await run("set", id, "--set", `rpc_urls=${node.url},${other.url}`);
           await assert.rejects(run("test", id), /node 2 of rpc_urls serves the chain 1, and not/);
