@@ -118,6 +118,42 @@ alter table pay.api_keys force row level security;
 create policy api_keys_of_environment on pay.api_keys as permissive for all to pay_owner
   using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
 
+-- table pay.chain_payouts
+create table pay.chain_payouts (
+  environment_id text collate "C" not null,
+  account_id text collate "C" not null,
+  call_id text collate "C" not null,
+  destination text collate "C" not null,
+  nonce bigint,
+  tx_hashes text[] default '{}'::text[] not null,
+  first_fee bigint,
+  max_fee bigint,
+  priority_fee bigint,
+  sent_at timestamp with time zone,
+  exported_at timestamp with time zone,
+  constraint chain_payouts_pkey PRIMARY KEY (environment_id, call_id),
+  constraint chain_payouts_sent_has_fees CHECK ((((sent_at IS NULL) = (max_fee IS NULL)) AND ((max_fee IS NULL) = (first_fee IS NULL)) AND ((max_fee IS NULL) = (priority_fee IS NULL)) AND ((max_fee IS NULL) OR (nonce IS NOT NULL)))),
+  constraint chain_payouts_signed_once CHECK (((exported_at IS NULL) OR (nonce IS NULL)))
+);
+alter table pay.chain_payouts owner to pay_owner;
+comment on table pay.chain_payouts is 'A refund or transfer that leaves as a transaction on a chain. It lives as long as its call.';
+comment on column pay.chain_payouts.environment_id is 'The environment of the call.';
+comment on column pay.chain_payouts.account_id is 'The account of the chain.';
+comment on column pay.chain_payouts.call_id is 'The call of the refund or transfer.';
+comment on column pay.chain_payouts.destination is 'The address that gets the money.';
+comment on column pay.chain_payouts.nonce is 'The nonce of its transaction for ever, so that a repeated transaction replaces the first; null: none yet.';
+comment on column pay.chain_payouts.tx_hashes is 'Hashes that the signer has answered. At most one of them is in a block.';
+comment on column pay.chain_payouts.first_fee is 'Most fee for each unit of gas in the first transaction, in wei; null: nothing was sent.';
+comment on column pay.chain_payouts.max_fee is 'The same in the last transaction.';
+comment on column pay.chain_payouts.priority_fee is 'The part for the block''s maker in the last transaction, in wei.';
+comment on column pay.chain_payouts.sent_at is 'Time of the last transaction with a new fee; null: nothing was sent.';
+comment on column pay.chain_payouts.exported_at is 'Time of the last export for people to sign; null: it was not exported.';
+CREATE INDEX chain_payouts_account ON pay.chain_payouts USING btree (account_id, call_id);
+alter table pay.chain_payouts enable row level security;
+alter table pay.chain_payouts force row level security;
+create policy chain_payouts_of_environment on pay.chain_payouts as permissive for all to pay_owner
+  using (((environment_id = ANY (( SELECT (NULLIF(current_setting('pay.environment_ids'::text, true), ''::text))::text[] AS "nullif")::text[])) OR (( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text)));
+
 -- type pay.claimed_delivery
 create type pay.claimed_delivery as (
   environment_id text collate "C",
@@ -1360,6 +1396,24 @@ alter table pay.settings force row level security;
 create policy settings_of_worker on pay.settings as permissive for all to pay_owner
   using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
 
+-- table pay.signer_nonces
+create table pay.signer_nonces (
+  chain_id bigint not null,
+  signer text collate "C" not null,
+  next_nonce bigint not null,
+  constraint signer_nonces_pkey PRIMARY KEY (chain_id, signer),
+  constraint signer_nonces_in_range CHECK ((next_nonce >= 0))
+);
+alter table pay.signer_nonces owner to pay_owner;
+comment on table pay.signer_nonces is 'The next nonce of each signer of payouts. Rows live for ever, so no nonce is given twice.';
+comment on column pay.signer_nonces.chain_id is 'The chain.';
+comment on column pay.signer_nonces.signer is 'The address of the signer, EIP-55. Accounts can share it.';
+comment on column pay.signer_nonces.next_nonce is 'The nonce of the next payout.';
+alter table pay.signer_nonces enable row level security;
+alter table pay.signer_nonces force row level security;
+create policy signer_nonces_of_worker on pay.signer_nonces as permissive for all to pay_owner
+  using ((( SELECT current_setting('pay.worker'::text, true) AS current_setting) = 'on'::text));
+
 -- view pay.subject_accounts
 create view pay.subject_accounts with (security_invoker=true) (
   environment_id text collate "C",
@@ -2113,6 +2167,15 @@ CREATE OR REPLACE FUNCTION pay.exchange_retention()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.exchange_retention() owner to pay_owner;
 
+-- function pay.export_payouts(text,boolean)
+CREATE OR REPLACE FUNCTION pay.export_payouts(p_account_id text, p_again boolean)
+ RETURNS SETOF json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.export_payouts(text,boolean) owner to pay_owner;
+grant execute on function pay.export_payouts(text,boolean) to pay_operator;
+
 -- function pay.fault_body(pay.faults)
 CREATE OR REPLACE FUNCTION pay.fault_body(p_fault pay.faults)
  RETURNS text
@@ -2242,6 +2305,17 @@ CREATE OR REPLACE FUNCTION pay.give_inbox_faults(p_environment_id text, p_endpoi
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.give_inbox_faults(text,text,integer,timestamp with time zone) owner to pay_owner;
+
+-- function pay.give_nonce(text,text,bigint,text,bigint)
+CREATE OR REPLACE FUNCTION pay.give_nonce(p_account_id text, p_call_id text, p_chain_id bigint, p_signer text, p_count bigint)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.give_nonce(text,text,bigint,text,bigint) owner to pay_owner;
+grant execute on function pay.give_nonce(text,text,bigint,text,bigint) to pay_api;
 
 -- function pay.handle_facts(json,pay.admission[])
 CREATE OR REPLACE FUNCTION pay.handle_facts(p_records json, p_found pay.admission[])
@@ -2388,6 +2462,17 @@ CREATE OR REPLACE FUNCTION pay.keep_facts(p_facts json)
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.keep_facts(json) owner to pay_owner;
+
+-- function pay.keep_payout(text,text,text)
+CREATE OR REPLACE FUNCTION pay.keep_payout(p_account_id text, p_call_id text, p_destination text)
+ RETURNS json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.keep_payout(text,text,text) owner to pay_owner;
+grant execute on function pay.keep_payout(text,text,text) to pay_api;
 
 -- function pay.keep_transcript_line(text,bigint,text)
 CREATE OR REPLACE FUNCTION pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
@@ -2812,6 +2897,28 @@ CREATE OR REPLACE FUNCTION pay.note_findings()
 alter function pay.note_findings() owner to pay_owner;
 grant execute on function pay.note_findings() to pay_operator;
 
+-- function pay.note_payout_fees(text,text,bigint,bigint)
+CREATE OR REPLACE FUNCTION pay.note_payout_fees(p_account_id text, p_call_id text, p_max_fee bigint, p_priority_fee bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.note_payout_fees(text,text,bigint,bigint) owner to pay_owner;
+grant execute on function pay.note_payout_fees(text,text,bigint,bigint) to pay_api;
+
+-- function pay.note_payout_hash(text,text,text)
+CREATE OR REPLACE FUNCTION pay.note_payout_hash(p_account_id text, p_call_id text, p_tx_hash text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.note_payout_hash(text,text,text) owner to pay_owner;
+grant execute on function pay.note_payout_hash(text,text,text) to pay_api;
+
 -- function pay.note_requests(text,text,text)
 CREATE OR REPLACE FUNCTION pay.note_requests(p_keys text, p_requests text, p_replays text)
  RETURNS void
@@ -2858,6 +2965,18 @@ CREATE OR REPLACE FUNCTION pay.open_by_hash(p_key_hash text)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.open_by_hash(text) owner to pay_owner;
 
+-- function pay.open_payouts(text)
+CREATE OR REPLACE FUNCTION pay.open_payouts(p_account_id text)
+ RETURNS SETOF json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.open_payouts(text) owner to pay_owner;
+grant execute on function pay.open_payouts(text) to pay_api;
+grant execute on function pay.open_payouts(text) to pay_operator;
+
 -- function pay.open_records(json)
 CREATE OR REPLACE FUNCTION pay.open_records(p_records json)
  RETURNS pay.admission[]
@@ -2890,6 +3009,17 @@ CREATE OR REPLACE FUNCTION pay.page_rows()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.page_rows() owner to pay_owner;
 
+-- function pay.paid_payouts(text,timestamp with time zone,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.paid_payouts(p_account_id text, p_from timestamp with time zone, p_to timestamp with time zone)
+ RETURNS SETOF json
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.paid_payouts(text,timestamp with time zone,timestamp with time zone) owner to pay_owner;
+grant execute on function pay.paid_payouts(text,timestamp with time zone,timestamp with time zone) to pay_api;
+
 -- function pay.patterns_of(text)
 CREATE OR REPLACE FUNCTION pay.patterns_of(p_type text)
  RETURNS text[]
@@ -2908,6 +3038,14 @@ CREATE OR REPLACE FUNCTION pay.pause_reading(p_account_id text)
  SET plan_cache_mode TO 'force_generic_plan';
 alter function pay.pause_reading(text) owner to pay_owner;
 grant execute on function pay.pause_reading(text) to pay_api;
+
+-- function pay.payout_json(pay.chain_payouts)
+CREATE OR REPLACE FUNCTION pay.payout_json(p_payout pay.chain_payouts)
+ RETURNS json
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.payout_json(pay.chain_payouts) owner to pay_owner;
 
 -- function pay.planned_clock(pay.sandbox_settings,json,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.planned_clock(p_before pay.sandbox_settings, p_command json, p_now timestamp with time zone)

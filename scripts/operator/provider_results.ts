@@ -60,6 +60,8 @@ export function factsIn(
     ? `${connector.name} has ${missing}`
     : "unknown" in reply
     ? `${connector.name} gives no answer (${reply.unknown})`
+    : "waiting" in reply
+    ? `the result is open: ${reply.waiting}`
     : reply.message;
   throw new CommandError(`${beginning}: ${reason}`);
 }

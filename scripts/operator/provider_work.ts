@@ -21,6 +21,7 @@ import {
   ProviderAccounts,
   type ReadyAccount,
 } from "../../shared/domain/live/provider_accounts.ts";
+import { booksOf } from "../../shared/domain/live/account_reader.ts";
 import { ownCall } from "../../shared/domain/live/provider_worker.ts";
 import type { Connector, Fact, StoredFact } from "../../shared/domain/providers/connector.ts";
 import type { ProviderRecord, ProviderWork } from "../../shared/store/provider_rows.ts";
@@ -115,7 +116,7 @@ class Desk {
     const work = await this.#openCall(id);
     const call = ownCall(work);
     const ready = this.#open(work);
-    const reply = await ready.connector.look(ready.account, call, deadline());
+    const reply = await ready.connector.look(ready.account, call, deadline(), booksOf(this.#store));
     const facts = factsIn(reply, ready, `${id} left unchanged`, "nothing of this call");
     await this.#record(work, call, ours(work, facts));
   }
@@ -144,7 +145,7 @@ class Desk {
           'until "calls" shows the state operator',
       );
     }
-    const reply = await ready.connector.look(ready.account, call, deadline());
+    const reply = await ready.connector.look(ready.account, call, deadline(), booksOf(this.#store));
     if (!("absent" in reply)) {
       const [found] = ours(work, factsIn(reply, ready, `${id} left unchanged`, ""));
       const effect = applyToSubject(subjectOf(call), found, 0, contextOf(work));

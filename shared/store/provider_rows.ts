@@ -178,6 +178,39 @@ interface UnfinalTransfer {
   amount_minor: number;
 }
 
+/** A refund or transfer that leaves as a transaction on a chain. */
+export interface ChainPayout {
+  call_id: string;
+  op: "refund" | "transfer";
+  subject_id: string;
+  refund_id: string | null;
+  amount_minor: number;
+  currency: Stablecoin;
+  /** EIP-55. */
+  destination: string;
+  /** Of its transaction, for ever; null: none yet. */
+  nonce: number | null;
+  /** Hashes that the signer has answered. At most one of them is in a block. */
+  tx_hashes: readonly string[];
+  /** Most fee for each unit of gas in the first transaction, in wei; null: nothing was sent. */
+  first_fee: number | null;
+  /** The same in the last transaction. */
+  max_fee: number | null;
+  priority_fee: number | null;
+  /** Time since the last transaction with a new fee; null: nothing was sent. */
+  sent_seconds: number | null;
+  /** People sign it. */
+  is_exported: boolean;
+}
+
+/** A payout that is final. */
+export interface PaidPayout {
+  currency: Stablecoin;
+  tx_hash: string;
+  log_index: number;
+  amount_minor: number;
+}
+
 /** What the books know of the transfers to the address of a payment by stablecoin. */
 export interface DepositState {
   /** Sum of the final transfers that are applied, in minor units. */

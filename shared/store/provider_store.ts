@@ -7,6 +7,7 @@
 import { formatTime } from "../core/clock.ts";
 import { changeParameters } from "./commit_statement.ts";
 import { type Database, toApiError } from "./database.ts";
+import { createPayoutStore, type PayoutStore } from "./payout_store.ts";
 import { RecordQueue } from "./record_queue.ts";
 import type {
   CallResult,
@@ -23,7 +24,7 @@ import type {
 } from "./provider_rows.ts";
 
 /** The store of the live flow. Each method throws `ApiError`. */
-export interface ProviderStore {
+export interface ProviderStore extends PayoutStore {
   /**
    * Writes each record whole or not at all. A list is one transaction; single records share one.
    */
@@ -164,6 +165,8 @@ export function createProviderStore(
   const queue = new RecordQueue(send);
 
   return {
+    ...createPayoutStore(database),
+
     async record(records) {
       // A list has an order, which a single record does not need.
       if (records.length === 1) return [await queue.add(records[0]!)];

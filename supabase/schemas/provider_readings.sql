@@ -12,6 +12,10 @@ select u.environment_id, u.account_id,
     when a.connector = 'evm' and exists (
       select from pay.deposit_addresses d
       where d.account_id = u.account_id and d.expires_at > now() - interval '1 hour'
+      union all
+      select from pay.chain_payouts p
+      join pay.provider_calls c on c.environment_id = p.environment_id and c.id = p.call_id
+      where p.account_id = u.account_id and c.state <> 'settled'
     ) then interval '15 seconds'
     else interval '1 hour'
   end, '-infinity') as poll_at,

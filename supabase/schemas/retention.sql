@@ -50,9 +50,10 @@ begin
   end if;
   foreach v_table in array array[
     'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
-    'ledger_totals', 'provider_facts', 'deposit_addresses', 'provider_calls', 'transfers',
-    'refunds', 'disputes', 'payments', 'faults', 'idempotency_keys', 'rate_counters',
-    'webhook_endpoints', 'requests', 'sandbox_settings', 'transcript_lines'
+    'ledger_totals', 'provider_facts', 'deposit_addresses', 'chain_payouts',
+    'provider_calls', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
+    'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests', 'sandbox_settings',
+    'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
     execute format(

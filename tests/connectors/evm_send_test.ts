@@ -1,5 +1,6 @@
 /** The call that opens the address of a payment. It needs no node, and repeats give the same one. */
 
+import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import type { ProviderCall, ProviderReply } from "../../shared/domain/providers/connector.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
@@ -32,7 +33,7 @@ function makeCall(parts: Partial<ProviderCall> = {}): ProviderCall {
 Deno.test("send() opens the address of the index, and look() opens the same one", async () => {
   const address = depositAddress(XPUB, 7);
   const signal = AbortSignal.timeout(1_000);
-  const reply = await send(account, makeCall(), signal);
+  const reply = await send(account, makeCall(), signal, noBooks);
   assert.deepEqual(reply, {
     facts: [{
       account_id: account.id,
@@ -58,7 +59,7 @@ Deno.test("send() opens the address of the index, and look() opens the same one"
       },
     }],
   });
-  assert.deepEqual(await look(account, makeCall(), signal), reply);
+  assert.deepEqual(await look(account, makeCall(), signal, noBooks), reply);
 });
 
 /** Parts of a call that is refused, and the field at fault. */
@@ -70,7 +71,7 @@ const REFUSED: Record<string, [parts: Partial<ProviderCall>, param: string | und
 
 for (const [name, [parts, param]] of Object.entries(REFUSED)) {
   Deno.test(`send() refuses ${name}`, async () => {
-    const reply = await send(account, makeCall(parts), AbortSignal.timeout(1_000));
+    const reply = await send(account, makeCall(parts), AbortSignal.timeout(1_000), noBooks);
     assert("refused" in reply, JSON.stringify(reply));
     assert.equal(reply.param, param);
   });

@@ -1,5 +1,6 @@
 /** Operations on disputes at Stripe, against a real HTTP server: requests, replies and looks. */
 
+import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
 import type { ProviderCall, ProviderReply } from "../../shared/domain/providers/connector.ts";
@@ -73,7 +74,7 @@ for (const [name, asked, object, expected] of REPLIES) {
   Deno.test(`look() and send() at ${name} are ${JSON.stringify(expected)}`, async () => {
     await using server = await startFaultServer(json(200, object));
     const settings = { base_url: server.base_url };
-    const reply = await stripeConnector().look(account({ settings }), asked, patient());
+    const reply = await stripeConnector().look(account({ settings }), asked, patient(), noBooks);
     assert.deepEqual(references(reply), expected);
     const got = server.received.map(({ method, path }) => `${method} ${path}`);
     assert.deepEqual(got, ["GET /v1/disputes/du_1"]);

@@ -1,5 +1,6 @@
 /** Looks: the result of a call by its reference at Stripe, or by our own ids in the metadata. */
 
+import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
 import type { ProviderCall, ProviderReply } from "../../shared/domain/providers/connector.ts";
@@ -26,7 +27,7 @@ import {
 async function looked(asked: ProviderCall, ...steps: Step[]) {
   await using server = await startFaultServer(...steps);
   const settings = { base_url: server.base_url };
-  const reply = await stripeConnector().look(account({ settings }), asked, patient());
+  const reply = await stripeConnector().look(account({ settings }), asked, patient(), noBooks);
   return { reply, received: server.received };
 }
 

@@ -18,7 +18,7 @@ import {
   StripeRefund,
 } from "../../shared/connectors/stripe/stripe_objects.ts";
 import { json, type Received, startFaultServer } from "../support/connectors/fault_server.ts";
-import { no_deposits } from "../support/connectors/no_deposits.ts";
+import { noBooks } from "../support/chain/no_books.ts";
 import { patient } from "../support/connectors/sent.ts";
 import {
   account,
@@ -40,52 +40,56 @@ type Ask = (account: Parameters<typeof connector.send>[0], signal: AbortSignal) 
 
 /** Each method of the connector, with the paths that it asks for. */
 const METHODS: [name: string, ask: Ask, paths: string[]][] = [
-  ["authorize", (to, signal) => connector.send(to, call(), signal), ["POST payment_intents"]],
-  ["authorize without return_url", (to, signal) => connector.send(to, manual, signal), [
+  ["authorize", (to, signal) => connector.send(to, call(), signal, noBooks), [
     "POST payment_intents",
   ]],
-  ["capture", (to, signal) => connector.send(to, laterCall("capture"), signal), [
+  ["authorize without return_url", (to, signal) => connector.send(to, manual, signal, noBooks), [
+    "POST payment_intents",
+  ]],
+  ["capture", (to, signal) => connector.send(to, laterCall("capture"), signal, noBooks), [
     "POST payment_intents/pi_1/capture",
   ]],
-  ["cancel", (to, signal) => connector.send(to, laterCall("cancel"), signal), [
+  ["cancel", (to, signal) => connector.send(to, laterCall("cancel"), signal, noBooks), [
     "POST payment_intents/pi_1/cancel",
   ]],
-  ["abandon", (to, signal) => connector.send(to, laterCall("abandon"), signal), [
+  ["abandon", (to, signal) => connector.send(to, laterCall("abandon"), signal, noBooks), [
     "GET payment_intents/pi_1",
     "POST payment_intents/pi_1/cancel",
   ]],
-  ["refund", (to, signal) => connector.send(to, laterCall("refund"), signal), ["POST refunds"]],
-  ["evidence", (to, signal) => connector.send(to, disputeCall("A receipt"), signal), [
+  ["refund", (to, signal) => connector.send(to, laterCall("refund"), signal, noBooks), [
+    "POST refunds",
+  ]],
+  ["evidence", (to, signal) => connector.send(to, disputeCall("A receipt"), signal, noBooks), [
     "POST disputes/du_1",
   ]],
-  ["accept a dispute", (to, signal) => connector.send(to, disputeCall(null), signal), [
+  ["accept a dispute", (to, signal) => connector.send(to, disputeCall(null), signal, noBooks), [
     "POST disputes/du_1/close",
   ]],
-  ["look at a dispute", (to, signal) => connector.look(to, disputeCall(null), signal), [
+  ["look at a dispute", (to, signal) => connector.look(to, disputeCall(null), signal, noBooks), [
     "GET disputes/du_1",
   ]],
-  ["look by reference", (to, signal) => connector.look(to, laterCall("cancel"), signal), [
+  ["look by reference", (to, signal) => connector.look(to, laterCall("cancel"), signal, noBooks), [
     "GET payment_intents/pi_1",
   ]],
-  ["look without a reference", (to, signal) => connector.look(to, call(), signal), [
+  ["look without a reference", (to, signal) => connector.look(to, call(), signal, noBooks), [
     "GET payment_intents",
     "GET payment_intents",
   ]],
-  ["look for a refund", (to, signal) => connector.look(to, laterCall("refund"), signal), [
+  ["look for a refund", (to, signal) => connector.look(to, laterCall("refund"), signal, noBooks), [
     "GET refunds",
   ]],
-  ["poll for events", (to, signal) => connector.poll(to, null, signal, no_deposits), [
+  ["poll for events", (to, signal) => connector.poll(to, null, signal, noBooks), [
     "GET events",
   ]],
   [
     "poll for fees",
     async (to, signal) => {
-      const { cursor } = await connector.poll(to, null, signal, no_deposits);
-      await connector.poll(to, cursor, signal, no_deposits);
+      const { cursor } = await connector.poll(to, null, signal, noBooks);
+      await connector.poll(to, cursor, signal, noBooks);
     },
     ["GET events", "GET balance_transactions"],
   ],
-  ["totals", (to, signal) => connector.totals(to, TIME, null, signal, no_deposits), [
+  ["totals", (to, signal) => connector.totals(to, TIME, null, signal, noBooks), [
     "GET balance_transactions",
   ]],
   ["test", (to, signal) => connector.test(to, signal).catch(() => {}), ["GET account"]],

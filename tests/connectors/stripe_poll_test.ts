@@ -11,7 +11,7 @@ import {
   type Step,
   text,
 } from "../support/connectors/fault_server.ts";
-import { no_deposits } from "../support/connectors/no_deposits.ts";
+import { noBooks } from "../support/chain/no_books.ts";
 import { patient } from "../support/connectors/sent.ts";
 import {
   account,
@@ -41,7 +41,7 @@ async function polled(cursor: unknown, ...steps: Step[]) {
   await using server = await startFaultServer(...steps);
   const facts: Fact[] = [];
   for (let more = true; more;) {
-    const read = await connector.poll(accountOf(server), cursor, patient(), no_deposits);
+    const read = await connector.poll(accountOf(server), cursor, patient(), noBooks);
     facts.push(...read.facts);
     ({ cursor, more } = read);
     // A cursor is stored as JSON between polls.

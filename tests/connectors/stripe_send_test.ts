@@ -1,5 +1,6 @@
 /** Calls to Stripe, against a real HTTP server: requests and replies. */
 
+import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
 import type { ProviderCall, ProviderReply } from "../../shared/domain/providers/connector.ts";
@@ -108,7 +109,7 @@ for (const [name, asked, path, form] of REQUESTS) {
 Deno.test("send() names the connected account", async () => {
   await using server = await startFaultServer(json(200, intent()));
   const settings = { base_url: server.base_url, connected_account: "acct_1" };
-  await connector.send(account({ settings }), call(), patient());
+  await connector.send(account({ settings }), call(), patient(), noBooks);
   assert.equal(server.received[0]!.headers["stripe-account"], "acct_1");
 });
 
@@ -141,7 +142,7 @@ for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
   Deno.test(`send() sends nothing with the secret ${JSON.stringify(secret)}`, async () => {
     await using server = await startFaultServer(json(200, intent()));
     const settings = { base_url: server.base_url };
-    const reply = await connector.send(account({ settings, secret }), call(), patient());
+    const reply = await connector.send(account({ settings, secret }), call(), patient(), noBooks);
     assert.deepEqual(reply, { unknown: "unauthorized", may_repeat: true, did_nothing: true });
     assert.deepEqual(server.received, []);
   });

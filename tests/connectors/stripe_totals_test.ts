@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
 import { json, startFaultServer, type Step } from "../support/connectors/fault_server.ts";
-import { no_deposits } from "../support/connectors/no_deposits.ts";
+import { noBooks } from "../support/chain/no_books.ts";
 import { patient } from "../support/connectors/sent.ts";
 import { account, movement, NOW, NOW_MS, page } from "../support/connectors/stripe_case.ts";
 
@@ -29,7 +29,7 @@ async function totalled(
       TIME,
       cursor,
       patient(),
-      no_deposits,
+      noBooks,
     );
     if ("totals" in read) return { totals: read.totals, cursor: null, received };
     // A cursor is stored as JSON between pages.

@@ -242,7 +242,8 @@ function headerRequest(block: string): RpcRequest<Block | null> {
   return { method: "eth_getBlockByNumber", params: [block, false], result };
 }
 
-function paddedAddress(address: string): string {
+/** Returns an address as a topic of a log, or as an argument of a call. */
+export function paddedAddress(address: string): string {
   return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
 }
 

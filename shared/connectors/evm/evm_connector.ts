@@ -8,6 +8,16 @@
 import { ApiError } from "../../core/errors.ts";
 import type { Connector } from "../../domain/providers/connector.ts";
 
+/** Sends a call or looks at it, which is the same: each attempt does what is left to do. */
+const call: Connector["send"] = async (account, call, signal, books) => {
+  if (call.op === "refund" || call.op === "transfer") {
+    const { payOut } = await import("./evm_payout.ts");
+    return await payOut(account, call, signal, books);
+  }
+  const { openDeposit } = await import("./evm_deposit.ts");
+  return openDeposit(account, call);
+};
+
 /** Makes the connector. */
 export function evmConnector(): Connector {
   return {
@@ -26,14 +36,8 @@ export function evmConnector(): Connector {
       const { checkEvmSettings } = await import("./evm_deposit.ts");
       checkEvmSettings(settings);
     },
-    async send(account, call) {
-      const { openDeposit } = await import("./evm_deposit.ts");
-      return openDeposit(account, call);
-    },
-    async look(account, call) {
-      const { openDeposit } = await import("./evm_deposit.ts");
-      return openDeposit(account, call);
-    },
+    send: call,
+    look: call,
     find: () => Promise.resolve({ absent: true }),
     async poll(account, cursor, signal, books) {
       const { pollChain } = await import("./evm_poll.ts");

@@ -17,7 +17,7 @@ import { readEvmSettings } from "./evm_settings.ts";
 /** Opens the address of an authorization. The same call always gets the same one. */
 export function openDeposit(account: ProviderAccount, call: ProviderCall): ProviderReply {
   if (call.op !== "authorize" || !call.deposit) {
-    const message = "This account takes payments by stablecoin, and does nothing else";
+    const message = "A chain takes payments by stablecoin, refunds and transfers, and nothing else";
     return { refused: "provider_refused", message };
   }
   const currency = STABLECOINS.find((asset) => asset === call.currency);

@@ -14,6 +14,7 @@ import type {
 } from "../../domain/providers/connector.ts";
 import { type Block, Chain, type ChainTransfer } from "./evm_chain.ts";
 import { expiryFact, goneFact, transferFact } from "./evm_facts.ts";
+import { payoutFacts } from "./evm_payout_poll.ts";
 import { RpcError } from "./evm_rpc.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
@@ -45,6 +46,8 @@ const Cursor = z.object({
   final: z.object({ number: z.number().int(), hash: z.string() }),
   span: z.number().int().positive(),
   pass: Pass.nullable(),
+  /** The last block whose payouts are reported; absent: `final`. */
+  paid: z.number().int().optional(),
 });
 type Cursor = z.infer<typeof Cursor>;
 
@@ -63,6 +66,12 @@ export async function pollChain(
 ): Promise<Page> {
   const chain = new Chain(readEvmSettings(account.settings), account.secret, signal);
   const place = cursor === null ? await firstPlace(chain) : readCursor(cursor);
+  const { final, span, paid = final.number } = place;
+  if (place.pass === null && paid < final.number) {
+    const range = { from: paid + 1, to: Math.min(paid + span, final.number) };
+    const facts = await payoutFacts(account, range, signal, books);
+    return { facts, cursor: { ...place, paid: range.to }, more: range.to < final.number };
+  }
   const pass = place.pass ?? await beginPass(chain, place);
   // A block that has left the chain ends the pass. Facts that were read before stay true.
   const to = place.pass === null ? pass.to : await chain.block(pass.to.number);
@@ -194,10 +203,12 @@ async function endPass(chain: Chain, place: Cursor, pass: Pass): Promise<Page> {
   const final = await chain.block(number);
   if (final === null) throw new Error("A node in rpc_urls is behind the place of this reading");
   const { hash } = final;
+  const { paid = place.final.number } = place;
   return {
     facts: [],
-    cursor: { ...place, final: { number, hash }, pass: null },
-    more: !pass.is_head,
+    cursor: { ...place, final: { number, hash }, pass: null, paid },
+    // The payouts of the new final blocks come next.
+    more: !pass.is_head || paid < number,
   };
 }
 

@@ -49,7 +49,13 @@ export async function readChainTotals(
   if (!parsed.success) throw new Error("The cursor of the totals is not one of evm");
   const place = parsed.data;
   const deposits = await books.deposits(account.id, place.after, BATCH);
-  if (deposits.length === 0 || place.first > place.last) return { totals: totalsOf(place) };
+  if (deposits.length === 0 || place.first > place.last) {
+    const settings = readEvmSettings(account.settings);
+    const payouts = await books.paidPayouts(account.id, { from_ms, to_ms });
+    const { payoutTotals } = await import("./evm_payout_totals.ts");
+    await payoutTotals(account, settings, payouts, place.sums, signal);
+    return { totals: totalsOf(place) };
+  }
   const range = { from: place.from, to: Math.min(place.from + place.span - 1, place.last) };
   try {
     for (const transfer of await chain.transfers(range, deposits.map((each) => each.address))) {

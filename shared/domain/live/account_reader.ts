@@ -61,8 +61,17 @@ export async function readTotals(
   if (!is_over) await store.pauseReading(account.id);
 }
 
-function booksOf(store: ProviderStore): ChainBooks {
-  return { deposits: (id, after, limit) => store.watchedDeposits(id, after, limit) };
+/** Returns the parts of the books that a connector reads and writes. */
+export function booksOf(store: ProviderStore): ChainBooks {
+  return {
+    deposits: (id, after, limit) => store.watchedDeposits(id, after, limit),
+    payout: (id, call_id, destination) => store.keepPayout(id, call_id, destination),
+    nonce: (id, call_id, signer) => store.giveNonce(id, call_id, signer),
+    sending: (id, call_id, fees) => store.notePayoutFees(id, call_id, fees),
+    sent: (id, call_id, tx_hash) => store.notePayoutHash(id, call_id, tx_hash),
+    openPayouts: (id) => store.openPayouts(id),
+    paidPayouts: (id, time) => store.paidPayouts(id, time),
+  };
 }
 
 /**

@@ -16,6 +16,7 @@ import type { ProviderStore } from "../../store/provider_store.ts";
 import type { EventContext } from "../changes/event.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import type { ProviderReply } from "../providers/connector.ts";
+import { booksOf } from "./account_reader.ts";
 import { currentAnswer, decideResult, type OwnCall } from "./decide_result.ts";
 import { inOurMode, type ProviderAccounts } from "./provider_accounts.ts";
 
@@ -95,9 +96,10 @@ export class CallRunner {
     }
     const { account, connector } = opened;
     const signal = AbortSignal.timeout(this.#deadline_ms);
+    const books = booksOf(this.#store);
     const reply = call.may_repeat
-      ? await connector.send(account, call, signal)
-      : await connector.look(account, call, signal);
+      ? await connector.send(account, call, signal, books)
+      : await connector.look(account, call, signal, books);
     if ("facts" in reply) return inOurMode(account, reply, call.subject.livemode);
     return provenRefusal(stored, call, reply, `${connector.name} refuses the secret`);
   }

@@ -60,6 +60,8 @@ interface Result {
 /** Delays before each further attempt. After the last one the service asks hourly. */
 const RETRY_DELAYS_MS = [5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000];
 const LAST_DELAY_MS = 3_600_000;
+/** Delay before the next attempt of a call whose result is a later fact. */
+const WAITING_MS = 60_000;
 /** Time since the first attempt. A call that the provider then does not know needs the operator. */
 const ABSENT_AFTER_MS = 3_600_000;
 /** Time since the first attempt. Every call that then has no result needs the operator. */
@@ -96,6 +98,7 @@ export function decideResult(
     return decideFacts(call, reply.facts, { booked_minor, records_fees }, context);
   }
   if ("refused" in reply) return decideRefusal(call, reply, context);
+  if ("waiting" in reply) return decideWaiting(call, reply.waiting, context);
   if ("absent" in reply) return decideUnknown(call, "absent", call.may_repeat, context);
   return decideUnknown(call, reply.unknown, reply.may_repeat, context);
 }
@@ -246,6 +249,26 @@ function decideUnknown(
       call: result,
       facts: [],
       change: builder?.finish(answer) ?? null,
+      answer,
+    },
+    answer,
+  };
+}
+
+/** Decides about a call whose result is a later fact. The service asks again, and never gives up. */
+function decideWaiting(call: OwnCall, reason: string, { at_ms }: EventContext): Result {
+  const answer = answerOf(call, call.subject, null);
+  return {
+    record: {
+      environment_id: call.environment_id,
+      call_id: call.id,
+      call: {
+        state: "pending",
+        last_reply: reason.slice(0, 200),
+        next_attempt_at: formatTime(at_ms + WAITING_MS),
+      },
+      facts: [],
+      change: null,
       answer,
     },
     answer,

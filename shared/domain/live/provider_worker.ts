@@ -9,7 +9,7 @@ import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/pr
 import type { ProviderStore } from "../../store/provider_store.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import type { StoredFact } from "../providers/connector.ts";
-import { pollAccount, readTotals } from "./account_reader.ts";
+import { booksOf, pollAccount, readTotals } from "./account_reader.ts";
 import { applyPayout } from "./apply_payout.ts";
 import type { CallRunner } from "./call_runner.ts";
 import { decideFact, type OwnCall, pointlessRecord } from "./decide_result.ts";
@@ -202,7 +202,8 @@ export class ProviderWorker {
     const opened = this.#options.accounts.open(work.account);
     if (!is_paid || !lacks_card || work.call === null || typeof opened === "string") return fact;
     const signal = AbortSignal.timeout(LOOK_DEADLINE_MS);
-    const reply = await opened.connector.look(opened.account, ownCall(work), signal);
+    const books = booksOf(this.#options.store);
+    const reply = await opened.connector.look(opened.account, ownCall(work), signal, books);
     const found = "facts" in reply ? reply.facts.find(({ card }) => card) : undefined;
     return found?.card ? { ...fact, card: found.card } : fact;
   }
@@ -212,7 +213,7 @@ export class ProviderWorker {
     const { store } = this.#options;
     const ready = this.#open(work);
     const signal = AbortSignal.timeout(LOOK_DEADLINE_MS);
-    const reply = await ready.connector.look(ready.account, ownCall(work), signal);
+    const reply = await ready.connector.look(ready.account, ownCall(work), signal, booksOf(store));
     if ("facts" in reply && await store.storeFacts(work.account.id, reply.facts) > 0) {
       this.#want();
     }

@@ -10,14 +10,17 @@ import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { DisputeRequest, ProviderOp, SimulatedResult } from "../../store/provider_call.ts";
 import type {
+  ChainPayout,
   DepositIndex,
   Fact,
+  PaidPayout,
   ProviderTotal,
   WatchedDeposit,
 } from "../../store/provider_rows.ts";
 
 export type { ProviderOp } from "../../store/provider_call.ts";
 export type {
+  ChainPayout,
   DepositIndex,
   Fact,
   FactOp,
@@ -77,6 +80,29 @@ export interface ProviderCall {
 export interface ChainBooks {
   /** Returns watched addresses in the order of their indexes, after an index; null begins. */
   deposits(account_id: string, after: number | null, limit: number): Promise<WatchedDeposit[]>;
+  /** Keeps the payout of a call, and returns it as it is stored. */
+  payout(account_id: string, call_id: string, destination: string): Promise<ChainPayout>;
+  /**
+   * Gives a payout its nonce for ever, and returns it; null if people sign the payout.
+   * @param count the number of transactions that the chain has of the signer
+   */
+  nonce(
+    account_id: string,
+    call_id: string,
+    signer: { chain_id: number; address: string; count: number },
+  ): Promise<number | null>;
+  /** Notes the fees of the transaction that is sent next, in wei. */
+  sending(
+    account_id: string,
+    call_id: string,
+    fees: { max_fee: number; priority_fee: number },
+  ): Promise<void>;
+  /** Notes the hash of a transaction that was sent. */
+  sent(account_id: string, call_id: string, tx_hash: string): Promise<void>;
+  /** Returns the payouts whose calls have no result, oldest first. */
+  openPayouts(account_id: string): Promise<ChainPayout[]>;
+  /** Returns the payouts that are final, by the times of their blocks. */
+  paidPayouts(account_id: string, time: TotalsTime): Promise<PaidPayout[]>;
 }
 
 /** Why the result of a call is unknown. */
@@ -114,7 +140,9 @@ export type ProviderReply =
     unusable_account?: string;
   }
   /** A look found no trace of the call. */
-  | { absent: true };
+  | { absent: true }
+  /** The call is under way, and a later fact is its result. The text is for the operator. */
+  | { waiting: string };
 
 /** The time whose movements are totalled, in milliseconds: `from_ms` counts, `to_ms` does not. */
 export interface TotalsTime {
@@ -160,9 +188,19 @@ export interface Connector {
   /** Checks settings when an account is added. Throws `ApiError` `invalid_parameter`. */
   checkSettings(settings: Readonly<Record<string, string>>): void | Promise<void>;
   /** Sends a call with its id as the idempotency key. Never throws. */
-  send(account: ProviderAccount, call: ProviderCall, signal: AbortSignal): Promise<ProviderReply>;
+  send(
+    account: ProviderAccount,
+    call: ProviderCall,
+    signal: AbortSignal,
+    books: ChainBooks,
+  ): Promise<ProviderReply>;
   /** Finds the result of a call, by our id while the provider's is not known. Never throws. */
-  look(account: ProviderAccount, call: ProviderCall, signal: AbortSignal): Promise<ProviderReply>;
+  look(
+    account: ProviderAccount,
+    call: ProviderCall,
+    signal: AbortSignal,
+    books: ChainBooks,
+  ): Promise<ProviderReply>;
   /**
    * Reads the object that the operator names as the result of a call, whatever it says about the
    * call. Never throws.

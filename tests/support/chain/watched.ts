@@ -8,6 +8,7 @@ import type {
   WatchedDeposit,
 } from "../../../shared/domain/providers/connector.ts";
 import { evmConnector } from "../../../shared/connectors/evm/evm_connector.ts";
+import { noBooks } from "./no_books.ts";
 import { depositAddress } from "../../../shared/connectors/evm/evm_address.ts";
 
 const seed = new Uint8Array(32).fill(7);
@@ -27,10 +28,15 @@ export function chainAccount(settings: Record<string, string>): ProviderAccount 
 }
 
 /** Books with `count` open payments. `poll` reads to the end and notes the facts. */
-export class WatchedBooks implements ChainBooks {
+export class WatchedBooks implements Pick<ChainBooks, "deposits"> {
   readonly list: WatchedDeposit[];
   readonly facts = new Map<string, Fact>();
   cursor: unknown = null;
+  /** The books as a connector reads them. */
+  readonly books: ChainBooks = {
+    ...noBooks,
+    deposits: (id, after, limit) => this.deposits(id, after, limit),
+  };
 
   constructor(count: number, expires_at = "2999-01-01T00:00:00.000Z") {
     this.list = Array.from({ length: count }, (_, index) => ({
@@ -54,7 +60,7 @@ export class WatchedBooks implements ChainBooks {
     const found: Fact[] = [];
     for (let more = true; more;) {
       const signal = AbortSignal.timeout(30_000);
-      const page = await evmConnector().poll(account, this.cursor, signal, this);
+      const page = await evmConnector().poll(account, this.cursor, signal, this.books);
       // As the database does, the cursor passes through JSON.
       this.cursor = JSON.parse(JSON.stringify(page.cursor));
       for (const fact of page.facts) {

@@ -3,6 +3,7 @@
  * `deno task test --live-card` runs them. STRIPE_TEST_URL names a double in place of Stripe.
  */
 
+import { noBooks } from "../chain/no_books.ts";
 import assert from "node:assert/strict";
 import { callStripe, isUnknown } from "../../../shared/connectors/stripe/stripe_call.ts";
 import { stripeConnector } from "../../../shared/connectors/stripe/stripe_connector.ts";
@@ -17,7 +18,6 @@ import type {
 import type { Refund } from "../../../shared/schema/refund.ts";
 import { until } from "../common/until.ts";
 import { account, call, type Members } from "../connectors/stripe_case.ts";
-import { no_deposits } from "../connectors/no_deposits.ts";
 
 /** A call with its reply. */
 export interface Sent {
@@ -89,12 +89,12 @@ export async function change(
 
 /** Sends a call. */
 export async function send(asked: ProviderCall): Promise<Sent> {
-  return { call: asked, reply: await connector.send(ACCOUNT, asked, deadline()) };
+  return { call: asked, reply: await connector.send(ACCOUNT, asked, deadline(), noBooks) };
 }
 
 /** Looks for the result of a call. */
 export async function look(asked: ProviderCall): Promise<ProviderReply> {
-  return await connector.look(ACCOUNT, asked, deadline());
+  return await connector.look(ACCOUNT, asked, deadline(), noBooks);
 }
 
 /** Returns the first fact of a reply. */
@@ -109,7 +109,7 @@ export async function polled(what: string, is_it: (fact: Fact) => boolean): Prom
   await until(`Stripe lists ${what}`, async () => {
     let cursor: unknown = null;
     for (let more = true; more && !found;) {
-      const page = await connector.poll(ACCOUNT, cursor, deadline(), no_deposits);
+      const page = await connector.poll(ACCOUNT, cursor, deadline(), noBooks);
       found = page.facts.find(is_it);
       ({ cursor, more } = page);
     }
@@ -142,7 +142,7 @@ export async function totals(): Promise<ProviderTotal[]> {
   const to_ms = Date.now();
   const time = { from_ms: to_ms - 3_600_000, to_ms };
   for (let cursor: unknown = null;;) {
-    const page = await connector.totals(ACCOUNT, time, cursor, deadline(), no_deposits);
+    const page = await connector.totals(ACCOUNT, time, cursor, deadline(), noBooks);
     if ("totals" in page) return page.totals;
     ({ cursor } = page);
   }

@@ -1,0 +1,150 @@
+/**
+ * `deno task payouts` writes the open payouts of an account on a chain as a batch that people sign in
+ * their Safe, where no signer is configured. The chain settles them all the same (ADR 0060).
+ */
+
+import type postgres from "postgres";
+import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
+import { transferData } from "../../shared/connectors/evm/evm_payout.ts";
+import { readEvmSettings } from "../../shared/connectors/evm/evm_settings.ts";
+import type { ChainPayout } from "../../shared/store/provider_rows.ts";
+import { readSettings } from "../data_dir/settings.ts";
+import { CommandError, print, printMessage, reportFailure, UsageError } from "./command_line.ts";
+import { openOperatorDatabase } from "./operator_database.ts";
+import type { ListedAccount } from "./provider_table.ts";
+import { safeBatch } from "./safe_batch.ts";
+
+const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
+const USAGE =
+  `Usage: deno task payouts export --account NAME [--network NAME] [--again] > batch.json
+
+Writes the open refunds and transfers in stablecoins as a batch for the Transaction Builder of Safe.
+The Safe is the signer_address of the account. A payout is exported once.
+
+  --account  the account whose live environment pays
+  --network  of several accounts on chains, the one on this network
+  --again    exports earlier ones again. Who signs both batches pays twice
+`;
+
+/** The parsed command; null: help. */
+interface ExportCommand {
+  account: string;
+  network: string | null;
+  is_again: boolean;
+}
+
+/** The surroundings of the command. */
+interface Surroundings {
+  sql: postgres.Sql;
+  /** Prints a text to standard output. */
+  print: (text: string) => void;
+  /** Prints a line to standard error. */
+  printMessage: (line: string) => void;
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));
+
+/** Exit codes: 0 success, 1 failure, 2 invalid arguments. */
+async function main(args: readonly string[]): Promise<number> {
+  try {
+    const command = readExportCommand(args);
+    if (command === null) {
+      print(USAGE);
+      return 0;
+    }
+    const settings = readSettings((name) => Deno.env.get(name)?.trim() || undefined, PROJECT_DIR);
+    const database = await openOperatorDatabase(settings, printMessage);
+    try {
+      await exportPayouts(command, { sql: database.sql, print, printMessage });
+    } finally {
+      await database.close();
+    }
+    return 0;
+  } catch (error) {
+    return reportFailure(error);
+  }
+}
+
+function readExportCommand(args: readonly string[]): ExportCommand | null {
+  const [action, ...rest] = args;
+  if (action === undefined || action === "--help" || action === "help") return null;
+  if (action !== "export") {
+    throw new UsageError(`"${action}" is not a command: use "export"\n\n${USAGE}`);
+  }
+  const { values } = parse(rest);
+  if (values.account === undefined) throw new UsageError(`--account is required\n\n${USAGE}`);
+  const { account, network = null, again: is_again } = values;
+  return { account, network, is_again };
+}
+
+function parse(args: readonly string[]) {
+  try {
+    return parseArgs({
+      args: [...args],
+      options: {
+        account: { type: "string" },
+        network: { type: "string" },
+        again: { type: "boolean", default: false },
+      },
+      strict: true,
+    });
+  } catch (error) {
+    throw new UsageError(`${(error as Error).message}\n\n${USAGE}`);
+  }
+}
+
+/** Exports the payouts of an account. Throws `CommandError`. */
+export async function exportPayouts(
+  command: ExportCommand,
+  { sql, print, printMessage }: Surroundings,
+): Promise<void> {
+  const { id, settings: texts } = await findAccount(sql, command);
+  const { chain_id, contracts, signer_url, signer_address } = readEvmSettings(texts);
+  if (signer_url !== null) {
+    throw new CommandError(
+      `${id} has the signer_url of a signer, which pays by itself. To let people sign: ` +
+        `deno task providers set ${id} --unset signer_url`,
+    );
+  }
+  if (signer_address === null) {
+    throw new CommandError(
+      `${id} has no signer_address: add an account with the address of the Safe`,
+    );
+  }
+  const rows = await sql<{ payout: string }[]>`
+    select p::text as payout
+    from pay.export_payouts(p_account_id => ${id}, p_again => ${command.is_again}) p`;
+  const payouts = rows.map(({ payout }) => JSON.parse(payout) as ChainPayout);
+  if (payouts.length === 0) {
+    throw new CommandError(`${id} has no payout to export, so nothing was written`);
+  }
+  const calls = payouts.map(({ currency, destination, amount_minor }) => ({
+    to: contracts[currency]!,
+    data: transferData(destination, amount_minor),
+  }));
+  print(`${JSON.stringify(safeBatch(chain_id, signer_address, calls, Date.now()), null, 2)}\n`);
+  printMessage(
+    `Exported ${payouts.length} payouts of ${id}. Import the file in ${signer_address}.`,
+  );
+  if (!command.is_again) return;
+  printMessage("Warning: some may have been exported before. Who signs both batches pays twice.");
+}
+
+async function findAccount(
+  sql: postgres.Sql,
+  { account, network }: ExportCommand,
+): Promise<ListedAccount> {
+  const listed = await sql<ListedAccount[]>`select * from pay.list_provider_accounts()`;
+  const found = listed.filter((each) =>
+    each.account === account && each.connector === "evm" &&
+    (network === null || each.settings.network === network)
+  );
+  if (found.length === 1) return found[0]!;
+  const where = network === null ? "" : ` on ${network}`;
+  throw new CommandError(
+    found.length === 0
+      ? `--account "${account}" has no account on a chain${where}`
+      : `--account "${account}" has several accounts on chains: name one with --network`,
+  );
+}

@@ -1,0 +1,218 @@
+/**
+ * Sends payouts, refunds and transfers to a wallet, to an external signer (ADR 0060). The nonce of a
+ * payout and its fees are committed before it is sent, and a repeated one has the same nonce: it
+ * replaces the first transaction and never pays twice. The answer of the signer settles nothing;
+ * evm_payout_poll.ts finds the transaction in the chain.
+ */
+
+import { formatAmount, STABLECOINS } from "../../core/currency.ts";
+import { isValidAddress, withChecksumCase } from "../../core/wallet_address.ts";
+import type {
+  ChainBooks,
+  ChainPayout,
+  ProviderAccount,
+  ProviderCall,
+  ProviderReply,
+} from "../../domain/providers/connector.ts";
+import { paddedAddress } from "./evm_chain.ts";
+import { PayoutChain } from "./evm_payout_chain.ts";
+import { RpcError } from "./evm_rpc.ts";
+import { type EvmSettings, readEvmSettings } from "./evm_settings.ts";
+
+/** Time without a block after which a transaction is sent again with higher fees. */
+const STUCK_SECONDS = 180;
+/** Nodes take a replacement whose fees are at least 10 % higher; many ask for 12.5 %. */
+const BUMP = 1.125;
+/** Highest fee, as a multiple of the first one: then an operator decides whether to pay more. */
+const FEE_CAP = 10;
+/** `transfer(address,uint256)` of ERC-20. */
+const TRANSFER_SELECTOR = "0xa9059cbb";
+
+type Refusal = Extract<ProviderReply, { refused: unknown }>;
+
+/** Where a payout goes. */
+interface Target {
+  /** EIP-55. */
+  destination: string;
+  contract: string;
+}
+
+/**
+ * Sends a payout, or looks what has become of it. Never throws: after a failure of a node or of the
+ * signer the call is under way.
+ */
+export async function payOut(
+  account: ProviderAccount,
+  call: ProviderCall,
+  signal: AbortSignal,
+  books: ChainBooks,
+): Promise<ProviderReply> {
+  const settings = readEvmSettings(account.settings);
+  const target = targetOf(call, settings);
+  if ("refused" in target) return target;
+  try {
+    const payout = await books.payout(account.id, call.id, target.destination);
+    if (payout.is_exported) return { waiting: "it was exported, and people sign it" };
+    const { signer_url, signer_address } = settings;
+    if (signer_url === null || signer_address === null) {
+      return { waiting: 'no signer_url: "deno task payouts export" writes it for people to sign' };
+    }
+    const chain = new PayoutChain(settings, signer_address, account.secret, signal);
+    const sender = new Sender(account, call, books, chain, { settings, signer_url, ...target });
+    return await sender.send(payout);
+  } catch (error) {
+    return { waiting: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** The parts of a payout that all of its attempts share. */
+interface Route extends Target {
+  settings: EvmSettings;
+  signer_url: string;
+}
+
+class Sender {
+  readonly #account: ProviderAccount;
+  readonly #call: ProviderCall;
+  readonly #books: ChainBooks;
+  readonly #chain: PayoutChain;
+  readonly #route: Route;
+  readonly #data: string;
+
+  constructor(
+    account: ProviderAccount,
+    call: ProviderCall,
+    books: ChainBooks,
+    chain: PayoutChain,
+    route: Route,
+  ) {
+    this.#account = account;
+    this.#call = call;
+    this.#books = books;
+    this.#chain = chain;
+    this.#route = route;
+    this.#data = transferData(route.destination, call.amount_minor);
+  }
+
+  async send(payout: ChainPayout): Promise<ProviderReply> {
+    const nonce = payout.nonce ?? await this.#begin();
+    if (typeof nonce !== "number") return nonce;
+    if (await this.#chain.count("latest", false) > nonce) return await this.#used(payout, nonce);
+    const fees = await this.#fees(payout);
+    if ("waiting" in fees) return fees;
+    const { contract, signer_url } = this.#route;
+    const gas = await this.#chain.gas(contract, this.#data);
+    await this.#books.sending(this.#account.id, this.#call.id, fees);
+    const transaction = { contract, data: this.#data, nonce, gas, ...fees };
+    const tx_hash = await this.#chain.send(signer_url, transaction);
+    await this.#books.sent(this.#account.id, this.#call.id, tx_hash);
+    const { first_fee } = payout;
+    const is_raised = first_fee !== null && fees.max_fee > first_fee;
+    const more = is_raised ? `, with ${(fees.max_fee / first_fee).toFixed(1)} times the fees` : "";
+    return { waiting: `sent as ${tx_hash} with the nonce ${nonce}${more}` };
+  }
+
+  /** Gives a new payout its nonce, if the chain would take the transaction. */
+  async #begin(): Promise<number | ProviderReply> {
+    const { contract, settings } = this.#route;
+    const { amount_minor, currency } = this.#call;
+    // A nonce without a transaction would hold up every later one.
+    const balance = await this.#chain.balance(contract);
+    if (balance < BigInt(amount_minor)) {
+      const has = formatAmount(Number(balance), currency);
+      const needs = formatAmount(amount_minor, currency);
+      return { waiting: `the signer has ${has}, and this payout needs ${needs}` };
+    }
+    try {
+      await this.#chain.gas(contract, this.#data);
+    } catch (error) {
+      if (!(error instanceof RpcError && error.kind === "refused")) throw error;
+      if (!/revert/i.test(error.message)) throw error;
+      const message = "The token refuses the payment to this address, so nothing was sent";
+      return { refused: "provider_refused", message, reason: error.message };
+    }
+    const count = await this.#chain.count("pending", false);
+    const signer = { chain_id: settings.chain_id, address: settings.signer_address!, count };
+    const nonce = await this.#books.nonce(this.#account.id, this.#call.id, signer);
+    return nonce ?? { waiting: "it was exported, and people sign it" };
+  }
+
+  /** The chain has a transaction with the nonce. */
+  async #used(payout: ChainPayout, nonce: number): Promise<ProviderReply> {
+    for (const tx_hash of payout.tx_hashes) {
+      if (await this.#chain.mined(tx_hash)) return { waiting: `${tx_hash} is in a block` };
+    }
+    const final = await this.#chain.final();
+    if (await this.#chain.count(final, true) <= nonce) {
+      return { waiting: `a block has a transaction with the nonce ${nonce}` };
+    }
+    // Its own one can have a hash that the signer has not answered: then the poll finds it by its
+    // transfer. Otherwise the operator decides after an hour.
+    return { absent: true };
+  }
+
+  /** Returns the fees of the next transaction; waits if the last one needs no other. */
+  async #fees(
+    { tx_hashes, first_fee, max_fee, priority_fee, sent_seconds }: ChainPayout,
+  ): Promise<{ max_fee: number; priority_fee: number } | { waiting: string }> {
+    const fees = await this.#chain.fees();
+    if (first_fee === null || max_fee === null || priority_fee === null) return fees;
+    const last = { max_fee, priority_fee };
+    const is_stuck = (sent_seconds ?? 0) >= STUCK_SECONDS;
+    if (!is_stuck) {
+      // Without its hash nobody knows whether the signer has it.
+      if (tx_hashes.length === 0) return last;
+      return { waiting: `${tx_hashes.at(-1)} waits for a block` };
+    }
+    const cap = first_fee * FEE_CAP;
+    const raised = {
+      max_fee: Math.max(fees.max_fee, Math.ceil(max_fee * BUMP)),
+      priority_fee: Math.max(fees.priority_fee, Math.ceil(priority_fee * BUMP)),
+    };
+    // At the cap the last transaction is sent again, because nodes forget what waits for long.
+    return raised.max_fee > cap ? last : raised;
+  }
+}
+
+/** Reads the destination and the token of a payout. Checks them, because nobody can undo it. */
+function targetOf(call: ProviderCall, settings: EvmSettings): Target | Refusal {
+  const { network, contracts, signer_address } = settings;
+  const asset = STABLECOINS.find((each) => each === call.currency);
+  const contract = asset && contracts[asset];
+  if (!contract) return refusal("currency", `${call.currency} is not a token of this account`);
+  const wallet = walletOf(call);
+  if (wallet === null) return refusal("destination", "This account pays to wallets only");
+  const { param, address } = wallet;
+  if (wallet.network !== null && wallet.network !== network) {
+    return refusal("destination.wallet.network", `The account pays on ${network} only`);
+  }
+  if (!isValidAddress("ethereum", address)) {
+    return refusal(param, `This is not a wallet address on ${network}: check each character`);
+  }
+  const lower = address.toLowerCase();
+  const own = [...Object.values(contracts), signer_address ?? ""].map((each) => each.toLowerCase());
+  if (/^0x0{40}$/.test(lower) || own.includes(lower)) {
+    return refusal(param, "The money would be lost at this address: use the one of a wallet");
+  }
+  return { destination: `0x${withChecksumCase(lower.slice(2))}`, contract };
+}
+
+function walletOf({ op, subject, refund }: ProviderCall) {
+  if (op === "refund") {
+    const address = refund?.destination?.address;
+    return address ? { param: "destination.address", network: null, address } : null;
+  }
+  if (subject.object !== "transfer" || subject.destination.type !== "wallet") return null;
+  const { network, address } = subject.destination.wallet;
+  return { param: "destination.wallet.address", network, address };
+}
+
+function refusal(param: string, message: string): Refusal {
+  return { refused: "invalid_parameter", message, param };
+}
+
+/** Encodes `transfer(destination, amount)`. */
+export function transferData(destination: string, amount_minor: number): string {
+  const amount = amount_minor.toString(16).padStart(64, "0");
+  return TRANSFER_SELECTOR + paddedAddress(destination).slice(2) + amount;
+}

@@ -1,0 +1,220 @@
+/**
+ * Reads and requests about payouts: the signer's transactions, its balance and the fees of the
+ * network. With two nodes the results that decide something are compared.
+ */
+
+import * as z from "zod";
+import { type Block, Chain, paddedAddress, TRANSFER_TOPIC } from "./evm_chain.ts";
+import { callRpc, type RpcRequest, rpcUrls } from "./evm_rpc.ts";
+import type { EvmSettings } from "./evm_settings.ts";
+
+/** Gas that is not used costs nothing. A transfer of these tokens takes at most 70 000. */
+const GAS_MIN = 120_000;
+const GAS_RESERVE = 1.2;
+
+const Quantity = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/).transform(Number);
+const Amount = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform(BigInt);
+const Hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).toLowerCase();
+const Log = z.object({
+  address: z.string().toLowerCase(),
+  topics: z.array(Hash),
+  data: z.string(),
+  blockNumber: Quantity,
+  transactionHash: Hash,
+  logIndex: Quantity,
+});
+const Receipt = z.object({ status: Quantity, blockNumber: Quantity }).nullable();
+
+/** A transfer of a token that has left the signer. */
+export interface OutgoingTransfer {
+  tx_hash: string;
+  log_index: number;
+  block_number: number;
+  /** Lower case. */
+  contract: string;
+  to: string;
+  amount: bigint;
+}
+
+/** A transaction in a block. */
+interface Mined {
+  block_number: number;
+  /** False: it was reverted. */
+  has_worked: boolean;
+}
+
+/** A transaction of the signer. */
+export interface PayoutTransaction {
+  contract: string;
+  data: string;
+  nonce: number;
+  gas: number;
+  max_fee: number;
+  priority_fee: number;
+}
+
+/** The nodes of an account, as payouts need them. */
+export class PayoutChain {
+  readonly #urls: readonly string[];
+  readonly #chain: Chain;
+  readonly #settings: EvmSettings;
+  readonly #signer: string;
+  readonly #signal: AbortSignal;
+
+  constructor(settings: EvmSettings, signer: string, secret: string | null, signal: AbortSignal) {
+    this.#urls = rpcUrls(settings, secret);
+    this.#chain = new Chain(settings, secret, signal);
+    this.#settings = settings;
+    this.#signer = signer;
+    this.#signal = signal;
+  }
+
+  /** Returns the number of the final block. */
+  async final(): Promise<number> {
+    return (await this.#chain.heads()).final;
+  }
+
+  block(number: number): Promise<Block | null> {
+    return this.#chain.block(number);
+  }
+
+  /**
+   * Returns the number of the signer's transactions up to a block.
+   * @param least true: the least number of the nodes; false: the highest one
+   */
+  async count(block: number | "latest" | "pending", least: boolean): Promise<number> {
+    const at = typeof block === "number" ? hex(block) : block;
+    const params = [this.#signer, at];
+    const counts = await this.#each({
+      method: "eth_getTransactionCount",
+      params,
+      result: Quantity,
+    });
+    return least ? Math.min(...counts) : Math.max(...counts);
+  }
+
+  /** Returns the least balance of the signer in a token that a node knows. */
+  async balance(contract: string): Promise<bigint> {
+    const data = `0x70a08231${paddedAddress(this.#signer).slice(2)}`;
+    const params = [{ to: contract, data }, "latest"];
+    const balances = await this.#each({ method: "eth_call", params, result: Amount });
+    return balances.reduce((least, balance) => balance < least ? balance : least);
+  }
+
+  /**
+   * Returns the most gas of a transaction of the signer. Throws if it would revert. A node can
+   * estimate a replacement as if the replaced one had been paid already, which takes less.
+   */
+  async gas(contract: string, data: string): Promise<number> {
+    const params = [{ from: this.#signer, to: contract, data }, "latest"];
+    const result = Quantity as z.ZodType<number>;
+    const estimates = await this.#each({ method: "eth_estimateGas", params, result });
+    return Math.max(GAS_MIN, Math.ceil(Math.max(...estimates) * GAS_RESERVE));
+  }
+
+  /** Returns the fees with which a transaction is in one of the next blocks, in wei. */
+  async fees(): Promise<{ max_fee: number; priority_fee: number }> {
+    const url = this.#urls[0]!;
+    const priority_fee = await this.#ask(url, "eth_maxPriorityFeePerGas", [], Quantity);
+    const Base = z.object({ baseFeePerGas: Quantity });
+    const { baseFeePerGas } = await this.#ask(url, "eth_getBlockByNumber", ["latest", false], Base);
+    return { max_fee: 2 * baseFeePerGas + priority_fee, priority_fee };
+  }
+
+  /** Returns the transaction in its block; null: it is in none. Throws if the nodes disagree. */
+  async mined(tx_hash: string): Promise<Mined | null> {
+    const params = [tx_hash];
+    const [first, ...others] = await this.#each({
+      method: "eth_getTransactionReceipt",
+      params,
+      result: Receipt,
+    });
+    if (others.some((other) => JSON.stringify(other) !== JSON.stringify(first))) {
+      throw new Error("The nodes in rpc_urls disagree about a transaction");
+    }
+    return first ? { block_number: first.blockNumber, has_worked: first.status === 1 } : null;
+  }
+
+  /** Returns the nonce of a transaction of the signer; null: it is not the signer's. */
+  async nonceOf(tx_hash: string): Promise<number | null> {
+    const Transaction = z.object({ from: z.string().toLowerCase(), nonce: Quantity });
+    const params = [tx_hash];
+    const [first, ...others] = await this.#each({
+      method: "eth_getTransactionByHash",
+      params,
+      result: Transaction,
+    });
+    if (others.some(({ from, nonce }) => from !== first!.from || nonce !== first!.nonce)) {
+      throw new Error("The nodes in rpc_urls disagree about a transaction");
+    }
+    return first!.from === this.#signer.toLowerCase() ? first!.nonce : null;
+  }
+
+  /** Returns the transfers of the account's tokens that have left the signer in some blocks. */
+  async outgoing(from: number, to: number): Promise<OutgoingTransfer[]> {
+    const filter = {
+      fromBlock: hex(from),
+      toBlock: hex(to),
+      address: Object.values(this.#settings.contracts),
+      topics: [TRANSFER_TOPIC, paddedAddress(this.#signer)],
+    };
+    const [first, ...others] = await this.#each({
+      method: "eth_getLogs",
+      params: [filter],
+      result: z.array(Log),
+    });
+    const transfers = first!.map(readTransfer);
+    const text = fingerprint(transfers);
+    if (others.some((other) => fingerprint(other.map(readTransfer)) !== text)) {
+      throw new Error(
+        `The nodes in rpc_urls disagree about the transfers in blocks ${from} to ${to}`,
+      );
+    }
+    return transfers;
+  }
+
+  /** Sends a transaction to the signer, and returns its hash. */
+  async send(signer_url: string, transaction: PayoutTransaction): Promise<string> {
+    const { contract, data, nonce, gas, max_fee, priority_fee } = transaction;
+    const params = [{
+      from: this.#signer,
+      to: contract,
+      data,
+      value: "0x0",
+      nonce: hex(nonce),
+      gas: hex(gas),
+      chainId: hex(this.#settings.chain_id),
+      type: "0x2",
+      maxFeePerGas: hex(max_fee),
+      maxPriorityFeePerGas: hex(priority_fee),
+    }];
+    return await this.#ask(signer_url, "eth_sendTransaction", params, Hash);
+  }
+
+  #ask<T>(url: string, method: string, params: readonly unknown[], result: z.ZodType<T>) {
+    return callRpc(url, { method, params, result }, this.#signal);
+  }
+
+  #each<T>(request: RpcRequest<T>): Promise<T[]> {
+    return Promise.all(this.#urls.map((url) => callRpc(url, request, this.#signal)));
+  }
+}
+
+function readTransfer(log: z.infer<typeof Log>): OutgoingTransfer {
+  return {
+    tx_hash: log.transactionHash,
+    log_index: log.logIndex,
+    block_number: log.blockNumber,
+    contract: log.address,
+    to: `0x${log.topics[2]!.slice(-40)}`,
+    amount: BigInt(log.data),
+  };
+}
+
+function fingerprint(transfers: readonly OutgoingTransfer[]): string {
+  return transfers.map((each) => Object.values(each).map(String).join()).sort().join("\n");
+}
+
+function hex(value: number): string {
+  return `0x${value.toString(16)}`;
+}

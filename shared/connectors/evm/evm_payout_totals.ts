@@ -1,0 +1,26 @@
+/** Takes the payouts of a day from its totals, after a look at each of them in the chain. */
+
+import type { ProviderAccount } from "../../domain/providers/connector.ts";
+import type { PaidPayout } from "../../store/provider_rows.ts";
+import { PayoutChain } from "./evm_payout_chain.ts";
+import type { EvmSettings } from "./evm_settings.ts";
+
+/**
+ * Subtracts the payouts that the chain has. One that it does not have stays a difference.
+ * @param sums by currency, changed in place
+ */
+export async function payoutTotals(
+  { secret }: ProviderAccount,
+  settings: EvmSettings,
+  payouts: readonly PaidPayout[],
+  sums: Record<string, number>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { signer_address } = settings;
+  if (signer_address === null || payouts.length === 0) return;
+  const chain = new PayoutChain(settings, signer_address, secret, signal);
+  for (const { tx_hash, currency, amount_minor } of payouts) {
+    const mined = await chain.mined(tx_hash);
+    if (mined?.has_worked) sums[currency] = (sums[currency] ?? 0) - amount_minor;
+  }
+}

@@ -1,0 +1,199 @@
+-- Purpose: payouts on a chain (architecture §7). Everything that decides which transaction is sent
+-- is committed before it is sent: the nonce, and its fees.
+
+-- A payout as the connector reads it. Internal.
+create or replace function pay.payout_json(p_payout pay.chain_payouts)
+returns json
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select json_build_object('call_id', c.id, 'op', c.op, 'subject_id', c.subject_id,
+      'refund_id', c.refund_id, 'amount_minor', c.amount_minor, 'currency', c.currency,
+      'destination', p_payout.destination, 'nonce', p_payout.nonce,
+      'tx_hashes', p_payout.tx_hashes, 'first_fee', p_payout.first_fee,
+      'max_fee', p_payout.max_fee, 'priority_fee', p_payout.priority_fee,
+      'sent_seconds', extract(epoch from pay.server_time() - p_payout.sent_at)::double precision,
+      'is_exported', p_payout.exported_at is not null)
+    from pay.provider_calls c
+    where c.environment_id = p_payout.environment_id and c.id = p_payout.call_id limit 1
+  );
+end
+$$;
+
+-- Keeps the payout of a call, and returns it. p_destination: of a new one.
+-- Concurrency: of two transactions for one call the second returns the row of the first.
+create or replace function pay.keep_payout(p_account_id text, p_call_id text, p_destination text)
+returns json
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_environment_id text;
+  v_payout pay.chain_payouts;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select a.environment_id into v_environment_id
+  from pay.provider_accounts a where a.id = p_account_id;
+  insert into pay.chain_payouts (environment_id, account_id, call_id, destination)
+  values (v_environment_id, p_account_id, p_call_id, p_destination)
+  on conflict on constraint chain_payouts_pkey do nothing;
+  select p.* into v_payout from pay.chain_payouts p
+  where p.environment_id = v_environment_id and p.call_id = p_call_id;
+  return pay.payout_json(v_payout);
+end
+$$;
+grant execute on function pay.keep_payout(text, text, text) to pay_api;
+
+-- Gives a payout its nonce for ever: the next one of the signer, and not below p_count, the number
+-- of transactions that the chain has of it. Returns null for a payout that was exported.
+-- Concurrency: locks the payout and then the signer's counter to the end of the transaction. So no
+-- two payouts get one nonce, and a payout gets one nonce only.
+create or replace function pay.give_nonce(
+  p_account_id text, p_call_id text, p_chain_id bigint, p_signer text, p_count bigint
+)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_payout pay.chain_payouts;
+  v_nonce bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select p.* into strict v_payout from pay.chain_payouts p
+  where p.account_id = p_account_id and p.call_id = p_call_id for update;
+  if v_payout.nonce is not null or v_payout.exported_at is not null then
+    return v_payout.nonce;
+  end if;
+  insert into pay.signer_nonces as n (chain_id, signer, next_nonce)
+  values (p_chain_id, p_signer, p_count + 1)
+  on conflict on constraint signer_nonces_pkey
+    do update set next_nonce = greatest(n.next_nonce, p_count) + 1
+  returning n.next_nonce - 1 into v_nonce;
+  update pay.chain_payouts p set nonce = v_nonce
+  where p.environment_id = v_payout.environment_id and p.call_id = p_call_id;
+  return v_nonce;
+end
+$$;
+grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pay_api;
+
+-- Notes the fees of the transaction that is sent next. They never fall, so that each transaction
+-- can replace the one before.
+create or replace function pay.note_payout_fees(
+  p_account_id text, p_call_id text, p_max_fee bigint, p_priority_fee bigint
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.chain_payouts p
+  set sent_at = case when p_max_fee > coalesce(p.max_fee, -1) then pay.server_time()
+      else p.sent_at end,
+    first_fee = coalesce(p.first_fee, p_max_fee),
+    max_fee = greatest(p.max_fee, p_max_fee),
+    priority_fee = greatest(p.priority_fee, p_priority_fee)
+  where p.account_id = p_account_id and p.call_id = p_call_id and p.nonce is not null;
+end
+$$;
+grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pay_api;
+
+-- Notes the hash of a transaction that was sent.
+create or replace function pay.note_payout_hash(
+  p_account_id text, p_call_id text, p_tx_hash text
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.chain_payouts p
+  set tx_hashes = p.tx_hashes || p_tx_hash
+  where p.account_id = p_account_id and p.call_id = p_call_id
+    and not (p.tx_hashes @> array[p_tx_hash]);
+end
+$$;
+grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
+
+-- The payouts of an account whose calls have no result, oldest first.
+create or replace function pay.open_payouts(p_account_id text)
+returns setof json
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select pay.payout_json(p) from pay.chain_payouts p
+    cross join lateral (
+      select c.state from pay.provider_calls c
+      where c.environment_id = p.environment_id and c.id = p.call_id limit 1
+    ) c
+    where p.account_id = p_account_id and c.state <> 'settled'
+    order by p.call_id;
+end
+$$;
+grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
+
+-- The final payouts of an account in a time, for the totals of a day: {currency, tx_hash,
+-- log_index, amount_minor}.
+create or replace function pay.paid_payouts(
+  p_account_id text, p_from timestamptz, p_to timestamptz
+)
+returns setof json
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select json_build_object('currency', f.currency, 'tx_hash', split_part(f.reference, ':', 1),
+      'log_index', split_part(f.reference, ':', 2)::integer, 'amount_minor', f.amount_minor)
+    from pay.provider_accounts a
+    join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
+      and f.op in ('refund', 'transfer') and f.state = 'succeeded'
+      and f.happened_at >= p_from and f.happened_at < p_to
+    where a.id = p_account_id
+    order by f.reference;
+end
+$$;
+grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pay_api;
+
+-- Operator: marks the open payouts of an account that nobody has signed as exported, and returns
+-- them. p_again: also those that were exported before.
+-- Concurrency: locks the payouts, so none gets a nonce at the same time.
+create or replace function pay.export_payouts(p_account_id text, p_again boolean)
+returns setof json
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    with open as materialized (
+      select p.environment_id, p.call_id from pay.chain_payouts p
+      join pay.provider_calls c on c.environment_id = p.environment_id and c.id = p.call_id
+      where p.account_id = p_account_id and c.state <> 'settled' and p.nonce is null
+        and (p_again or p.exported_at is null)
+      order by p.call_id for update of p
+    ),
+    exported as (
+      update pay.chain_payouts p set exported_at = pay.server_time()
+      from open o
+      where p.environment_id = o.environment_id and p.call_id = o.call_id and p.nonce is null
+      returning p.*
+    )
+    select pay.payout_json(x) from exported x order by x.call_id;
+end
+$$;
+grant execute on function pay.export_payouts(text, boolean) to pay_operator;

@@ -1,0 +1,401 @@
+/**
+ * Refunds and transfers in stablecoins: the service, a real node with a real token, and a signer in
+ * front of the node. At the end of each test the ledger has what came in less what went out.
+ */
+
+import assert from "node:assert/strict";
+import { checkBooks } from "../../scripts/operator/check_books.ts";
+import { exportPayouts } from "../../scripts/operator/payouts.ts";
+import type { Hex } from "../support/chain/chain_world.ts";
+import { type SignerDouble, startSigner } from "../support/chain/signer_double.ts";
+import {
+  chainBalances,
+  ledgerBalances,
+  type StablecoinCase,
+  stablecoinCase,
+} from "../support/chain/stablecoin_case.ts";
+import { startSecondService } from "../support/service/second_service.ts";
+
+const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+/** Longer than the time between two attempts. */
+const MINUTE_S = 61;
+
+/** A case with a wallet that pays. */
+interface PayoutCase extends StablecoinCase {
+  /** The wallet, an account of the node. */
+  wallet: Hex;
+  /** A completed payment of 1000. */
+  // deno-lint-ignore no-explicit-any
+  paid(): Promise<any>;
+  // deno-lint-ignore no-explicit-any
+  refund(payment: { id: string }, amount: number, address: string): Promise<any>;
+  // deno-lint-ignore no-explicit-any
+  transfer(amount: number, address: string): Promise<any>;
+  /** Does the work that is due after a minute. */
+  later(seconds?: number): Promise<void>;
+  /** Returns the status of a refund or transfer. */
+  statusOf(of: { id: string }): Promise<string>;
+  /** Returns the amounts that an address has received from the wallet. */
+  received(address: string): Promise<number[]>;
+  set(settings: Record<string, string | null>): Promise<void>;
+}
+
+let addresses = 0;
+const newAddress = () => `0x${(0xabc0000 + ++addresses).toString(16).padStart(40, "0")}`;
+
+function payoutCase(
+  name: string,
+  test: (given: PayoutCase, signer: SignerDouble, t: Deno.TestContext) => Promise<void>,
+): void {
+  stablecoinCase(name, async (given, t) => {
+    await using signer = startSigner(given.world.node.url);
+    const made = await makeCase(given);
+    await made.set({ signer_address: made.wallet, signer_url: signer.url });
+    await test(made, signer, t);
+    await assertBalanced(made);
+  });
+}
+
+async function makeCase(given: StablecoinCase): Promise<PayoutCase> {
+  const { service, world, usdc, account_id, work } = given;
+  const { sql, live: { text: key, environment_id } } = service;
+  const [, wallet] = await world.node.call<Hex[]>("eth_accounts");
+  await world.transfer(usdc, wallet!, 100_000);
+  await world.mine();
+  const post = async (path: string, body: object) => {
+    const answer = await service.call("POST", `/api-v1-payments/v1${path}`, { key, body });
+    assert.equal(answer.status, 201, answer.text);
+    return answer.body;
+  };
+  let ahead_s = 0;
+  return {
+    ...given,
+    wallet: wallet!,
+    async paid() {
+      const payment = await given.create();
+      await given.send(payment, 1000);
+      await given.final();
+      return payment;
+    },
+    refund: ({ id }, amount_minor, address) =>
+      post(`/payments/${id}/refund`, { amount_minor, destination: { address } }),
+    transfer: (amount_minor, address) =>
+      post("/transfers", {
+        amount_minor,
+        currency: "USDC",
+        destination: { wallet: { address, network: "base" } },
+      }),
+    async later(seconds = MINUTE_S) {
+      ahead_s += seconds;
+      await service.setClock(Date.now() + ahead_s * 1000);
+      await work();
+    },
+    async statusOf({ id }) {
+      const [row] = await sql<{ status: string }[]>`
+        select status from pay.refunds where id = ${id}
+        union all select status from pay.transfers where id = ${id}`;
+      return row!.status;
+    },
+    async received(address) {
+      const logs = await world.node.call<{ data: Hex }[]>("eth_getLogs", {
+        fromBlock: "0x0",
+        toBlock: "latest",
+        address: usdc,
+        topics: [TRANSFER, topic(wallet!), topic(address)],
+      });
+      return logs.map(({ data }) => Number(BigInt(data)));
+    },
+    async set(settings) {
+      const added = Object.fromEntries(Object.entries(settings).filter(([, value]) => value));
+      const removed = Object.keys(settings).filter((name) => settings[name] === null);
+      await sql`update pay.provider_accounts
+        set settings = (settings || ${JSON.stringify(added)}::text::jsonb) - ${removed}::text[]
+        where id = ${account_id} and environment_id = ${environment_id}`;
+    },
+  };
+}
+
+function topic(address: string): string {
+  return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
+}
+
+/** Asserts that the ledger has what came in less what went out, and that no oracle complains. */
+async function assertBalanced(given: PayoutCase): Promise<void> {
+  const { service: { sql }, account_id } = given;
+  const [out] = await sql<{ sum: number }[]>`
+    select coalesce(sum(amount_minor), 0)::int as sum from pay.provider_facts
+    where account_id = ${account_id} and op in ('refund', 'transfer') and state = 'succeeded'`;
+  const [external] = await sql<{ sum: number }[]>`
+    select coalesce(sum(external), 0)::int as sum from pay.subject_accounts`;
+  const { USDC: came = 0 } = await chainBalances(given);
+  const { USDC: booked = 0 } = await ledgerBalances(given);
+  assert.equal(booked - external!.sum, came - out!.sum, "the ledger is the chain");
+  await sql`select pay.dismiss_fact(account_id, reference, 'seen') from pay.list_reported_facts()`;
+  const verdicts = await checkBooks(sql);
+  const found = verdicts.flatMap(({ findings, examples }) => findings > 0 ? examples : []);
+  assert.deepEqual(found.filter((text) => !text.includes("decide by hand")), []);
+}
+
+payoutCase(
+  "a refund is paid once, and completes when its block is final",
+  async (given, signer, t) => {
+    const { paid, refund, statusOf, received, later, mined, final } = given;
+    await t.step("one answer", async () => {
+      const to = newAddress();
+      const made = await refund(await paid(), 400, to);
+      assert.equal(made.status, "pending");
+      await mined();
+      assert.equal(await statusOf(made), "pending", "its block is not final");
+      await final();
+      assert.equal(await statusOf(made), "completed");
+      assert.deepEqual(await received(to), [400]);
+    });
+    await t.step("lost answers: the same nonce again", async () => {
+      signer.way = "lost";
+      const [to, before] = [newAddress(), signer.nonces.length];
+      const made = await refund(await paid(), 300, to);
+      await later();
+      await later();
+      assert.equal(new Set(signer.nonces.slice(before)).size, 1);
+      assert.equal(signer.nonces.length - before, 3);
+      await final();
+      assert.equal(await statusOf(made), "completed", "found without its hash");
+      assert.deepEqual(await received(to), [300]);
+      signer.way = "well";
+    });
+    await t.step("a signer that is away, and then answers", async () => {
+      signer.way = "dead";
+      const [to, before] = [newAddress(), signer.nonces.length];
+      const made = await refund(await paid(), 200, to);
+      signer.way = "refused";
+      await later();
+      signer.way = "well";
+      await later();
+      await final();
+      assert.equal(await statusOf(made), "completed");
+      assert.equal(new Set(signer.nonces.slice(before)).size, 1);
+      assert.deepEqual(await received(to), [200]);
+    });
+    await t.step("a stuck transaction is replaced by one with higher fees", async () => {
+      const [to, before] = [newAddress(), signer.nonces.length];
+      const made = await refund(await paid(), 100, to);
+      await later();
+      assert.equal(signer.nonces.length, before + 1, "it waits for a block");
+      await later(200);
+      const [first, second] = signer.fees.slice(before);
+      assert.ok(second! >= first! * 1.125, `${first} and ${second}`);
+      console.log(
+        JSON.stringify([
+          ...await given.service.sql`select * from pay.chain_payouts order by call_id desc limit 1`,
+        ]),
+      );
+      await final();
+      console.log(
+        JSON.stringify([
+          ...await given.service
+            .sql`select reference, state, outcome, finding, body ->> 'failure_code' as c from pay.provider_facts where op = 'refund'`,
+        ]),
+      );
+      assert.equal(await statusOf(made), "completed");
+      assert.deepEqual(await received(to), [100]);
+    });
+    await t.step("a block that is undone takes nothing back before it is final", async () => {
+      const to = newAddress();
+      const made = await refund(await paid(), 50, to);
+      await mined();
+      await given.world.node.call("anvil_reorg", 1, []);
+      await given.world.node.call("anvil_dropAllTransactions");
+      await later();
+      assert.deepEqual([await statusOf(made), await received(to)], ["pending", []]);
+      await later(200);
+      await final();
+      assert.equal(await statusOf(made), "completed");
+      assert.deepEqual(await received(to), [50]);
+    });
+  },
+);
+
+payoutCase("transfers of two workers have nonces of their own", async (given, signer) => {
+  const { service, transfer, statusOf, received, final, paid } = given;
+  for (let i = 0; i < 3; i++) await paid();
+  signer.way = "dead";
+  const made = await Promise.all(Array.from({ length: 8 }, async (_, i) => {
+    const to = newAddress();
+    return { to, amount: 100 + i, transfer: await transfer(100 + i, to) };
+  }));
+  signer.way = "well";
+  const second = startSecondService(service);
+  try {
+    await service.setClock(Date.now() + MINUTE_S * 1000);
+    await service.sql`update pay.provider_calls set leased_until = null where state = 'pending'`;
+    await Promise.all([service.deps.provider_worker.nudge(), second.work()]);
+  } finally {
+    await second.close();
+  }
+  await final();
+  for (const { to, amount, transfer } of made) {
+    assert.equal(await statusOf(transfer), "completed");
+    assert.deepEqual(await received(to), [amount]);
+  }
+  const rows = await service.sql`select nonce from pay.chain_payouts`;
+  assert.equal(new Set(rows.map(({ nonce }) => nonce)).size, made.length);
+  const [first] = made;
+  const { body } = await service.call(
+    "GET",
+    `/api-v1-payments/v1/transfers/${first!.transfer.id}`,
+    {
+      key: service.live.text,
+    },
+  );
+  assert.match(body.destination.wallet.tx_hash, /^0x[0-9a-f]{64}$/);
+});
+
+payoutCase("payouts that cannot be paid", async (given, signer, t) => {
+  const { service, refund, paid, statusOf, received, later, final, wallet, usdc } = given;
+  const { node } = given.world;
+  const reply = async (id: string) => {
+    const [row] = await service.sql`
+      select state, last_reply from pay.provider_calls where ${id} in (refund_id, subject_id)
+        and op in ('refund', 'transfer')`;
+    return row!;
+  };
+  await t.step("too little money: it waits, and has no nonce", async () => {
+    await given.set({ signer_address: (await node.call<Hex[]>("eth_accounts"))[2]! });
+    const made = await refund(await paid(), 100, newAddress());
+    assert.match((await reply(made.id)).last_reply, /the signer has 0\.000000 USDC/);
+    await given.set({ signer_address: wallet });
+    await later();
+    await final();
+    assert.equal(await statusOf(made), "completed");
+  });
+  await t.step("a reverted one fails, and the amount can be refunded again", async () => {
+    const payment = await paid();
+    const left = await balanceOf(given, wallet);
+    await given.world.node.call("eth_sendTransaction", {
+      from: wallet,
+      to: usdc,
+      gas: "0xf4240",
+      data: `0xa9059cbb${topic(newAddress()).slice(2)}${
+        (left - 500).toString(16).padStart(64, "0")
+      }`,
+    });
+    await given.mined();
+    const [one, other] = [
+      await refund(payment, 400, newAddress()),
+      await refund(payment, 400, newAddress()),
+    ];
+    await final();
+    assert.deepEqual([await statusOf(one), await statusOf(other)], ["completed", "failed"]);
+    await given.world.transfer(usdc, wallet, 10_000);
+    const again = await refund(payment, 400, newAddress());
+    await given.mined();
+    await later();
+    await final();
+    assert.equal(await statusOf(again), "completed");
+  });
+  await t.step("a nonce that somebody else has used is for the operator", async () => {
+    const payment = await paid();
+    const to = newAddress();
+    const made = await refund(payment, 100, to);
+    const [{ nonce }] = await service.sql`
+      select max(nonce)::int as nonce from pay.chain_payouts` as [{ nonce: number }];
+    await node.call("anvil_dropAllTransactions");
+    await node.call("eth_sendTransaction", {
+      from: wallet,
+      to: wallet,
+      nonce: `0x${nonce.toString(16)}`,
+    });
+    await final();
+    await later();
+    assert.equal(await statusOf(made), "pending");
+    await later(3_700);
+    assert.equal((await reply(made.id)).state, "operator");
+    assert.deepEqual([await statusOf(made), await received(to)], ["pending", []]);
+  });
+  await t.step("a wrong destination is refused, and nothing is sent", async () => {
+    const before = signer.nonces.length;
+    for (const address of [usdc, wallet]) {
+      const made = await refund(await paid(), 10, address);
+      assert.equal(made.status, "failed");
+    }
+    const { status, body } = await service.call("POST", "/api-v1-payments/v1/transfers", {
+      key: service.live.text,
+      body: {
+        amount_minor: 10,
+        currency: "USDC",
+        destination: { wallet: { address: newAddress(), network: "polygon" } },
+      },
+    });
+    assert.deepEqual([status, body.status, body.failure_code], [201, "failed", "provider_refused"]);
+    assert.equal(signer.nonces.length, before);
+  });
+});
+
+payoutCase(
+  "people sign payouts without a signer, and the chain settles them",
+  async (given, signer, t) => {
+    const { service, refund, paid, statusOf, received, final, later, wallet, usdc } = given;
+    await given.set({ signer_url: null });
+    const payment = await paid();
+    const to = newAddress();
+    const equal = [await refund(payment, 100, to), await refund(payment, 100, to)];
+    const [environment] = await service.sql<{ account: string }[]>`
+      select account from pay.environments where id = ${service.live.environment_id}`;
+    const { account } = environment!;
+    const run = async (is_again = false) => {
+      let [text, said] = ["", ""];
+      await exportPayouts({ account, network: "base", is_again }, {
+        sql: service.sql,
+        print: (out) => text += out,
+        printMessage: (line) => said += line,
+      });
+      return { batch: JSON.parse(text), said };
+    };
+    await t.step("the batch has each of them once", async () => {
+      const { batch } = await run();
+      assert.equal(batch.chainId, "31337");
+      assert.equal(batch.meta.createdFromSafeAddress.toLowerCase(), wallet);
+      assert.match(batch.meta.checksum, /^0x[0-9a-f]{64}$/);
+      const data = `0xa9059cbb${topic(to).slice(2)}${(100).toString(16).padStart(64, "0")}`;
+      const call = { to: usdc.toLowerCase(), value: "0", data };
+      assert.deepEqual(
+        batch.transactions.map(({ to, value, data }: Record<string, string>) => ({
+          to: to!.toLowerCase(),
+          value,
+          data,
+        })),
+        [call, call],
+      );
+      await assert.rejects(run(), /no payout to export/);
+      const again = await run(true);
+      assert.equal(again.batch.transactions.length, 2);
+      assert.match(again.said, /pays twice/);
+    });
+    await t.step("each transfer settles one of them", async () => {
+      await given.set({ signer_url: signer.url });
+      await later();
+      assert.deepEqual(signer.nonces, [], "the signer gets nothing that people sign");
+      const data = `0xa9059cbb${topic(to).slice(2)}${(100).toString(16).padStart(64, "0")}`;
+      const pay = () =>
+        given.world.node.call("eth_sendTransaction", {
+          from: wallet,
+          to: usdc,
+          gas: "0xf4240",
+          data,
+        });
+      await pay();
+      await final();
+      const statuses = async () => [await statusOf(equal[0]), await statusOf(equal[1])];
+      assert.deepEqual(await statuses(), ["completed", "pending"]);
+      await pay();
+      await final();
+      assert.deepEqual(await statuses(), ["completed", "completed"]);
+      assert.deepEqual(await received(to), [100, 100]);
+    });
+  },
+);
+
+async function balanceOf({ world, usdc }: PayoutCase, address: Hex): Promise<number> {
+  const data = `0x70a08231${topic(address).slice(2)}`;
+  return Number(await world.node.call<Hex>("eth_call", { to: usdc, data }, "latest"));
+}
