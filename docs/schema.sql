@@ -900,7 +900,7 @@ create table pay.provider_accounts (
   disabled_at timestamp with time zone,
   ignored_notifications bigint default 0 not null,
   constraint provider_accounts_pkey PRIMARY KEY (environment_id, id),
-  constraint provider_accounts_connector_known CHECK ((connector = ANY (ARRAY['stripe'::text, 'evm'::text]))) NOT VALID,
+  constraint provider_accounts_connector_known CHECK ((connector = ANY (ARRAY['stripe'::text, 'evm'::text]))),
   constraint provider_accounts_disabled_has_time CHECK (((status = 'disabled'::text) = (disabled_at IS NOT NULL))),
   constraint provider_accounts_notification_secret_names_form CHECK (((notification_secret_names)::text ~ '^\{(PROVIDER_[A-Z0-9_]{1,60}(,PROVIDER_[A-Z0-9_]{1,60})?)?\}$'::text)),
   constraint provider_accounts_secret_name_form CHECK ((secret_name ~ '^PROVIDER_[A-Z0-9_]{1,60}$'::text)),
@@ -1012,7 +1012,7 @@ create table pay.provider_cursors (
   stalled_since timestamp with time zone,
   last_error text,
   constraint provider_cursors_pkey PRIMARY KEY (environment_id, account_id),
-  constraint provider_cursors_stalled_has_error CHECK (((stalled_since IS NULL) = (last_error IS NULL))) NOT VALID
+  constraint provider_cursors_stalled_has_error CHECK (((stalled_since IS NULL) = (last_error IS NULL)))
 );
 alter table pay.provider_cursors owner to pay_owner;
 comment on table pay.provider_cursors is 'How far the worker has read an account.';

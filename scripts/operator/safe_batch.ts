@@ -6,7 +6,7 @@
 import { keccak_256 } from "@noble/hashes/sha3.js";
 
 /** A call of a contract. */
-export interface SafeCall {
+interface SafeCall {
   /** The contract, EIP-55. */
   to: string;
   /** Encoded, with 0x. */

@@ -69,7 +69,7 @@ export const Refund = z.object({
     .describe("The reason of the failure in words, for people"),
   reason: RefundReason.nullable(),
   metadata: ShownMetadata,
-  destination: RefundDestination.nullable().optional(),
+  destination: RefundDestination.nullable().optional().describe("The wallet that the payer named"),
   livemode: z.boolean(),
   created_at: Instant,
   updated_at: Instant.optional(),

@@ -22,6 +22,8 @@ const ENTRY_FUNCTIONS = [
   "disable_webhook_endpoint",
   "end_sandbox",
   "end_trigger",
+  "give_nonce",
+  "keep_payout",
   "keep_transcript_line",
   "list",
   "load",
@@ -29,8 +31,12 @@ const ENTRY_FUNCTIONS = [
   "make_sandbox",
   "match_fault",
   "note_calls",
+  "note_payout_fees",
+  "note_payout_hash",
   "note_requests",
   "number_request",
+  "open_payouts",
+  "paid_payouts",
   "pause_reading",
   "purge",
   "read_challenge",
@@ -64,6 +70,7 @@ const OPERATOR_FUNCTIONS = [
   "disable_provider_account",
   "dismiss_fact",
   "due_relay",
+  "export_payouts",
   "find_environment",
   "forget_findings",
   "list_api_keys",
@@ -73,6 +80,7 @@ const OPERATOR_FUNCTIONS = [
   "list_unsettled_calls",
   "note_findings",
   "note_wake",
+  "open_payouts",
   "purge",
   "read_books",
   "read_cron",
@@ -206,7 +214,7 @@ const NOTHING: [what: string, query: string, violation: string][] = [
      where c.connamespace = 'pay'::regnamespace and c.contype in ('p', 'u')
        and conrelid::regclass::text not in
          ('pay.environments', 'pay.api_keys', 'pay.api_key_secrets', 'pay.settings',
-          'pay.relay_wakes', 'pay.xpub_counters')
+          'pay.relay_wakes', 'pay.xpub_counters', 'pay.signer_nonces')
        and a.attname <> 'environment_id'`,
     "alter table pay.refunds add unique (id, environment_id)",
   ],
@@ -217,7 +225,7 @@ const NOTHING: [what: string, query: string, violation: string][] = [
      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
      where i.indisunique and a.attname <> 'environment_id'
        and c.relname not in ('environments', 'api_keys', 'api_key_secrets', 'settings',
-         'relay_wakes', 'xpub_counters')`,
+         'relay_wakes', 'xpub_counters', 'signer_nonces')`,
     "create unique index on pay.refunds (id, environment_id)",
   ],
   [

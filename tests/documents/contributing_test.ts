@@ -12,7 +12,7 @@ import { projectFiles, readProjectFile } from "../support/documents/project_file
  * words of their providers, and the live story those of answers: both can be the same as ours.
  */
 const CODE =
-  /^(?:bench|client|console|scripts|shared(?!\/connectors\/)|supabase|torture(?!\/live_))\/.*\.(?:tsx?|sql)$/;
+  /^(?:bench|client|console|scripts|shared(?!\/connectors\/)|supabase|torture(?!\/(?:live|chain)_))\/.*\.(?:tsx?|sql)$/;
 /** The mark of a generated file, in its first comment. */
 const GENERATED = /^(?:--|\/\*\*\n(?: \*.*\n)*? \*) Written by "deno task /;
 /** The folder of the migrations. */

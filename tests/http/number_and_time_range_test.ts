@@ -79,6 +79,7 @@ const BODIES: Record<string, Json> = {
   CreateSandboxPaymentBody: { amount_minor: 1000, currency: "EUR" },
   CapturePaymentBody: {},
   CreateRefundBody: {},
+  AdvancePaymentBody: { to: "processing" },
   CreateTransferBody: { amount: 1, currency: "EUR", destination: APPROVED.sepa },
   RotateWebhookSecretBody: {},
   RecoverDeliveriesBody: { since: "2026-01-01T00:00:00Z" },

@@ -112,7 +112,7 @@ serviceCase("POST /v1/payments with a live key", async (t, service) => {
     ["capability", { capability: "sepa_payment" }],
     ["an IBAN", APPROVED.sepa],
     ["a SWIFT IBAN", APPROVED.swift],
-    ["a wallet", APPROVED.stablecoin],
+    ["a stablecoin", { method_kind: "stablecoin", currency: "USDC" }],
     ["a token", { card: { token: "pm_1PxNowTwo3Four5" } }],
     ["a token of the sandbox", { card: { token: "pm_card_chargeDeclined" } }],
     ["manual capture", { card: { token: "pm_1PxNowTwo3Four5" }, capture: "manual" }],

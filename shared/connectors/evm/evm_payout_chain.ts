@@ -44,7 +44,7 @@ interface Mined {
 }
 
 /** A transaction of the signer. */
-export interface PayoutTransaction {
+interface PayoutTransaction {
   contract: string;
   data: string;
   nonce: number;

@@ -4,7 +4,7 @@
  */
 
 /** How the signer answers: `lost` signs and gives no answer, `dead` does neither. */
-export type SignerWay = "well" | "lost" | "dead" | "refused";
+type SignerWay = "well" | "lost" | "dead" | "refused";
 
 /** A running signer. */
 export interface SignerDouble extends AsyncDisposable {

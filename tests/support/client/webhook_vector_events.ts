@@ -61,6 +61,7 @@ const REFUND = {
   failure_message: null as string | null,
   reason: "requested_by_customer",
   metadata: {},
+  destination: null,
   livemode: false,
   created_at: LATER,
   updated_at: LATER,

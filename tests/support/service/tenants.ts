@@ -173,6 +173,8 @@ const SEEDS: Record<string, Record<string, unknown>> = {
   },
   provider_cursors: { account_id: "pac_1" },
   xpub_counters: { next_index: 1 },
+  signer_nonces: { chain_id: 1, next_nonce: 1 },
+  chain_payouts: { account_id: "pac_1", call_id: "pc_1", destination: "0x1" },
   deposit_addresses: {
     account_id: "pac_1",
     call_id: "pc_1",
@@ -285,6 +287,7 @@ export const OPERATORS_TABLES: ReadonlySet<string> = new Set([
   "relay_wakes",
   "oracle_findings",
   "xpub_counters",
+  "signer_nonces",
 ]);
 
 /** The column of a table that names the owner of a row. */
@@ -292,6 +295,7 @@ export function environmentColumn(table: string): string {
   if (table === "settings") return "name";
   if (table === "relay_wakes") return "request_id";
   if (table === "xpub_counters") return "xpub";
+  if (table === "signer_nonces") return "signer";
   return table === "environments" ? "id" : "environment_id";
 }
 

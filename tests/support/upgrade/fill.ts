@@ -41,7 +41,7 @@ const PENDING: Record<string, unknown>[] = [
   { currency: "EUR", method_kind: "card" },
   { currency: "EUR", method_kind: "sepa" },
   { currency: "JPY", method_kind: "swift" },
-  { currency: "USDC", method_kind: "stablecoin" },
+  { currency: "EUR", method_kind: "stablecoin" },
 ];
 
 /** The stored data that tests use later. */
