@@ -174,7 +174,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
   provider_cursors: { account_id: "pac_1" },
   xpub_counters: { next_index: 1 },
   signer_nonces: { chain_id: 1, next_nonce: 1 },
-  chain_payouts: { account_id: "pac_1", call_id: "pc_1", destination: "0x1" },
+  chain_payouts: { account_id: "pac_1", call_id: "pc_1", destination: "0x1", tx_hashes: "{}" },
   deposit_addresses: {
     account_id: "pac_1",
     call_id: "pc_1",
