@@ -15,11 +15,20 @@ export interface ChainPayment {
   amount_minor: number;
 }
 
+/** A refund or transfer as its client knows it. Its wallet gets nothing else. */
+export interface ChainPayout {
+  id: string;
+  address: string;
+  amount: number;
+}
+
 /** The evidence of a run that has come to rest. */
 interface ChainEvidence {
   sql: postgres.Sql;
   environment_id: string;
   payments: readonly ChainPayment[];
+  payouts: readonly ChainPayout[];
+  signer: string;
   transfers: readonly ChainLog[];
 }
 
@@ -29,6 +38,7 @@ interface StoredPayment {
   status: string;
   failure_code: string | null;
   amount_captured: number;
+  amount_refunded: number;
   /** By the ledger: the money at the chain, and the parts of it. */
   at_chain: number;
   available: number;
@@ -40,12 +50,12 @@ const TOLD = /came for a payment that is|more than asked has come/;
 
 /** Compares the chain with the books. */
 export async function auditChain(
-  { sql, environment_id, payments, transfers }: ChainEvidence,
+  { sql, environment_id, payments, payouts, signer, transfers }: ChainEvidence,
 ): Promise<{ says: string; findings: string[] }> {
   const rows = await sql<StoredPayment[]>`
     select p.id, p.status, p.body::json ->> 'failure_code' as failure_code,
       (p.body::json ->> 'amount_captured')::int as amount_captured,
-      coalesce(l.at_chain, 0)::int as at_chain, coalesce(l.available, 0)::int as available,
+      p.amount_refunded::int as amount_refunded, coalesce(l.at_chain, 0)::int as at_chain, coalesce(l.available, 0)::int as available,
       coalesce(l.unapplied, 0)::int as unapplied
     from pay.payments p
     left join (
@@ -70,15 +80,23 @@ export async function auditChain(
     ...stored.size === payments.length
       ? []
       : [`${stored.size} payments are stored, and ${payments.length} were created`],
+    ...await auditPayouts(sql, payouts, signer, transfers),
     ...await readOracles(sql),
   ];
   const received = transfers.filter(({ to }) => addresses.has(to.toLowerCase()));
   const sum = received.reduce((total, { amount }) => total + amount, 0);
   const booked = rows.reduce((total, { at_chain }) => total + at_chain, 0);
-  if (sum !== booked) findings.push(`the chain has ${sum}, and the ledger ${booked}`);
+  const refunded = rows.reduce((total, { amount_refunded }) => total + amount_refunded, 0);
+  if (sum - refunded !== booked) {
+    findings.push(`the chain has ${sum} less ${refunded} refunded, and the ledger ${booked}`);
+  }
   const counts = Map.groupBy(rows, ({ status, failure_code }) => failure_code ?? status);
   const states = [...counts].map(([status, all]) => `${all.length} ${status}`).join(", ");
-  return { says: `${states}; ${received.length} transfers of ${sum}`, findings };
+  return {
+    says: `${states}; ${received.length} transfers of ${sum}, ` +
+      `${payouts.length} payouts`,
+    findings,
+  };
 }
 
 function auditPayment(
@@ -90,14 +108,17 @@ function auditPayment(
   if (!row || address === null) return [`${id} is not stored`];
   const transfers = sent.get(address.toLowerCase()) ?? [];
   const sum = transfers.reduce((total, { amount }) => total + amount, 0);
-  const { status, failure_code, amount_captured, at_chain, available, unapplied } = row;
+  const { status, failure_code, amount_captured, amount_refunded, unapplied } = row;
+  // Refunds leave from the wallet of the signer, and the ledger takes them from the payment.
+  const at_chain = row.at_chain + amount_refunded;
+  const available = row.available + amount_refunded;
   const findings: string[] = [];
   const check = (holds: boolean, what: string) => {
     if (!holds) findings.push(`${id} (${failure_code ?? status}, asked ${amount_minor}): ${what}`);
   };
   check(at_chain === sum, `the chain has ${sum}, and the ledger ${at_chain}`);
   check(available + unapplied === sum, `${available} available and ${unapplied} unapplied`);
-  if (status === "completed") {
+  if (["completed", "partially_refunded", "refunded"].includes(status)) {
     check(amount_captured === amount_minor && available === amount_minor, `took ${available}`);
     check(sum >= amount_minor, `completed with ${sum}`);
   } else {
@@ -107,6 +128,34 @@ function auditPayment(
     if (failure_code === "underpaid") check(sum > 0 && sum < amount_minor, `underpaid with ${sum}`);
   }
   return findings;
+}
+
+/** Each payout that is completed was paid once, and no other was paid. */
+async function auditPayouts(
+  sql: postgres.Sql,
+  payouts: readonly ChainPayout[],
+  signer: string,
+  transfers: readonly ChainLog[],
+): Promise<string[]> {
+  const rows = await sql<{ id: string; status: string }[]>`
+    select id, status from pay.refunds union all select id, status from pay.transfers`;
+  const statuses = new Map(rows.map(({ id, status }) => [id, status]));
+  const sent = Map.groupBy(
+    transfers.filter(({ from }) => from.toLowerCase() === signer.toLowerCase()),
+    ({ to }) => to.toLowerCase(),
+  );
+  const known = new Set(payouts.map(({ address }) => address));
+  return [
+    ...payouts.flatMap(({ id, address, amount }) => {
+      const amounts = (sent.get(address) ?? []).map((each) => each.amount);
+      const status = statuses.get(id);
+      const is_right = status === "completed"
+        ? amounts.length === 1 && amounts[0] === amount
+        : status === "failed" && amounts.length === 0;
+      return is_right ? [] : [`${id} of ${amount} is ${status}, and was paid ${amounts}`];
+    }),
+    ...[...sent.keys()].filter((to) => !known.has(to)).map((to) => `${to} was paid by no payout`),
+  ];
 }
 
 /** The findings of the oracles, without those that are the operator's work. */

@@ -19,12 +19,16 @@ export interface ChainLog {
   amount: number;
 }
 
+/** Enough for every payout. */
+const SIGNER_FUNDS = 10 ** 12;
+
 /** The topic of `Transfer(address,address,uint256)`. */
 const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
 /** A node with one token. */
 export class ChainNode {
   readonly token: Hex;
+  /** The wallet that pays out. The node has its key, so it is the signer too. */
   readonly signer: Hex;
   readonly port: number;
   kills = 0;
@@ -55,6 +59,7 @@ export class ChainNode {
     const token = await world.deployToken();
     const [, signer] = await node.call<Hex[]>("eth_accounts");
     const chain = new ChainNode(node, world, token, signer!);
+    await chain.transfer(signer!, SIGNER_FUNDS);
     await chain.mine();
     return chain;
   }

@@ -9,7 +9,7 @@ import { idMint } from "../shared/core/ids.ts";
 import { no_anvil } from "../tests/support/chain/anvil.ts";
 import type { Hex } from "../tests/support/chain/chain_world.ts";
 import { until } from "../tests/support/common/until.ts";
-import { auditChain, type ChainPayment } from "./chain_audit.ts";
+import { auditChain, type ChainPayment, type ChainPayout } from "./chain_audit.ts";
 import { ChainNode, CONFIRMATIONS } from "./chain_node.ts";
 import type { Verdict } from "./evidence.ts";
 import { killPostgres } from "./killer.ts";
@@ -73,9 +73,11 @@ class ChainRun {
   readonly #key: { environment_id: string; text: string };
   readonly #random: Random;
   readonly #payers: Payer[] = [];
+  readonly #payouts: ChainPayout[] = [];
   readonly #faults: string[] = [];
   readonly #kills = { servers: 0, PostgreSQL: 0, node: 0 };
   #is_over = false;
+  #wallets = 0;
   /** Whether somebody waits for a poll, and makes it due. */
   #is_waiting = false;
 
@@ -109,6 +111,8 @@ class ChainRun {
       "contract.USDC": node.token,
       confirmations: String(CONFIRMATIONS),
       expires_after_seconds: String(EXPIRES_AFTER_S),
+      signer_address: node.signer,
+      signer_url: node.url,
     };
     await stage.sql`select pay.add_provider_account(${idMint(Date.now())("pac_")},
       ${key.environment_id}, 'evm', ${["stablecoin"]}, ${JSON.stringify(settings)}, null, '{}')`;
@@ -128,7 +132,9 @@ class ChainRun {
       if (due.length > 0) await this.#kill(this.#random.pick(due)[0]);
       await created;
       await this.#sendAll(false);
+      const paid = this.#payOut();
       await this.#node.mine();
+      await paid;
       if (this.#node.isUndoable && this.#random.chance(0.3)) {
         await this.#node.reorganise(this.#random.integer(1, 3));
       }
@@ -141,6 +147,8 @@ class ChainRun {
       sql: this.#stage.sql,
       environment_id: this.#key.environment_id,
       payments: this.#payers,
+      payouts: this.#payouts,
+      signer: this.#node.signer,
       transfers: await this.#node.transfers(),
     });
     const missing = Object.entries(this.#kills).filter(([, count]) => count === 0)
@@ -165,6 +173,12 @@ class ChainRun {
     await this.#sendAll(true);
     await this.#node.mine(2 * CONFIRMATIONS);
     await this.#settle("every transfer is final", false);
+    await until("every payout has its result", async () => {
+      await this.#node.mine();
+      const [open] = await this.#stage.sql`
+        select from pay.provider_calls where state = 'pending'`;
+      return open === undefined;
+    }, SETTLE_MS);
   }
 
   /** Waits until each fact is applied, after two polls. */
@@ -184,7 +198,8 @@ class ChainRun {
       await until(`${what}: every fact is applied`, async () => {
         const [open] = await sql`
           select from pay.provider_facts where outcome is null
-          union all select from pay.provider_calls where state = 'pending' limit 1`;
+          union all select from pay.provider_calls where state = 'pending' and op = 'authorize'
+          limit 1`;
         return open === undefined;
       }, SETTLE_MS);
     }
@@ -230,18 +245,52 @@ class ChainRun {
     await Promise.all(begun);
   }
 
-  /** Creates a payment under its key. Repeats the request until it is answered. */
-  async #create(n: number, amount_minor: number, twin: number): Promise<string> {
-    const body = { amount_minor, currency: "USDC", method_kind: "stablecoin" };
+  /** Refunds a part of a completed payment, and sends a transfer to a wallet. */
+  async #payOut(): Promise<void> {
+    const open = await this.#stage.sql<{ id: string; amount: number }[]>`
+      select id, amount_minor::int as amount from pay.payments
+      where status = 'completed' and amount_refunding = 0`.catch(() => []);
+    if (open.length === 0) return;
+    const { id, amount } = this.#random.pick(open);
+    const part = this.#random.integer(1, Math.floor(amount / 2));
+    const [refund_to, transfer_to] = [this.#newWallet(), this.#newWallet()];
+    const refund = { amount_minor: part, destination: { address: refund_to } };
+    const transfer = {
+      amount_minor: this.#random.integer(1, 99),
+      currency: "USDC",
+      destination: { wallet: { address: transfer_to, network: "ethereum" } },
+    };
+    await Promise.all([
+      this.#request(`payments/${id}/refund`, refund, refund_to, part),
+      this.#request("transfers", transfer, transfer_to, transfer.amount_minor),
+    ]);
+  }
+
+  /** Asks for a payout twice at once, under one key. */
+  async #request(path: string, body: object, address: string, amount: number): Promise<void> {
+    const key = `chain-${this.#options.seed}-${address}`;
+    const [one, other] = await Promise.all(
+      [0, 1].map((twin) => this.#post(path, body, key, twin).then((text) => JSON.parse(text))),
+    );
+    this.#payouts.push({ id: one.id, address, amount });
+    if (one.id !== other.id) this.#faults.push(`${one.id} and ${other.id} have one key`);
+  }
+
+  #newWallet(): string {
+    return `0x${(0x10_0000 + ++this.#wallets).toString(16).padStart(40, "a")}`;
+  }
+
+  /** Sends a request under its key until it is answered. */
+  async #post(path: string, body: object, key: string, twin: number): Promise<string> {
     let text = "";
-    await until(`payment ${n} is created`, async () => {
+    await until(`${path} is answered`, async () => {
       const { base_url } = this.#servers[twin % this.#servers.length]!;
-      const response = await fetch(`${base_url}/api-v1-payments/v1/payments`, {
+      const response = await fetch(`${base_url}/api-v1-payments/v1/${path}`, {
         method: "POST",
         headers: {
           "Authorization": `Bearer ${this.#key.text}`,
           "Content-Type": "application/json",
-          "Idempotency-Key": `chain-${this.#options.seed}-${n}`,
+          "Idempotency-Key": key,
         },
         body: JSON.stringify(body),
         signal: AbortSignal.timeout(ANSWER_DEADLINE_MS),
@@ -249,6 +298,13 @@ class ChainRun {
       text = await response?.text().catch(() => "") ?? "";
       return response?.status === 201 && text !== "";
     }, SETTLE_MS);
+    return text;
+  }
+
+  /** Creates a payment under its key. Repeats the request until it is answered. */
+  async #create(n: number, amount_minor: number, twin: number): Promise<string> {
+    const body = { amount_minor, currency: "USDC", method_kind: "stablecoin" };
+    const text = await this.#post("payments", body, `chain-${this.#options.seed}-${n}`, twin);
     // The service records the address later if the server has died before it did.
     const { id, next_action } = JSON.parse(text);
     return next_action === null ? await this.#addressed(id) : text;
@@ -290,6 +346,19 @@ class ChainRun {
     }
   }
 
+  /** Makes the next attempts of payouts due, and lets their transactions get old. */
+  async #passMinutes(): Promise<void> {
+    await this.#stage.sql`
+      update pay.provider_calls set
+        leased_until = least(leased_until, now() + interval '3 seconds'),
+        next_attempt_at = case when leased_until is null then now()
+          else least(next_attempt_at, now() + interval '3 seconds') end
+      where state = 'pending' and op in ('refund', 'transfer')`;
+    await this.#stage.sql`
+      update pay.chain_payouts set sent_at = sent_at - interval '20 seconds'
+      where sent_at > now() - interval '1 hour'`;
+  }
+
   async #makePollsDue(): Promise<void> {
     while (!this.#is_over) {
       if (!this.#is_waiting) {
@@ -298,6 +367,7 @@ class ChainRun {
       await this.#stage.sql`
         update pay.provider_cursors set leased_until = now() + interval '2 seconds'
         where leased_until > now() + interval '2 seconds'`.catch(() => {});
+      await this.#passMinutes().catch(() => {});
       await new Promise((resolve) => setTimeout(resolve, POLL_EVERY_MS));
     }
   }

@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { PlantedBug } from "./planted_bug.ts";
+import { CHAIN_BUGS } from "./chain_bugs.ts";
 import { SANDBOX_BUGS } from "./sandbox_bugs.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
@@ -562,6 +563,7 @@ const BUGS: PlantedBug[] = [
     noticed_by: "tests/live/notifications_test.ts",
   },
   ...SANDBOX_BUGS,
+  ...CHAIN_BUGS,
 ];
 
 if (import.meta.main) Deno.exit(await main(Deno.args));

@@ -392,6 +392,20 @@ payoutCase(
       assert.deepEqual(await statuses(), ["completed", "completed"]);
       assert.deepEqual(await received(to), [100, 100]);
     });
+    await t.step("two transfers in one block settle two", async () => {
+      await given.set({ signer_url: null });
+      const more = [await refund(payment, 100, to), await refund(payment, 100, to)];
+      await run();
+      const data = `0xa9059cbb${topic(to).slice(2)}${(100).toString(16).padStart(64, "0")}`;
+      for (const gas of ["0xf4240", "0xf4241"]) {
+        await given.world.node.call("eth_sendTransaction", { from: wallet, to: usdc, gas, data });
+      }
+      await final();
+      assert.deepEqual([await statusOf(more[0]), await statusOf(more[1])], [
+        "completed",
+        "completed",
+      ]);
+    });
   },
 );
 
