@@ -5,6 +5,7 @@
 
 import { type Anvil, startAnvil } from "../tests/support/chain/anvil.ts";
 import { ChainWorld, type Hex } from "../tests/support/chain/chain_world.ts";
+import { freePort } from "../tests/support/common/free_port.ts";
 
 /** Blocks that one kill or one reorganisation can undo. */
 const UNDONE_MAX = 3;
@@ -54,7 +55,7 @@ export class ChainNode {
   }
 
   static async start(): Promise<ChainNode> {
-    const node = await startAnvil();
+    const node = await startAnvil({ port: freePort() });
     const world = await ChainWorld.open(node);
     const token = await world.deployToken();
     const [, signer] = await node.call<Hex[]>("eth_accounts");

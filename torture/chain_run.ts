@@ -7,9 +7,9 @@
 import { HDKey } from "@scure/bip32";
 import { idMint } from "../shared/core/ids.ts";
 import { no_anvil } from "../tests/support/chain/anvil.ts";
-import type { Hex } from "../tests/support/chain/chain_world.ts";
 import { until } from "../tests/support/common/until.ts";
-import { auditChain, type ChainPayment, type ChainPayout } from "./chain_audit.ts";
+import { auditChain } from "./chain_audit.ts";
+import { ChainClients } from "./chain_clients.ts";
 import { ChainNode, CONFIRMATIONS } from "./chain_node.ts";
 import type { Verdict } from "./evidence.ts";
 import { killPostgres } from "./killer.ts";
@@ -28,35 +28,9 @@ interface ChainOptions {
 /** Payments that begin with each block. */
 const NEW_PAYMENTS = 3;
 const EXPIRES_AFTER_S = 600;
-const ANSWER_DEADLINE_MS = 15_000;
 const SETTLE_MS = 60_000;
 /** How often a poll of the chain is due, in place of 15 s. */
 const POLL_EVERY_MS = 200;
-
-/** What a payer sends, as parts of the amount. Late parts are sent after the time of the payment. */
-const PLANS: readonly { parts: readonly number[]; is_late?: true }[] = [
-  { parts: [1] },
-  { parts: [1] },
-  { parts: [0.4, 0.6] },
-  { parts: [0.2, 0.3, 0.5] },
-  { parts: [1.5] },
-  { parts: [0.7, 0.7] },
-  { parts: [0.5] },
-  { parts: [] },
-  { parts: [1], is_late: true },
-];
-
-/** A payer's transfer, and the transaction that has it last. */
-interface Sending {
-  amount: number;
-  tx_hash: Hex | null;
-  is_late: boolean;
-}
-
-/** A payment with its payer. */
-interface Payer extends ChainPayment {
-  sendings: Sending[];
-}
 
 /** Runs the run and judges it. */
 export async function runChain(stage: Stage, options: ChainOptions): Promise<Verdict[]> {
@@ -70,14 +44,11 @@ class ChainRun {
   readonly #options: ChainOptions;
   readonly #node: ChainNode;
   readonly #servers: readonly ApiServer[];
-  readonly #key: { environment_id: string; text: string };
+  readonly #environment_id: string;
   readonly #random: Random;
-  readonly #payers: Payer[] = [];
-  readonly #payouts: ChainPayout[] = [];
-  readonly #faults: string[] = [];
+  readonly #clients: ChainClients;
   readonly #kills = { servers: 0, PostgreSQL: 0, node: 0 };
   #is_over = false;
-  #wallets = 0;
   /** Whether somebody waits for a poll, and makes it due. */
   #is_waiting = false;
 
@@ -92,8 +63,12 @@ class ChainRun {
     this.#options = options;
     this.#node = node;
     this.#servers = servers;
-    this.#key = key;
+    this.#environment_id = key.environment_id;
     this.#random = randomOf(options.seed, "chain");
+    this.#clients = new ChainClients(
+      { sql: stage.sql, servers, key: key.text, seed: options.seed },
+      this.#random,
+    );
   }
 
   static async begin(stage: Stage, options: ChainOptions): Promise<ChainRun> {
@@ -125,14 +100,14 @@ class ChainRun {
     const { payments, kills } = this.#options;
     const rounds = Math.ceil(payments / NEW_PAYMENTS);
     for (let round = 0; round < rounds; round++) {
-      const created = this.#createPayments();
+      const created = this.#clients.pay(NEW_PAYMENTS);
       const due = Object.entries(this.#kills).filter(([, count]) =>
         count < kills * (round + 1) / rounds
       );
       if (due.length > 0) await this.#kill(this.#random.pick(due)[0]);
       await created;
-      await this.#sendAll(false);
-      const paid = this.#payOut();
+      await this.#clients.send(this.#node, false);
+      const paid = this.#clients.payOut();
       await this.#node.mine();
       await paid;
       if (this.#node.isUndoable && this.#random.chance(0.3)) {
@@ -145,9 +120,9 @@ class ChainRun {
     const seconds = ((performance.now() - started) / 1_000).toFixed(1);
     const audit = await auditChain({
       sql: this.#stage.sql,
-      environment_id: this.#key.environment_id,
-      payments: this.#payers,
-      payouts: this.#payouts,
+      environment_id: this.#environment_id,
+      payments: this.#clients.payers,
+      payouts: this.#clients.payouts,
       signer: this.#node.signer,
       transfers: await this.#node.transfers(),
     });
@@ -158,19 +133,19 @@ class ChainRun {
       promise: "R14",
       says: `chain: ${audit.says} in ${seconds} s; killed ${counts.join(", ")}; ` +
         `${this.#node.reorganisations} reorganisations`,
-      findings: [...findings, ...audit.findings, ...this.#faults, ...missing],
+      findings: [...findings, ...audit.findings, ...this.#clients.faults, ...missing],
     }];
   }
 
   /** Sends everything late and again, until the chain has it and every payment has its end. */
   async #comeToRest(): Promise<void> {
     await Promise.all(this.#servers.map(untilWell));
-    await this.#sendAll(false);
+    await this.#clients.send(this.#node, false);
     await this.#node.mine();
     await this.#settle("every transfer is seen");
     await this.#node.passTime(2 * EXPIRES_AFTER_S);
     await this.#settle("the time of every payment is over", false);
-    await this.#sendAll(true);
+    await this.#clients.send(this.#node, true);
     await this.#node.mine(2 * CONFIRMATIONS);
     await this.#settle("every transfer is final", false);
     await until("every payout has its result", async () => {
@@ -220,116 +195,6 @@ class ChainRun {
       union all (select to_jsonb(f) - 'body' from pay.provider_facts f where f.outcome is null limit 3)`;
     const faults = this.#stage.server_faults.slice(-3).map(({ fault }) => fault.slice(0, 500));
     return [`${error}: ${JSON.stringify(rows.map(({ row }) => row))}`, ...faults];
-  }
-
-  async #createPayments(): Promise<void> {
-    const begun = Array.from({ length: NEW_PAYMENTS }, async () => {
-      const n = this.#payers.length;
-      const plan = this.#random.pick(PLANS);
-      const amount_minor = this.#random.integer(1_000, 999_999);
-      const payer: Payer = { id: null, address: null, amount_minor, sendings: [] };
-      this.#payers.push(payer);
-      const answers = await Promise.all([0, 1].map((twin) => this.#create(n, amount_minor, twin)));
-      const [one, other] = answers.map((body) => JSON.parse(body));
-      if (one.id !== other.id || one.next_action.address !== other.next_action.address) {
-        this.#faults.push(`payment ${n}: its twins are ${answers.join(" and ")}`);
-      }
-      payer.id = one.id;
-      payer.address = one.next_action.address;
-      payer.sendings = plan.parts.map((part) => ({
-        amount: Math.ceil(amount_minor * part),
-        tx_hash: null,
-        is_late: plan.is_late ?? false,
-      }));
-    });
-    await Promise.all(begun);
-  }
-
-  /** Refunds a part of a completed payment, and sends a transfer to a wallet. */
-  async #payOut(): Promise<void> {
-    const open = await this.#stage.sql<{ id: string; amount: number }[]>`
-      select id, amount_minor::int as amount from pay.payments
-      where status = 'completed' and amount_refunding = 0`.catch(() => []);
-    if (open.length === 0) return;
-    const { id, amount } = this.#random.pick(open);
-    const part = this.#random.integer(1, Math.floor(amount / 2));
-    const [refund_to, transfer_to] = [this.#newWallet(), this.#newWallet()];
-    const refund = { amount_minor: part, destination: { address: refund_to } };
-    const transfer = {
-      amount_minor: this.#random.integer(1, 99),
-      currency: "USDC",
-      destination: { wallet: { address: transfer_to, network: "ethereum" } },
-    };
-    await Promise.all([
-      this.#request(`payments/${id}/refund`, refund, refund_to, part),
-      this.#request("transfers", transfer, transfer_to, transfer.amount_minor),
-    ]);
-  }
-
-  /** Asks for a payout twice at once, under one key. */
-  async #request(path: string, body: object, address: string, amount: number): Promise<void> {
-    const key = `chain-${this.#options.seed}-${address}`;
-    const [one, other] = await Promise.all(
-      [0, 1].map((twin) => this.#post(path, body, key, twin).then((text) => JSON.parse(text))),
-    );
-    this.#payouts.push({ id: one.id, address, amount });
-    if (one.id !== other.id) this.#faults.push(`${one.id} and ${other.id} have one key`);
-  }
-
-  #newWallet(): string {
-    return `0x${(0x10_0000 + ++this.#wallets).toString(16).padStart(40, "a")}`;
-  }
-
-  /** Sends a request under its key until it is answered. */
-  async #post(path: string, body: object, key: string, twin: number): Promise<string> {
-    let text = "";
-    await until(`${path} is answered`, async () => {
-      const { base_url } = this.#servers[twin % this.#servers.length]!;
-      const response = await fetch(`${base_url}/api-v1-payments/v1/${path}`, {
-        method: "POST",
-        headers: {
-          "Authorization": `Bearer ${this.#key.text}`,
-          "Content-Type": "application/json",
-          "Idempotency-Key": key,
-        },
-        body: JSON.stringify(body),
-        signal: AbortSignal.timeout(ANSWER_DEADLINE_MS),
-      }).catch(() => null);
-      text = await response?.text().catch(() => "") ?? "";
-      return response?.status === 201 && text !== "";
-    }, SETTLE_MS);
-    return text;
-  }
-
-  /** Creates a payment under its key. Repeats the request until it is answered. */
-  async #create(n: number, amount_minor: number, twin: number): Promise<string> {
-    const body = { amount_minor, currency: "USDC", method_kind: "stablecoin" };
-    const text = await this.#post("payments", body, `chain-${this.#options.seed}-${n}`, twin);
-    // The service records the address later if the server has died before it did.
-    const { id, next_action } = JSON.parse(text);
-    return next_action === null ? await this.#addressed(id) : text;
-  }
-
-  async #addressed(id: string): Promise<string> {
-    let body = "";
-    await until(`${id} has an address`, async () => {
-      const [row] = await this.#stage.sql<{ body: string }[]>`
-        select body from pay.payments where id = ${id}`.catch(() => []);
-      body = row?.body ?? "";
-      return body !== "" && JSON.parse(body).next_action !== null;
-    }, SETTLE_MS);
-    return body;
-  }
-
-  /** Sends the transfers that no block has. */
-  async #sendAll(are_late: boolean): Promise<void> {
-    for (const { address, sendings } of this.#payers) {
-      for (const sending of sendings) {
-        if (sending.is_late && !are_late || address === null) continue;
-        if (sending.tx_hash !== null && await this.#node.has(sending.tx_hash)) continue;
-        sending.tx_hash = await this.#node.transfer(address, sending.amount);
-      }
-    }
   }
 
   async #kill(victim: string): Promise<void> {

@@ -5915,6 +5915,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_environment text := pay.hold_environment(p_public_id, true);
+  v_until timestamptz := clock_timestamp() + interval '0.2 seconds';
 begin
   if v_environment is null then
     return;
@@ -5928,13 +5929,21 @@ begin
   update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
   where s.environment_id = v_environment;
   delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
-  delete from pay.webhook_deliveries d
-  where d.environment_id = v_environment and d.id = any (array(
-    select o.id from pay.webhook_deliveries o
-    join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
-    where o.environment_id = v_environment and o.status = 'pending'
-    for update of o skip locked
-  ));
+  loop
+    delete from pay.webhook_deliveries d
+    where d.environment_id = v_environment and d.id = any (array(
+      select o.id from pay.webhook_deliveries o
+      join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
+      where o.environment_id = v_environment and o.status = 'pending'
+      for update of o skip locked
+    ));
+    exit when clock_timestamp() > v_until or not exists (
+      select from pay.webhook_deliveries o
+      join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
+      where o.environment_id = v_environment and o.status = 'pending'
+    );
+    perform pg_sleep(0.005);
+  end loop;
 end
 $$;
 

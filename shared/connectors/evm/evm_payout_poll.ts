@@ -49,12 +49,7 @@ export async function payoutFacts(
       tx_hash: transfer.tx_hash,
     });
   }
-  const count = await chain.count(to, true);
-  for (const payout of left.values()) {
-    if (payout.nonce === null || payout.nonce >= count) continue;
-    const fact = await revertedFact(account, payout, settings, chain, to);
-    if (fact) facts.push(fact);
-  }
+  facts.push(...await revertedFacts(account, [...left.values()], settings, chain, to));
   return facts;
 }
 
@@ -75,24 +70,43 @@ async function paidBy(
   return own ?? alike.find(({ is_exported }) => is_exported);
 }
 
-/** The fact that the chain has the transaction of a payout and has reverted it. */
-async function revertedFact(
+/**
+ * The facts of transactions that a final block has reverted. Blocks have the transactions of the
+ * signer in the order of their nonces, so the first one that is not final ends the search. No state
+ * of an old block is read: most nodes keep only that of the last ones.
+ */
+async function revertedFacts(
   account: ProviderAccount,
-  payout: ChainPayout,
+  payouts: readonly ChainPayout[],
   settings: EvmSettings,
   chain: PayoutChain,
   final: number,
-): Promise<Fact | null> {
-  for (const tx_hash of payout.tx_hashes) {
-    const mined = await chain.mined(tx_hash);
-    if (!mined || mined.has_worked || mined.block_number > final) continue;
-    return {
-      ...await commonOf(account, payout, settings, chain, mined.block_number),
-      reference: `${tx_hash}:reverted`,
+): Promise<Fact[]> {
+  const count = await chain.count("latest", true);
+  const used = payouts.filter(({ nonce }) => nonce !== null && nonce < count)
+    .sort((one, other) => one.nonce! - other.nonce!);
+  const facts: Fact[] = [];
+  for (const payout of used) {
+    const found = await minedOf(payout, chain);
+    if (found === null) continue;
+    if (found.block_number > final) break;
+    if (found.has_worked) continue;
+    facts.push({
+      ...await commonOf(account, payout, settings, chain, found.block_number),
+      reference: `${found.tx_hash}:reverted`,
       state: "failed",
       failure_code: "onchain_reverted",
-      tx_hash,
-    };
+      tx_hash: found.tx_hash,
+    });
+  }
+  return facts;
+}
+
+/** Returns the transaction of a payout that a block has; null: none of the known ones. */
+async function minedOf({ tx_hashes }: ChainPayout, chain: PayoutChain) {
+  for (const tx_hash of tx_hashes) {
+    const mined = await chain.mined(tx_hash);
+    if (mined) return { tx_hash, ...mined };
   }
   return null;
 }

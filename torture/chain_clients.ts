@@ -1,0 +1,172 @@
+/** The clients of the run on a chain. They repeat each request until it is answered. */
+
+import type postgres from "postgres";
+import type { Hex } from "../tests/support/chain/chain_world.ts";
+import { until } from "../tests/support/common/until.ts";
+import type { ChainPayment, ChainPayout } from "./chain_audit.ts";
+import type { ChainNode } from "./chain_node.ts";
+import type { Random } from "./random.ts";
+import type { ApiServer } from "./stage.ts";
+
+const ANSWER_DEADLINE_MS = 15_000;
+const GIVE_UP_MS = 60_000;
+
+/** What a payer sends, as parts of the amount. Late parts are sent after the time of the payment. */
+const PLANS: readonly { parts: readonly number[]; is_late?: true }[] = [
+  { parts: [1] },
+  { parts: [1] },
+  { parts: [0.4, 0.6] },
+  { parts: [0.2, 0.3, 0.5] },
+  { parts: [1.5] },
+  { parts: [0.7, 0.7] },
+  { parts: [0.5] },
+  { parts: [] },
+  { parts: [1], is_late: true },
+];
+
+/** A payer's transfer, and the transaction that has it last. */
+interface Sending {
+  amount: number;
+  tx_hash: Hex | null;
+  is_late: boolean;
+}
+
+/** A payment with its payer. */
+interface Payer extends ChainPayment {
+  sendings: Sending[];
+}
+
+/** What the clients use. */
+interface ChainApi {
+  sql: postgres.Sql;
+  servers: readonly ApiServer[];
+  key: string;
+  seed: number;
+}
+
+/** The clients, and what they know of their payments and payouts. */
+export class ChainClients {
+  readonly payers: Payer[] = [];
+  readonly payouts: ChainPayout[] = [];
+  /** Answers that contradict each other. */
+  readonly faults: string[] = [];
+  readonly #api: ChainApi;
+  readonly #random: Random;
+  #wallets = 0;
+
+  constructor(api: ChainApi, random: Random) {
+    this.#api = api;
+    this.#random = random;
+  }
+
+  /** Creates some payments, each twice at once under one key. */
+  async pay(count: number): Promise<void> {
+    const begun = Array.from({ length: count }, async () => {
+      const n = this.payers.length;
+      const plan = this.#random.pick(PLANS);
+      const amount_minor = this.#random.integer(1_000, 999_999);
+      const payer: Payer = { id: null, address: null, amount_minor, sendings: [] };
+      this.payers.push(payer);
+      const answers = await Promise.all([0, 1].map((twin) => this.#create(n, amount_minor, twin)));
+      const [one, other] = answers.map((body) => JSON.parse(body));
+      if (one.id !== other.id || one.next_action.address !== other.next_action.address) {
+        this.faults.push(`payment ${n}: its twins are ${answers.join(" and ")}`);
+      }
+      payer.id = one.id;
+      payer.address = one.next_action.address;
+      payer.sendings = plan.parts.map((part) => ({
+        amount: Math.ceil(amount_minor * part),
+        tx_hash: null,
+        is_late: plan.is_late ?? false,
+      }));
+    });
+    await Promise.all(begun);
+  }
+
+  /** Refunds a part of a completed payment, and sends a transfer to a wallet. */
+  async payOut(): Promise<void> {
+    const open = await this.#api.sql<{ id: string; amount: number }[]>`
+      select id, amount_minor::int as amount from pay.payments
+      where status = 'completed' and amount_refunding = 0`.catch(() => []);
+    if (open.length === 0) return;
+    const { id, amount } = this.#random.pick(open);
+    const part = this.#random.integer(1, Math.floor(amount / 2));
+    const [refund_to, transfer_to] = [this.#newWallet(), this.#newWallet()];
+    const refund = { amount_minor: part, destination: { address: refund_to } };
+    const transfer = {
+      amount_minor: this.#random.integer(1, 99),
+      currency: "USDC",
+      destination: { wallet: { address: transfer_to, network: "ethereum" } },
+    };
+    await Promise.all([
+      this.#request(`payments/${id}/refund`, refund, refund_to, part),
+      this.#request("transfers", transfer, transfer_to, transfer.amount_minor),
+    ]);
+  }
+
+  /** Asks for a payout twice at once, under one key. */
+  async #request(path: string, body: object, address: string, amount: number): Promise<void> {
+    const key = `chain-${this.#api.seed}-${address}`;
+    const [one, other] = await Promise.all(
+      [0, 1].map((twin) => this.#post(path, body, key, twin).then((text) => JSON.parse(text))),
+    );
+    this.payouts.push({ id: one.id, address, amount });
+    if (one.id !== other.id) this.faults.push(`${one.id} and ${other.id} have one key`);
+  }
+
+  #newWallet(): string {
+    return `0x${(0x10_0000 + ++this.#wallets).toString(16).padStart(40, "a")}`;
+  }
+
+  /** Sends a request under its key until it is answered. */
+  async #post(path: string, body: object, key: string, twin: number): Promise<string> {
+    let text = "";
+    await until(`${path} is answered`, async () => {
+      const { base_url } = this.#api.servers[twin % this.#api.servers.length]!;
+      const response = await fetch(`${base_url}/api-v1-payments/v1/${path}`, {
+        method: "POST",
+        headers: {
+          "Authorization": `Bearer ${this.#api.key}`,
+          "Content-Type": "application/json",
+          "Idempotency-Key": key,
+        },
+        body: JSON.stringify(body),
+        signal: AbortSignal.timeout(ANSWER_DEADLINE_MS),
+      }).catch(() => null);
+      text = await response?.text().catch(() => "") ?? "";
+      return response?.status === 201 && text !== "";
+    }, GIVE_UP_MS);
+    return text;
+  }
+
+  /** Creates a payment under its key. Repeats the request until it is answered. */
+  async #create(n: number, amount_minor: number, twin: number): Promise<string> {
+    const body = { amount_minor, currency: "USDC", method_kind: "stablecoin" };
+    const text = await this.#post("payments", body, `chain-${this.#api.seed}-${n}`, twin);
+    // The service records the address later if the server has died before it did.
+    const { id, next_action } = JSON.parse(text);
+    return next_action === null ? await this.#addressed(id) : text;
+  }
+
+  async #addressed(id: string): Promise<string> {
+    let body = "";
+    await until(`${id} has an address`, async () => {
+      const [row] = await this.#api.sql<{ body: string }[]>`
+        select body from pay.payments where id = ${id}`.catch(() => []);
+      body = row?.body ?? "";
+      return body !== "" && JSON.parse(body).next_action !== null;
+    }, GIVE_UP_MS);
+    return body;
+  }
+
+  /** Sends the transfers that no block has. */
+  async send(node: ChainNode, are_late: boolean): Promise<void> {
+    for (const { address, sendings } of this.payers) {
+      for (const sending of sendings) {
+        if (sending.is_late && !are_late || address === null) continue;
+        if (sending.tx_hash !== null && await node.has(sending.tx_hash)) continue;
+        sending.tx_hash = await node.transfer(address, sending.amount);
+      }
+    }
+  }
+}
