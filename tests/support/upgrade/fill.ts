@@ -167,6 +167,7 @@ async function fillPayments(
       }
     }
   }
+  await fillAddressPayments(service, key);
   await fillPendingRefunds(service, key);
   const { id } = await service.done("POST", PAYMENTS, {
     key,
@@ -183,6 +184,27 @@ async function fillPayments(
   const { data } = await service.done("GET", `${API}/webhook_deliveries?limit=1`, { key });
   await service.done("POST", `${API}/webhook_deliveries/${data[0].id}/redeliver`, { key });
   return id;
+}
+
+/** Makes payments with an address, with each state of their money. */
+async function fillAddressPayments(service: FixtureService, key: string): Promise<void> {
+  const moves: { to: string; amount_received?: number }[][] = [
+    [],
+    [{ to: "processing", amount_received: 400 }],
+    [{ to: "processing", amount_received: 400 }, { to: "failed" }],
+    [{ to: "processing", amount_received: 1500 }, { to: "completed" }],
+    [{ to: "processing" }, { to: "pending" }],
+    [{ to: "failed" }, { to: "failed", amount_received: 1000 }],
+  ];
+  for (const steps of moves) {
+    const { id } = await service.done("POST", PAYMENTS, {
+      key,
+      body: { amount_minor: 1000, currency: "USDC", method_kind: "stablecoin" },
+    });
+    for (const body of steps) {
+      await service.done("POST", `${SANDBOX}/payments/${id}/advance`, { key, body });
+    }
+  }
 }
 
 /** Makes a payment that is captured in part, with a refund in each status, and then charged back. */
