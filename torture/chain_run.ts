@@ -148,12 +148,15 @@ class ChainRun {
     await this.#clients.send(this.#node, true);
     await this.#node.mine(2 * CONFIRMATIONS);
     await this.#settle("every transfer is final", false);
-    await until("every payout has its result", async () => {
+    await this.#until("every payout has its result", async () => {
       await this.#node.mine();
-      const [open] = await this.#stage.sql`
-        select from pay.provider_calls where state = 'pending'`;
-      return open === undefined;
-    }, SETTLE_MS);
+      return await this.#stage.sql`select from pay.provider_calls where state = 'pending'`;
+    });
+  }
+
+  /** Waits until a query has no rows. A connection can be one of the killed PostgreSQL. */
+  async #until(what: string, ask: () => Promise<readonly unknown[]>): Promise<void> {
+    await until(what, async () => (await ask().catch(() => [null])).length === 0, SETTLE_MS);
   }
 
   /** Waits until each fact is applied, after two polls. */
@@ -163,29 +166,28 @@ class ChainRun {
     // at the next one.
     for (const poll of ["first", "second", "third"]) {
       this.#is_waiting = true;
-      await sql`update pay.provider_cursors set polled_at = null`;
-      await until(`${what}: the ${poll} poll`, async () => {
-        const [row] = await sql`
-          select from pay.provider_cursors where polled_at is not null and stalled_since is null`;
-        return row !== undefined;
-      }, SETTLE_MS);
+      await this.#until(
+        `${what}: the ${poll} poll is due`,
+        () => sql`update pay.provider_cursors set polled_at = null`,
+      );
+      await this.#until(
+        `${what}: the ${poll} poll`,
+        () =>
+          sql`select from pay.provider_cursors where polled_at is null or stalled_since is not null`,
+      );
       this.#is_waiting = false;
-      await until(`${what}: every fact is applied`, async () => {
-        const [open] = await sql`
+      await this.#until(`${what}: every fact is applied`, () =>
+        sql`
           select from pay.provider_facts where outcome is null
           union all select from pay.provider_calls where state = 'pending' and op = 'authorize'
-          limit 1`;
-        return open === undefined;
-      }, SETTLE_MS);
+          limit 1`);
     }
     if (is_open_allowed) return;
-    await until(`${what}: no payment is open`, async () => {
-      const [open] = await sql`
+    await this.#until(`${what}: no payment is open`, () =>
+      sql`
         select from pay.payments
         where status = 'pending' or status = 'processing'
-          and (body::json ->> 'amount_received')::bigint < amount_minor limit 1`;
-      return open === undefined;
-    }, SETTLE_MS);
+          and (body::json ->> 'amount_received')::bigint < amount_minor limit 1`);
   }
 
   /** Describes a run that does not come to rest. */

@@ -80,7 +80,13 @@ export async function setStage(): Promise<Stage> {
     await migrate(server.superuser_url);
     // The functions can be newer than the last released migration.
     await applySchemaFiles(server.superuser_url);
-    const sql = postgres(server.superuser_url, { max: 2, onnotice: () => {}, backoff: () => 0.1 });
+    const sql = postgres(server.superuser_url, {
+      max: 2,
+      // A killed PostgreSQL can accept a connection that nobody serves.
+      connect_timeout: 3,
+      onnotice: () => {},
+      backoff: () => 0.1,
+    });
     atEnd(() => sql.end({ timeout: 1 }));
     const role = { name: ROLE, password: randomPassword() };
     await grantFunctionsRole(sql, role);
