@@ -154,7 +154,7 @@ class ChainRun {
     });
   }
 
-  /** Waits until a query has no rows. A connection can be one of the killed PostgreSQL. */
+  /** Waits until a query returns no rows. A query on a connection to a killed PostgreSQL fails. */
   async #until(what: string, ask: () => Promise<readonly unknown[]>): Promise<void> {
     await until(what, async () => (await ask().catch(() => [null])).length === 0, SETTLE_MS);
   }

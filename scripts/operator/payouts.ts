@@ -24,7 +24,7 @@ The Safe is the signer_address of the account. A payout is exported once.
 
   --account  the account whose live environment pays
   --network  of several accounts on chains, the one on this network
-  --again    exports earlier ones again. Who signs both batches pays twice
+  --again    exports earlier ones again. If both batches are signed, each is paid twice
 `;
 
 /** The parsed command; null: help. */
@@ -128,7 +128,9 @@ export async function exportPayouts(
     `Exported ${payouts.length} payouts of ${id}. Import the file in ${signer_address}.`,
   );
   if (!command.is_again) return;
-  printMessage("Warning: some may have been exported before. Who signs both batches pays twice.");
+  printMessage(
+    "Warning: some may have been exported before. If both batches are signed, they are paid twice.",
+  );
 }
 
 async function findAccount(

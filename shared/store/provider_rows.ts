@@ -175,6 +175,8 @@ interface UnfinalTransfer {
   tx_hash: string;
   log_index: number;
   block_hash: string;
+  /** That of the payment, or of another token of the account. */
+  currency: Stablecoin;
   amount_minor: number;
 }
 

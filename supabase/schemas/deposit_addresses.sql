@@ -112,7 +112,8 @@ begin
       select bool_or(f.outcome is null) as is_open,
         json_agg(json_build_object('tx_hash', split_part(f.reference, ':', 1),
           'log_index', split_part(f.reference, ':', 2)::integer,
-          'block_hash', split_part(f.reference, ':', 3), 'amount_minor', f.amount_minor)
+          'block_hash', split_part(f.reference, ':', 3), 'currency', f.currency,
+          'amount_minor', f.amount_minor)
           order by f.reference)
         filter (where f.state = 'received' and not exists (
           select from pay.provider_facts o

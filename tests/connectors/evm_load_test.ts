@@ -2,8 +2,34 @@
 
 import assert from "node:assert/strict";
 import process from "node:process";
+import type { ChainPayout } from "../../shared/domain/providers/connector.ts";
 import { chainAccount, WatchedBooks } from "../support/chain/watched.ts";
-import { DOUBLE_TOKEN, startNodeDouble } from "../support/chain/node_double.ts";
+import {
+  DOUBLE_PAYER,
+  DOUBLE_TOKEN,
+  doubleHash,
+  startNodeDouble,
+} from "../support/chain/node_double.ts";
+
+/** A payout of one unit that was sent with the nonce 0. */
+function payoutTo(destination: string): ChainPayout {
+  return {
+    call_id: "pc_0",
+    op: "transfer",
+    subject_id: "pay_0",
+    refund_id: null,
+    amount_minor: 1,
+    currency: "USDC",
+    destination,
+    nonce: 0,
+    tx_hashes: [],
+    first_fee: 1,
+    max_fee: 1,
+    priority_fee: 1,
+    sent_seconds: 0,
+    is_exported: false,
+  };
+}
 
 Deno.test("poll() halves its range until the node accepts it, and misses nothing", async () => {
   const books = new WatchedBooks(2);
@@ -17,6 +43,22 @@ Deno.test("poll() halves its range until the node accepts it, and misses nothing
     "received 1 pay_0",
     "received 1 pay_1",
   ]);
+});
+
+Deno.test("poll() halves its range of payouts until the node accepts it", async () => {
+  const books = new WatchedBooks(1);
+  const { address } = books.list[0]!;
+  const paid = new Map([[1_500, [address]]]);
+  await using node = startNodeDouble({ head: 2_000, final: 1_900, paid, span_max: 100 });
+  const account = chainAccount({
+    rpc_urls: node.url,
+    "contract.USDC": DOUBLE_TOKEN,
+    signer_address: DOUBLE_PAYER,
+  });
+  books.books.openPayouts = () => Promise.resolve([payoutTo(address)]);
+  const final = { number: 1_900, hash: doubleHash(1_900) };
+  books.cursor = { final, span: 1_000, pass: null, paid: 900 };
+  assert.deepEqual(await books.poll(account), ["succeeded 1 pay_0"]);
 });
 
 Deno.test("poll() of 10 000 payments and 1 000 transfers a block stays cheap", async () => {

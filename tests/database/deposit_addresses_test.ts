@@ -114,6 +114,7 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
         tx_hash: "0x2",
         log_index: 7,
         block_hash: "0xb",
+        currency: first.payment.currency,
         amount_minor: first.payment.amount_minor,
       });
       await store.storeFacts(account_id, [fact("0x1:0", "succeeded")]);

@@ -268,7 +268,7 @@ payoutCase("payouts that cannot be paid", async (given, signer, t) => {
     await final();
     assert.equal(await statusOf(made), "completed");
   });
-  await t.step("a reverted one fails, and the amount can be refunded again", async () => {
+  await t.step("money for one of two: the other one waits for more", async () => {
     const payment = await paid();
     const left = await balanceOf(given, wallet);
     await given.world.node.call("eth_sendTransaction", {
@@ -280,16 +280,26 @@ payoutCase("payouts that cannot be paid", async (given, signer, t) => {
       }`,
     });
     await given.mined();
-    const [one, other] = [
-      await refund(payment, 400, newAddress()),
-      await refund(payment, 400, newAddress()),
-    ];
-    await final();
-    assert.deepEqual([await statusOf(one), await statusOf(other)], ["completed", "failed"]);
+    const one = await refund(payment, 400, newAddress());
+    const other = await refund(payment, 300, newAddress());
+    assert.match((await reply(other.id)).last_reply, /has 0\.000100 USDC.* needs 0\.000300 USDC/);
     await given.world.transfer(usdc, wallet, 10_000);
-    const again = await refund(payment, 400, newAddress());
     await given.mined();
     await later();
+    await final();
+    assert.deepEqual([await statusOf(one), await statusOf(other)], ["completed", "completed"]);
+  });
+  await t.step("a reverted one fails, and the amount can be refunded again", async () => {
+    const payment = await paid();
+    const made = await refund(payment, 400, newAddress());
+    // A token that stops all transfers.
+    const code = await node.call("eth_getCode", usdc, "latest");
+    await node.call("anvil_setCode", usdc, "0x60006000fd");
+    await given.mined();
+    await node.call("anvil_setCode", usdc, code);
+    await final();
+    assert.equal(await statusOf(made), "failed");
+    const again = await refund(payment, 400, newAddress());
     await final();
     assert.equal(await statusOf(again), "completed");
   });
@@ -369,7 +379,7 @@ payoutCase(
       await assert.rejects(run(), /no payout to export/);
       const again = await run(true);
       assert.equal(again.batch.transactions.length, 2);
-      assert.match(again.said, /pays twice/);
+      assert.match(again.said, /paid twice/);
     });
     await t.step("each transfer settles one of them", async () => {
       await given.set({ signer_url: signer.url });

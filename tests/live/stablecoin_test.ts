@@ -138,6 +138,19 @@ stablecoinCase("a chain that undoes a transfer takes the payment back", async (g
     await final();
     assert.deepEqual(await shown(payment), ["completed 1000"]);
   });
+  await t.step("another token at the address: nothing changes", async () => {
+    const payment = await given.create();
+    await send(payment, 600);
+    await mined();
+    await send(payment, 300, given.usdt);
+    await mined();
+    await node.call("anvil_reorg", 1, []);
+    await work();
+    assert.deepEqual(await shown(payment), ["processing 600"]);
+    await send(payment, 400);
+    await final();
+    assert.deepEqual(await shown(payment), ["completed 1000"]);
+  });
   await t.step("a transfer in another block of the new chain counts once", async () => {
     const payment = await given.create();
     const hash = await send(payment, 1000);

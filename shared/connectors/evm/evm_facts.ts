@@ -30,13 +30,14 @@ export function transferFact(
 export function goneFact(
   account: ProviderAccount,
   deposit: WatchedDeposit,
-  { tx_hash, log_index, block_hash, amount_minor }: WatchedDeposit["unfinal"][number],
+  { tx_hash, log_index, block_hash, currency, amount_minor }: WatchedDeposit["unfinal"][number],
   time: number,
 ): Fact {
   return {
     ...common(account, deposit, time),
     reference: `${tx_hash}:${log_index}:${block_hash}:reorged`,
     state: "reorged",
+    currency,
     amount_minor,
     tx_hash,
   };

@@ -21,6 +21,8 @@ import { type EvmSettings, readEvmSettings } from "./evm_settings.ts";
 
 /** Time without a block after which a transaction is sent again with higher fees. */
 const STUCK_SECONDS = 180;
+/** Time after which another transaction with the nonce of a payout is for the operator. */
+const USED_SECONDS = 3_600;
 /** Nodes take a replacement whose fees are at least 10 % higher; many ask for 12.5 %. */
 const BUMP = 1.125;
 /** Highest fee, as a multiple of the first one: then an operator decides whether to pay more. */
@@ -38,8 +40,8 @@ interface Target {
 }
 
 /**
- * Sends a payout, or looks what has become of it. Never throws: after a failure of a node or of the
- * signer the call is under way.
+ * Sends a payout, or checks the one that was sent. Never throws: after a failure of a node or of the
+ * signer the call stays under way.
  */
 export async function payOut(
   account: ProviderAccount,
@@ -117,9 +119,9 @@ class Sender {
     const { contract, settings } = this.#route;
     const { amount_minor, currency } = this.#call;
     // A nonce without a transaction would hold up every later one.
-    const balance = await this.#chain.balance(contract);
-    if (balance < BigInt(amount_minor)) {
-      const has = formatAmount(Number(balance), currency);
+    const balance = await this.#balance();
+    if (balance < amount_minor) {
+      const has = formatAmount(Math.max(0, balance), currency);
       const needs = formatAmount(amount_minor, currency);
       return { waiting: `the signer has ${has}, and this payout needs ${needs}` };
     }
@@ -137,18 +139,27 @@ class Sender {
     return nonce ?? { waiting: "it was exported, and people sign it" };
   }
 
+  /** Returns the balance of the signer less the payouts that were sent and are in no block yet. */
+  async #balance(): Promise<number> {
+    const count = await this.#chain.count("latest", true);
+    const open = await this.#books.openPayouts(this.#account.id);
+    const sent = open.filter(({ nonce, currency }) =>
+      nonce !== null && nonce >= count && currency === this.#call.currency
+    );
+    const balance = Number(await this.#chain.balance(this.#route.contract));
+    return sent.reduce((left, { amount_minor }) => left - amount_minor, balance);
+  }
+
   /** The chain has a transaction with the nonce. */
   async #used(payout: ChainPayout, nonce: number): Promise<ProviderReply> {
     for (const tx_hash of payout.tx_hashes) {
       if (await this.#chain.mined(tx_hash)) return { waiting: `${tx_hash} is in a block` };
     }
-    const final = await this.#chain.final();
-    if (await this.#chain.count(final, true) <= nonce) {
-      return { waiting: `a block has a transaction with the nonce ${nonce}` };
-    }
     // Its own one can have a hash that the signer has not answered: then the poll finds it by its
     // transfer. Otherwise the operator decides after an hour.
-    return { absent: true };
+    const is_final = await this.#chain.count(await this.#chain.final(), true) > nonce;
+    if (is_final && (payout.sent_seconds ?? 0) > USED_SECONDS) return { absent: true };
+    return { waiting: `a block has a transaction with the nonce ${nonce}` };
   }
 
   /** Returns the fees of the next transaction; waits if the last one needs no other. */

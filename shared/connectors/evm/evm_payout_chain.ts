@@ -112,13 +112,19 @@ export class PayoutChain {
     return Math.max(GAS_MIN, Math.ceil(Math.max(...estimates) * GAS_RESERVE));
   }
 
-  /** Returns the fees with which a transaction is in one of the next blocks, in wei. */
+  /**
+   * Returns the fees with which a transaction is in one of the next blocks, in wei. A wrong node can
+   * ask for too much, so the lowest answers count. Fees that are too low are raised later.
+   */
   async fees(): Promise<{ max_fee: number; priority_fee: number }> {
-    const url = this.#urls[0]!;
-    const priority_fee = await this.#ask(url, "eth_maxPriorityFeePerGas", [], Quantity);
     const Base = z.object({ baseFeePerGas: Quantity });
-    const { baseFeePerGas } = await this.#ask(url, "eth_getBlockByNumber", ["latest", false], Base);
-    return { max_fee: 2 * baseFeePerGas + priority_fee, priority_fee };
+    const [tips, blocks] = await Promise.all([
+      this.#each({ method: "eth_maxPriorityFeePerGas", params: [], result: Quantity }),
+      this.#each({ method: "eth_getBlockByNumber", params: ["latest", false], result: Base }),
+    ]);
+    const priority_fee = Math.min(...tips);
+    const base_fee = Math.min(...blocks.map(({ baseFeePerGas }) => baseFeePerGas));
+    return { max_fee: 2 * base_fee + priority_fee, priority_fee };
   }
 
   /** Returns the transaction in its block; null: it is in none. Throws if the nodes disagree. */

@@ -66,11 +66,9 @@ export async function pollChain(
 ): Promise<Page> {
   const chain = new Chain(readEvmSettings(account.settings), account.secret, signal);
   const place = cursor === null ? await firstPlace(chain) : readCursor(cursor);
-  const { final, span, paid = final.number } = place;
+  const { final, paid = final.number } = place;
   if (place.pass === null && paid < final.number) {
-    const range = { from: paid + 1, to: Math.min(paid + span, final.number) };
-    const facts = await payoutFacts(account, range, signal, books);
-    return { facts, cursor: { ...place, paid: range.to }, more: range.to < final.number };
+    return await halvingAtLimits(place, signal, () => readPayouts(account, place, signal, books));
   }
   const pass = place.pass ?? await beginPass(chain, place);
   // A block that has left the chain ends the pass. Facts that were read before stay true.
@@ -78,16 +76,38 @@ export async function pollChain(
   if (to === null) throw new Error("A node in rpc_urls is behind the place of this reading");
   if (to.hash !== pass.to.hash) return { facts: [], cursor: { ...place, pass: null }, more: true };
   const deposits = await books.deposits(account.id, pass.after, BATCH);
+  if (deposits.length === 0) return await endPass(chain, place, pass);
+  const begun = { ...place, pass };
+  const batch = { place, pass, deposits };
+  return await halvingAtLimits(begun, signal, () => readBatch(account, chain, batch));
+}
+
+/** Reads a range. If a node refuses it as too large, the next call reads the first half of it. */
+async function halvingAtLimits(
+  place: Cursor,
+  signal: AbortSignal,
+  read: () => Promise<Page>,
+): Promise<Page> {
   try {
-    return deposits.length === 0
-      ? await endPass(chain, place, pass)
-      : await readBatch(account, chain, { place, pass, deposits });
+    return await read();
   } catch (error) {
     const is_limit = error instanceof RpcError && ["limit", "timeout"].includes(error.kind);
     if (!is_limit || place.span === 1 || signal.aborted) throw error;
-    const span = Math.ceil(place.span / 2);
-    return { facts: [], cursor: { ...place, span, pass }, more: true };
+    return { facts: [], cursor: { ...place, span: Math.ceil(place.span / 2) }, more: true };
   }
+}
+
+/** Reads the payouts of the next final blocks. */
+async function readPayouts(
+  account: ProviderAccount,
+  place: Cursor,
+  signal: AbortSignal,
+  books: ChainBooks,
+): Promise<Page> {
+  const { final, span, paid = final.number } = place;
+  const range = { from: paid + 1, to: Math.min(paid + span, final.number) };
+  const facts = await payoutFacts(account, range, signal, books);
+  return { facts, cursor: { ...place, paid: range.to }, more: range.to < final.number };
 }
 
 async function readBatch(

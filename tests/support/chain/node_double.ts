@@ -5,6 +5,9 @@ import { TRANSFER_TOPIC } from "../../../shared/connectors/evm/evm_chain.ts";
 /** The token of the double. */
 export const DOUBLE_TOKEN = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 
+/** The sender of all of its transfers. */
+export const DOUBLE_PAYER = "0x0000000000000000000000000000000000000001";
+
 /** Unix seconds of its block 0. The others follow each second. */
 export const DOUBLE_ZERO_S = 1_700_000_000;
 
@@ -21,12 +24,17 @@ interface DoubleChain {
 const padded = (text: string) => `0x${text.replace("0x", "").toLowerCase().padStart(64, "0")}`;
 const hex = (value: number) => `0x${value.toString(16)}`;
 
+/** The hash of a block of the double. */
+export function doubleHash(number: number): string {
+  return padded(hex(number + 1));
+}
+
 /** Starts a node. `logs` counts the requests for logs. */
 export function startNodeDouble(chain: DoubleChain) {
   const count = { logs: 0 };
   const block = (number: number) => ({
     number: hex(number),
-    hash: padded(hex(number + 1)),
+    hash: doubleHash(number),
     timestamp: hex(DOUBLE_ZERO_S + number),
   });
   const answer = ({ id, method, params }: { id: number; method: string; params: unknown[] }) => {
@@ -35,27 +43,31 @@ export function startNodeDouble(chain: DoubleChain) {
       const name = String(params[0]);
       return { jsonrpc: "2.0", id, result: block(names[name] ?? Number(name)) };
     }
+    if (method === "eth_getTransactionCount") return { jsonrpc: "2.0", id, result: "0x1" };
+    if (method === "eth_getTransactionByHash") {
+      return { jsonrpc: "2.0", id, result: { from: DOUBLE_PAYER, nonce: "0x0" } };
+    }
     count.logs++;
     const { fromBlock, toBlock, topics } = params[0] as Record<string, string> & {
-      topics: [string, null, string[]];
+      topics: [string, string | null, string[]?];
     };
     const [from, to] = [Number(fromBlock), Number(toBlock)];
     if (to - from >= chain.span_max) {
       const error = { code: -32_602, message: "query returned more than 10000 results" };
       return { jsonrpc: "2.0", id, error };
     }
-    const wanted = new Set(topics[2]);
+    const wanted = topics[2] && new Set(topics[2]);
     const result = [...chain.paid].filter(([number]) => number >= from && number <= to)
       .flatMap(([number, receivers]) =>
         receivers.map((to, at) => ({
           address: DOUBLE_TOKEN,
-          topics: [TRANSFER_TOPIC, padded("0x1"), padded(to)],
+          topics: [TRANSFER_TOPIC, padded(DOUBLE_PAYER), padded(to)],
           data: padded("0x1"),
           blockNumber: hex(number),
           blockHash: block(number).hash,
           transactionHash: padded(hex(number * 100_000 + at)),
           logIndex: hex(at),
-        })).filter(({ topics }) => wanted.has(topics[2]!))
+        })).filter(({ topics }) => wanted === undefined || wanted.has(topics[2]!))
       );
     return { jsonrpc: "2.0", id, result };
   };

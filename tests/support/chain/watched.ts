@@ -1,6 +1,7 @@
 /** An account on a chain, and books that remember the facts of their payments. */
 
 import { HDKey } from "@scure/bip32";
+import { STABLECOINS } from "../../../shared/core/currency.ts";
 import type {
   ChainBooks,
   Fact,
@@ -74,7 +75,7 @@ export class WatchedBooks implements Pick<ChainBooks, "deposits"> {
     return found.map((each) => `${each.state} ${each.amount_minor} ${each.subject_id}`);
   }
 
-  #note({ state, subject_id, reference, tx_hash, amount_minor }: Fact): void {
+  #note({ state, subject_id, reference, tx_hash, currency, amount_minor }: Fact): void {
     const deposit = this.list.find(({ payment_id }) => payment_id === subject_id)!;
     const [, index = "", block_hash = ""] = reference.split(":");
     const log_index = Number(index);
@@ -82,7 +83,8 @@ export class WatchedBooks implements Pick<ChainBooks, "deposits"> {
       each.tx_hash !== tx_hash || each.log_index !== log_index ||
       state !== "succeeded" && each.block_hash !== block_hash
     );
-    const transfer = { tx_hash: tx_hash!, log_index, block_hash, amount_minor };
+    const asset = STABLECOINS.find((each) => each === currency)!;
+    const transfer = { tx_hash: tx_hash!, log_index, block_hash, currency: asset, amount_minor };
     deposit.unfinal = state === "received" ? [...known, transfer] : known;
     if (state === "failed") deposit.is_open = false;
   }
