@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { RefundReason } from "../client/mod.ts";
 import { REFUND_REASONS } from "../shared/core/vocabulary.ts";
-import { refundable } from "../shared/domain/payments/lifecycle.ts";
+import { isDeposit, refundable } from "../shared/domain/payments/lifecycle.ts";
 import type { Payment } from "../shared/schema/payment.ts";
 import { call } from "./calls.ts";
 import { Dialog } from "./dialog.tsx";
@@ -59,11 +59,13 @@ export function RefundDialog({ payment, close }: { payment: Payment; close: () =
   const rest = refundable(payment);
   const [amount, setAmount] = useState(plainMinor(rest, currency));
   const [reason, setReason] = useState<string>("");
+  const [address, setAddress] = useState("");
 
   const build = (idempotencyKey: string) => {
     const input = {
       ...amountOf(amount, currency),
       ...(reason !== "" && { reason: reason as RefundReason }),
+      ...(address.trim() !== "" && { destination: { address: address.trim() } }),
     };
     return call("payments", "refund", id, input, { idempotencyKey });
   };
@@ -99,6 +101,17 @@ export function RefundDialog({ payment, close }: { payment: Payment; close: () =
           hint={`${textOf(rest, currency)} can be refunded.${held} ` +
             "Leave it empty to refund all of it."}
         />
+        {payment.method_kind === "stablecoin" && (
+          <TextField
+            label="The payer’s wallet"
+            params={["destination", "destination.address"]}
+            value={address}
+            set={setAddress}
+            hint="Ask the payer for it: the sender can be an exchange."
+            optional={!isDeposit(payment)}
+            mono
+          />
+        )}
         <SelectField
           label="Reason"
           params={["reason"]}

@@ -1,20 +1,25 @@
 /** The decision that a payment waits for, with the buttons that make it. */
 
-import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { isChallengeUrl } from "../shared/domain/payments/challenge_url.ts";
-import { advancesOf } from "../shared/domain/payments/lifecycle.ts";
+import { advancesOf, isDeposit } from "../shared/domain/payments/lifecycle.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
 import type { Payment } from "../shared/schema/payment.ts";
 import { useAction } from "./action.ts";
 import { CaptureDialog } from "./amount_dialogs.tsx";
+import { Callout } from "./callout.tsx";
 import { call } from "./calls.ts";
+import { DepositCallout } from "./deposit_callout.tsx";
 import { useLive } from "./live.ts";
 import { FailureNotice } from "./notice.tsx";
 import { Money, Time } from "./text.tsx";
 
 /** The decision. Renders nothing if the payment waits for none. */
 export function PaymentCallout({ payment }: { payment: Payment }) {
+  const { next_action } = payment;
+  if (next_action?.type === "send_stablecoin" && isDeposit(payment)) {
+    return <DepositCallout payment={payment} action={next_action} />;
+  }
   switch (payment.status) {
     case "requires_action":
       return <AuthenticationCallout payment={payment} />;
@@ -25,15 +30,6 @@ export function PaymentCallout({ payment }: { payment: Payment }) {
     default:
       return null;
   }
-}
-
-function Callout({ title, children }: { title: string; children: ComponentChildren }) {
-  return (
-    <section class="card callout" aria-labelledby="callout">
-      <h2 id="callout">{title}</h2>
-      {children}
-    </section>
-  );
 }
 
 /** The buttons that answer 3-D Secure for the payer. */

@@ -17,8 +17,8 @@ import type {
 import { FieldError } from "./failure.ts";
 import { parseAmount } from "./money.ts";
 
-/** The kind of test value that decides the result of the payment. */
-export type Instrument = "card" | "token" | "iban" | "wallet" | "outcome";
+/** What the payment is made with: a test value decides its result, and a chain that of `address`. */
+export type Instrument = "card" | "token" | "iban" | "wallet" | "address" | "outcome";
 
 /** The fields of the form. Each is a text; an empty one is left out. */
 export interface Draft {
@@ -73,7 +73,9 @@ export function createBody(draft: Draft): CreatePaymentInput {
     ...metadataOf(draft),
     // The form shows the capture for cards only.
     ...(kind === "card" && draft.capture !== "" && { capture: draft.capture as CaptureMethod }),
-    ...(draft.settlement !== "" && { settlement: draft.settlement as Settlement }),
+    // An address has no settlement of its own: the chain decides.
+    ...(draft.instrument !== "address" && draft.settlement !== "" &&
+      { settlement: draft.settlement as Settlement }),
   };
   return variant === "A" ? { amount, ...fields } : { amount_minor: amount, ...fields };
 }
@@ -93,7 +95,7 @@ export function amountOf({ amount, currency }: Pick<Draft, "amount" | "currency"
 /** The rail of the payment. */
 export function kindOf({ instrument, rail, method_kind }: Draft): MethodKind {
   if (instrument === "card" || instrument === "token") return "card";
-  if (instrument === "wallet") return "stablecoin";
+  if (instrument === "wallet" || instrument === "address") return "stablecoin";
   return (instrument === "iban" ? rail : method_kind) as MethodKind;
 }
 
@@ -120,6 +122,9 @@ function instrumentOf(draft: Draft): Partial<PaymentFields> {
           ...(draft.asset !== "" && { asset: draft.asset as Stablecoin }),
         },
       };
+    // The answer has the address to which the payer sends.
+    case "address":
+      return {};
     case "outcome":
       return { outcome: draft.outcome as Outcome };
   }

@@ -32,6 +32,7 @@ const CURRENCY_OF: Record<Instrument, string> = {
   token: "EUR",
   iban: "EUR",
   wallet: "USDC",
+  address: "USDC",
   outcome: "EUR",
 };
 
@@ -148,6 +149,7 @@ export function CreatePage() {
                 { value: "token", label: "Card token" },
                 { value: "iban", label: "IBAN" },
                 { value: "wallet", label: "Wallet" },
+                { value: "address", label: "Address" },
                 { value: "outcome", label: "Forced outcome" },
               ]}
             />

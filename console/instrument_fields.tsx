@@ -38,7 +38,7 @@ export function InstrumentFields(props: { draft: Draft; change: ChangeDraft }) {
       <ChosenInstrument {...props} />
       <div class="row">
         {kindOf(props.draft) === "card" && <Capture {...props} />}
-        <Settlement {...props} />
+        {props.draft.instrument !== "address" && <Settlement {...props} />}
       </div>
     </>
   );
@@ -182,6 +182,13 @@ function ChosenInstrument({ draft, change }: { draft: Draft; change: ChangeDraft
             />
           </div>
         </>
+      );
+    case "address":
+      return (
+        <p class="quiet">
+          The payment waits for the payer, who sends USDC or USDT to an address of its own. Its page
+          shows the address as a QR code.
+        </p>
       );
     case "outcome":
       return (

@@ -51,7 +51,7 @@ export function PaymentMoves({ payment }: { payment: Payment }) {
     <Moves
       moves={advancesOf(payment).map((to) => ({
         to,
-        text: advanceText(payment.status, to),
+        text: advanceText(payment, to),
         call: call("sandbox", "advance", payment.id, { to }),
       }))}
       none={whyNoMove(payment)}

@@ -13,6 +13,7 @@ import type {
   TransferStatus,
   WebhookEndpoint,
 } from "../client/mod.ts";
+import { isDeposit, type Standing } from "../shared/domain/payments/lifecycle.ts";
 
 /** The look of a status: a class of content.css. */
 type Tone = "good" | "wait" | "warn" | "info" | "bad" | "off";
@@ -68,6 +69,14 @@ const ADVANCES_FROM: Readonly<
   },
 };
 
+/** Words under the buttons that advance a payment that the payer sends to an address. */
+const DEPOSIT_ADVANCES: Readonly<Partial<Record<PaymentStatus, string>>> = {
+  pending: "A reorganisation of the chain undoes the transfers",
+  processing: "A block has the missing amount",
+  completed: "The whole amount is final",
+  failed: "The time is over, and money is missing",
+};
+
 /** Words under the buttons that advance a transfer to a status. */
 const TRANSFER_ADVANCES: Readonly<Record<TransferStatus, string>> = {
   pending: "",
@@ -117,9 +126,15 @@ export function toneOf(status: PaymentStatus | OtherStatus): Tone {
   return wordsOf(status)?.tone ?? OTHER_TONES[status as OtherStatus] ?? "off";
 }
 
-/** The words under the button that advances a payment from a status to another. */
-export function advanceText(from: PaymentStatus, to: PaymentStatus): string {
-  return ADVANCES_FROM[from]?.[to] ?? PAYMENT_STATUS_WORDS[to].advance;
+/** The words under the button that advances a payment to another status. */
+export function advanceText(
+  payment: Pick<Standing, "status" | "method_kind" | "amount_received">,
+  to: PaymentStatus,
+): string {
+  const { status } = payment;
+  const is_sent = isDeposit(payment) && (status === "pending" || status === "processing");
+  return (is_sent ? DEPOSIT_ADVANCES[to] : ADVANCES_FROM[status]?.[to]) ??
+    PAYMENT_STATUS_WORDS[to].advance;
 }
 
 /** The words under the button that advances a transfer to a status. */

@@ -1,7 +1,7 @@
 /** The words of the console for names of the API, and its judgement of a key. */
 
 import assert from "node:assert/strict";
-import type { EventType } from "../../client/mod.ts";
+import type { EventType, PaymentStatus } from "../../client/mod.ts";
 import { judgeKey, type KeyVerdict, maskedKey } from "../../console/session.ts";
 import { advanceText, eventNote, eventTone, toneOf } from "../../console/words.ts";
 import { generateApiKey } from "../../shared/core/api_key.ts";
@@ -41,9 +41,18 @@ Deno.test("eventNote() after a chargeback: a won dispute, with either status", (
 });
 
 Deno.test("advanceText() depends on the status before", () => {
-  assert.equal(advanceText("pending", "completed"), "The money has arrived");
-  assert.equal(advanceText("authorized", "completed"), "The whole amount is captured");
-  assert.equal(advanceText("chargeback", "completed"), "The merchant wins the dispute");
+  const card = (status: PaymentStatus) =>
+    advanceText({ status, method_kind: "card", amount_received: null }, "completed");
+  assert.equal(card("pending"), "The money has arrived");
+  assert.equal(card("authorized"), "The whole amount is captured");
+  assert.equal(card("chargeback"), "The merchant wins the dispute");
+});
+
+Deno.test("advanceText() of a payment to an address tells of the chain until it is completed", () => {
+  const sent = (status: PaymentStatus, to: PaymentStatus) =>
+    advanceText({ status, method_kind: "stablecoin", amount_received: 0 }, to);
+  assert.equal(sent("pending", "completed"), "The whole amount is final");
+  assert.equal(sent("completed", "refunded"), "All of the rest is refunded");
 });
 
 Deno.test("eventNote() repeats the words of no event type", () => {

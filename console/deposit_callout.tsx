@@ -1,0 +1,100 @@
+/** The address to which the payer sends a payment by stablecoin, and a form that sends for them. */
+
+import { useState } from "preact/hooks";
+import { type Deposit, missingAmount } from "../shared/domain/payments/lifecycle.ts";
+import type { NextAction, Payment } from "../shared/schema/payment.ts";
+import { Callout } from "./callout.tsx";
+import { call } from "./calls.ts";
+import { FieldError } from "./failure.ts";
+import { showFlash } from "./flash.tsx";
+import { Form, TextField } from "./form.tsx";
+import { formatMinor, parseAmount, plainMinor } from "./money.ts";
+import { QrCode } from "./qr_code.tsx";
+import { Fact, Facts, Id, Money, Time } from "./text.tsx";
+
+type SendAction = Extract<NextAction, { type: "send_stablecoin" }>;
+
+/** The QR code of the payment with its address, and the transfer that the sandbox simulates. */
+export function DepositCallout(
+  { payment, action }: { payment: Payment & Deposit; action: SendAction },
+) {
+  const { currency, amount_received } = payment;
+  const missing = missingAmount(payment);
+  return (
+    <Callout
+      title={missing > 0 ? "The payer sends the money" : "The money waits until it is final"}
+    >
+      <div class="deposit">
+        <QrCode text={action.uri} label={`QR code of ${action.uri}`} />
+        <div>
+          <Facts>
+            <Fact name="Missing">
+              <Money amount_minor={missing} currency={currency} />
+            </Fact>
+            {amount_received > 0 && (
+              <Fact name="Received">
+                <Money amount_minor={amount_received} currency={currency} />
+              </Fact>
+            )}
+            <Fact name="Network">{action.network}</Fact>
+            <Fact name="Address">
+              <Id id={action.address} />
+            </Fact>
+            <Fact name="Expires">
+              <Time at={action.expires_at} />
+            </Fact>
+          </Facts>
+          <p class="quiet">
+            A wallet reads the QR code and pays the payment. In the sandbox the address belongs to
+            nobody, so send no money to it.
+          </p>
+        </div>
+      </div>
+      <SendForm payment={payment} missing={missing} />
+    </Callout>
+  );
+}
+
+/** Simulates a transfer that a block has. */
+function SendForm({ payment, missing }: { payment: Payment; missing: number }) {
+  const { id, currency } = payment;
+  const [typed, setTyped] = useState<string | null>(null);
+  const amount = typed ?? (missing > 0 ? plainMinor(missing, currency) : "");
+  return (
+    <Form
+      label="Simulate a transfer"
+      build={(idempotencyKey) => {
+        const amount_received = amountOf(amount, currency);
+        return call("sandbox", "advance", id, { to: "processing", amount_received }, {
+          idempotencyKey,
+        });
+      }}
+      done={() => {
+        setTyped(null);
+        showFlash(`${formatMinor(amountOf(amount, currency), currency)} ${currency} sent.`);
+      }}
+      actions={(sending) => (
+        <button type="submit" aria-disabled={sending}>
+          {sending ? "Sending…" : "Simulate the transfer"}
+        </button>
+      )}
+    >
+      <TextField
+        label={`Amount in ${currency}`}
+        params={["amount_received"]}
+        value={amount}
+        set={setTyped}
+        inputMode="decimal"
+        hint="Several transfers add up. Advance the payment to make them final or undo them."
+      />
+    </Form>
+  );
+}
+
+function amountOf(text: string, currency: string): number {
+  try {
+    return parseAmount(text, currency);
+  } catch (error) {
+    throw new FieldError("amount_received", (error as Error).message);
+  }
+}

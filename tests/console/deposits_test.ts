@@ -1,0 +1,90 @@
+/** A payment by stablecoin in the console: its QR code, a simulated transfer and a refund. */
+
+import assert from "node:assert/strict";
+import type { Page } from "playwright-core";
+import decodeQR from "qr/decode.js";
+import { consoleCase, keepScreenshot, PHONE } from "../support/console/console_case.ts";
+
+const WALLET = "0x000000000000000000000000000000000000dEaD";
+
+consoleCase("a payment to an address on a chain", async (step, place) => {
+  const { page } = await place.enter("#/payments/new");
+  const status = (name: string) => page.locator(".under-title").getByText(name, { exact: true });
+  const paymentNow = async () => {
+    const id = page.url().split("/").at(-1);
+    const { body } = await place.start.call("GET", `/api-v1-payments/v1/payments/${id}`);
+    // deno-lint-ignore no-explicit-any
+    return body as any;
+  };
+
+  await step("the form creates it without an instrument", async () => {
+    await page.getByRole("radio", { name: "Address" }).check();
+    assert.equal(await page.getByLabel("Currency").inputValue(), "USDC");
+    await page.getByLabel("Amount", { exact: true }).fill("12.5");
+    await page.getByRole("button", { name: "Create payment" }).click();
+    await page.getByRole("heading", { name: "The payer sends the money" }).waitFor();
+    const { amount_minor, amount_received } = await paymentNow();
+    assert.deepEqual([amount_minor, amount_received], [12_500_000, 0]);
+  });
+  for (const [name, viewport] of [["desktop", page.viewportSize()!], ["phone", PHONE]] as const) {
+    await step(`a reader reads the QR code on a ${name}`, async () => {
+      await page.setViewportSize(viewport);
+      const { next_action: { uri } } = await paymentNow();
+      assert.equal(await readQrCode(page), uri);
+      await keepScreenshot(page, `deposit-${name}`);
+      const { width, scroll } = await page.evaluate(() => {
+        const { clientWidth, scrollWidth } = document.documentElement;
+        return { width: clientWidth, scroll: scrollWidth };
+      });
+      assert.ok(scroll <= width, `${scroll} in ${width} px`);
+    });
+  }
+  await step("a part of the money makes it processing", async () => {
+    const form = page.getByRole("form", { name: "Simulate a transfer" });
+    const amount = form.getByLabel("Amount in USDC");
+    assert.equal(await amount.inputValue(), "12.500000");
+    await amount.fill("0");
+    await form.getByRole("button").click();
+    await form.locator(".fault").waitFor();
+    await amount.fill("5");
+    await form.getByRole("button").click();
+    await status("Processing").waitFor();
+    await page.getByText("5.000000 USDC sent.").waitFor();
+    assert.equal(await amount.inputValue(), "7.500000");
+  });
+  await step("an advance makes the whole amount final", async () => {
+    await page.getByRole("button", { name: "Completed The whole amount is final" }).click();
+    await status("Completed").waitFor();
+    assert.equal(await page.locator(".qr").count(), 0);
+    assert.equal((await paymentNow()).amount_received, 12_500_000);
+  });
+  await step("a refund needs the wallet of the payer", async () => {
+    await page.getByRole("button", { name: "Refund…" }).click();
+    const dialog = page.getByRole("dialog");
+    await dialog.getByRole("button", { name: "Refund", exact: true }).click();
+    await dialog.locator(".fault").waitFor();
+    await dialog.getByLabel("The payer’s wallet").fill(WALLET);
+    await dialog.getByRole("button", { name: "Refund", exact: true }).click();
+    await status("Refunded").waitFor();
+  });
+});
+
+/** Reads the QR code from a picture of the page, as a wallet does. */
+async function readQrCode(page: Page): Promise<string> {
+  const picture = (await page.locator(".qr").screenshot()).toString("base64");
+  // The policy of the console allows no picture from text, so an empty page decodes this one.
+  const reader = await page.context().newPage();
+  const image = await reader.evaluate(async (picture) => {
+    const img = new Image();
+    img.src = `data:image/png;base64,${picture}`;
+    await img.decode();
+    const canvas = document.createElement("canvas");
+    [canvas.width, canvas.height] = [img.width, img.height];
+    const context = canvas.getContext("2d")!;
+    context.drawImage(img, 0, 0);
+    const { data } = context.getImageData(0, 0, img.width, img.height);
+    return { width: img.width, height: img.height, data: [...data] };
+  }, picture);
+  await reader.close();
+  return decodeQR({ ...image, data: new Uint8ClampedArray(image.data) });
+}
