@@ -5,7 +5,7 @@ import type { PlantedBug } from "./planted_bug.ts";
 const PAYOUT = "shared/connectors/evm/evm_payout.ts";
 const SCHEMAS = "supabase/schemas";
 
-/** The bugs. If you change a replaced text in the code, change it here too. */
+/** The bugs. If you change a text in the code that `find` names, change it here too. */
 export const CHAIN_BUGS: readonly PlantedBug[] = [
   {
     name: "chain: a repeated payout gets a new nonce",
@@ -27,7 +27,8 @@ export const CHAIN_BUGS: readonly PlantedBug[] = [
     name: "chain: a payout that people sign goes to the signer too",
     edits: [{
       file: PAYOUT,
-      find: 'if (payout.is_exported) return { waiting: "it was exported, and people sign it" };',
+      find:
+        'if (payout.is_exported) return { waiting: "exported, and waiting for people to sign it" };',
       replace: "",
     }, {
       file: `${SCHEMAS}/chain_payouts.sql`,

@@ -1,7 +1,7 @@
 /**
- * The contracts of stablecoins on Ethereum, and the links by which a wallet pays with them. The
- * addresses are those that Circle and Tether publish. A token with the same symbol and another
- * address is another token.
+ * The contracts of stablecoins on Ethereum, and the links that ask a wallet for a transfer. The
+ * addresses are those that Circle and Tether publish (evm_networks.ts names the pages). A token with
+ * the same symbol at another address is another token.
  */
 
 import type { Stablecoin } from "./currency.ts";
@@ -9,7 +9,7 @@ import type { Stablecoin } from "./currency.ts";
 /** Chain id of the main network of Ethereum (EIP-155). */
 export const ETHEREUM_CHAIN_ID = 1;
 
-/** Addresses of the token contracts on the main network of Ethereum, with EIP-55 checksums. */
+/** The token contracts on the main network of Ethereum, EIP-55. */
 export const ETHEREUM_CONTRACTS: Record<Stablecoin, string> = {
   USDC: "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
   USDT: "0xdAC17F958D2ee523a2206206994597C13D831ec7",

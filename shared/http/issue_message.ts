@@ -22,7 +22,7 @@ interface Fault {
 }
 
 /** Names of the fields with an amount. */
-const AMOUNTS: ReadonlySet<string> = new Set(["amount", "amount_minor"]);
+const AMOUNTS: ReadonlySet<string> = new Set(["amount", "amount_minor", "amount_received"]);
 
 /** Makes the message for a field from zod's first issue. */
 export function issueMessage(schema: z.ZodType, issue: z.core.$ZodIssue, fault: Fault): string {

@@ -7,7 +7,8 @@ import { publicKeyToAddress } from "viem/accounts";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 import { ApiError } from "../../shared/core/errors.ts";
-import { depositAddress, paymentUri } from "../../shared/connectors/evm/evm_address.ts";
+import { tokenTransferUri } from "../../shared/core/token_contract.ts";
+import { depositAddress } from "../../shared/connectors/evm/evm_address.ts";
 import { evmConnector } from "../../shared/connectors/evm/evm_connector.ts";
 import { EVM_NETWORKS } from "../../shared/connectors/evm/evm_networks.ts";
 import { rpcUrls } from "../../shared/connectors/evm/evm_rpc.ts";
@@ -102,9 +103,14 @@ Deno.test("depositAddress() is the address of the private key of the path m/44'/
   }
 });
 
-Deno.test("paymentUri() has the form of EIP-681", () => {
+Deno.test("tokenTransferUri() has the form of EIP-681", () => {
   assert.equal(
-    paymentUri({ contract: TOKEN, chain_id: 8453, address: "0xabc", amount_minor: 1_990_000 }),
+    tokenTransferUri({
+      contract: TOKEN,
+      chain_id: 8453,
+      address: "0xabc",
+      amount_minor: 1_990_000,
+    }),
     `ethereum:${TOKEN}@8453/transfer?address=0xabc&uint256=1990000`,
   );
 });

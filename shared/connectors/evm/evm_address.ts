@@ -1,8 +1,7 @@
 /**
- * The address of a payment below the extended public key of an account, and the link that asks a
- * wallet to pay. The key is that of the path m/44'/60'/0', and addresses are `0/index` below it, the
- * external chain of BIP-44. A wallet with the same seed shows the same addresses.
- * Sources: BIP-32, BIP-44, EIP-55, EIP-681.
+ * Derives the address of a payment from the extended public key of an account. The key has the path
+ * m/44'/60'/0', and the address is its child `0/index`, in the external chain of BIP-44. A wallet
+ * with the same seed shows the same addresses. Sources: BIP-32, BIP-44, EIP-55.
  */
 
 import { HDKey } from "@scure/bip32";
@@ -16,9 +15,9 @@ import { withChecksumCase } from "../../core/wallet_address.ts";
 const ACCOUNT_DEPTH = 3;
 const EXTERNAL_CHAIN = 0;
 
-/** The external chains by extended public key: each costs a derivation. */
+/** The external chain of each extended public key, cached because its derivation is slow. */
 const chains = new Map<string, HDKey>();
-/** More keys than an installation has. */
+/** Far more keys than one installation uses. */
 const CHAINS_MAX = 100;
 
 /**
@@ -36,24 +35,12 @@ export function depositAddress(xpub: string, index: number): string {
 }
 
 /**
- * Checks an extended public key with its checksum, its point and its depth.
+ * Checks the checksum, the curve point and the depth of an extended public key.
  *
  * @throws {ApiError} `invalid_parameter` for `xpub`
  */
 export function checkXpub(xpub: string): void {
   externalChain(xpub);
-}
-
-/** Returns the link of EIP-681 that asks a wallet for a transfer of a token. */
-export function paymentUri(
-  { contract, chain_id, address, amount_minor }: {
-    contract: string;
-    chain_id: number;
-    address: string;
-    amount_minor: number;
-  },
-): string {
-  return `ethereum:${contract}@${chain_id}/transfer?address=${address}&uint256=${amount_minor}`;
 }
 
 function externalChain(xpub: string): HDKey {
@@ -63,7 +50,7 @@ function externalChain(xpub: string): HDKey {
   if (key.depth !== ACCOUNT_DEPTH) {
     throw invalidParameter(
       "xpub",
-      `must be the key of the path m/44'/60'/0', with the depth 3: it has the depth ${key.depth}`,
+      `must be the key of the path m/44'/60'/0', which has depth 3: this key has depth ${key.depth}`,
     );
   }
   const chain = key.deriveChild(EXTERNAL_CHAIN);
@@ -76,6 +63,6 @@ function readKey(xpub: string): HDKey {
   try {
     return HDKey.fromExtendedKey(xpub);
   } catch {
-    throw invalidParameter("xpub", "is not an extended public key: a character is wrong");
+    throw invalidParameter("xpub", "is not a valid extended public key: its checksum is wrong");
   }
 }

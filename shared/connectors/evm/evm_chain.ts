@@ -1,6 +1,6 @@
 /**
- * Reads blocks and transfers from the nodes of an account. With two nodes every result is compared:
- * if they differ, or one is behind, the functions throw and nothing is concluded.
+ * Reads blocks and transfers from the nodes of an account. With two nodes it compares every result,
+ * and throws if the results differ or one node is behind.
  */
 
 import * as z from "zod";
@@ -14,7 +14,7 @@ export const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11
 const LAG_SECONDS_MAX = 120;
 /** Deadline of a request for logs, shorter than that of a page: then the range halves. */
 const LOGS_DEADLINE_MS = 5_000;
-/** Requests in one batch: more than 50 are too many for some nodes. */
+/** Requests in one batch. Some nodes refuse more than 50. */
 const BATCH_MAX = 50;
 
 const Quantity = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/).transform(Number);
@@ -52,7 +52,7 @@ export interface ChainTransfer {
   log_index: number;
   block_number: number;
   block_hash: string;
-  /** Unix seconds; null if the node does not tell it with the transfer. */
+  /** Unix seconds; null if the node does not send it with the transfer. */
   time: number | null;
 }
 
@@ -92,7 +92,7 @@ export class Chain {
     }
     const lowest = Math.min(...tags.map(({ head }) => head.number));
     const head = await this.block(lowest);
-    if (head === null) throw new Error("A node in rpc_urls does not have a block that it had");
+    if (head === null) throw new Error("A node in rpc_urls no longer has a block that it had");
     const { confirmations } = this.#settings;
     const final = confirmations === null
       ? Math.min(lowest, ...tags.map(({ final }) => final))

@@ -1,14 +1,14 @@
 /**
- * The connector of chains of the Ethereum family: payments by stablecoin. It holds no private key.
- * A create derives an address without a request, and the poll reads the rest from the chain
- * (architecture §7). Each method loads its module when it is first used, so that an installation
- * without a chain starts without this code (ADR 0061).
+ * The connector for chains of the Ethereum family: payments by stablecoin. It holds no private key.
+ * A create derives an address without a request, and the poll reads everything else from the chain
+ * (architecture §7). Each method loads its module at its first use, so an installation without
+ * accounts on chains starts without this code (ADR 0061).
  */
 
 import { ApiError } from "../../core/errors.ts";
 import type { Connector } from "../../domain/providers/connector.ts";
 
-/** Sends a call or looks at it, which is the same: each attempt does what is left to do. */
+/** Sends a call, or looks at its state. Both do the next step that is still missing. */
 const call: Connector["send"] = async (account, call, signal, books) => {
   if (call.op === "refund" || call.op === "transfer") {
     const { payOut } = await import("./evm_payout.ts");

@@ -1,23 +1,24 @@
 /**
- * Gives a payment by stablecoin its address, without a request. Only a create of such a payment and
- * the operator's commands load this module, because the curve of the addresses is large (ADR 0061).
+ * Derives the address of a payment by stablecoin, without a request. Only a create of such a payment
+ * and the operator's commands load this module, because the code of the curve is large (ADR 0061).
  */
 
 import { STABLECOINS } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
+import { tokenTransferUri } from "../../core/token_contract.ts";
 import type {
   ProviderAccount,
   ProviderCall,
   ProviderReply,
 } from "../../domain/providers/connector.ts";
-import { checkXpub, depositAddress, paymentUri } from "./evm_address.ts";
+import { checkXpub, depositAddress } from "./evm_address.ts";
 import { openedFact } from "./evm_facts.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
-/** Opens the address of an authorization. The same call always gets the same one. */
+/** Derives the address of an authorization. The same call always gets the same address. */
 export function openDeposit(account: ProviderAccount, call: ProviderCall): ProviderReply {
   if (call.op !== "authorize" || !call.deposit) {
-    const message = "A chain takes payments by stablecoin, refunds and transfers, and nothing else";
+    const message = "A chain takes only payments by stablecoin, refunds and transfers";
     return { refused: "provider_refused", message };
   }
   const currency = STABLECOINS.find((asset) => asset === call.currency);
@@ -31,7 +32,7 @@ export function openDeposit(account: ProviderAccount, call: ProviderCall): Provi
   const { amount_minor } = call;
   const { index, expires_at } = call.deposit;
   const address = depositAddress(xpub, index);
-  const uri = paymentUri({ contract, chain_id, address, amount_minor });
+  const uri = tokenTransferUri({ contract, chain_id, address, amount_minor });
   const deposit = { payment_id: call.subject.id, address, currency };
   return {
     facts: [{

@@ -1,11 +1,12 @@
 /**
- * The main networks that are pinned: chain ids, token contracts and the default finality. A wrong
- * contract would credit worthless tokens, so settings cannot change the contracts of a main network.
+ * Pinned values of the main networks: chain ids and token contracts. A wrong contract would credit
+ * worthless tokens, so settings cannot change the contracts of a main network.
  * Sources: developers.circle.com/stablecoins/usdc-contract-addresses, tether.to/supported-protocols.
- * Before each release a person compares the table with these pages. No test can do it.
+ * No test can check these values, so a person compares them with the two pages before each release.
  */
 
 import type { Stablecoin } from "../../core/currency.ts";
+import { ETHEREUM_CHAIN_ID, ETHEREUM_CONTRACTS } from "../../core/token_contract.ts";
 import type { Network } from "../../core/wallet_address.ts";
 
 /** A network of the Ethereum family. */
@@ -19,23 +20,16 @@ interface MainNetwork {
 }
 
 /**
- * The main networks. All of them know the block tag `finalized`, which is the default finality: on
- * ethereum two epochs are voted for, on polygon a milestone is, and the blocks of base, arbitrum and
- * optimism are final when the block of ethereum with their data is.
+ * The main networks. All of them support the block tag `finalized`, which is the default finality
+ * (docs/going-live.md describes it for each network).
  *
- * USDC is always Circle's own token, and never the bridged USDC.e. Tether issues no USDT on base and
- * optimism: there the token is that of the network's own bridge, which no page of an issuer names.
- * The source of these two is the token list of the bridge (ethereum-optimism.github.io). USDT0 on
- * optimism, 0x01bFF41798a0BcF287b996046Ca68b395DbC1071, is another token and is not taken.
+ * USDC is always Circle's own token, never the bridged USDC.e. Tether issues no USDT on base and
+ * optimism. There, USDT is the token of the network's own bridge, which no issuer's page lists; the
+ * source is the token list of the bridge (ethereum-optimism.github.io). USDT0 on optimism,
+ * 0x01bFF41798a0BcF287b996046Ca68b395DbC1071, is another token, and the service does not accept it.
  */
 export const EVM_NETWORKS: Readonly<Record<EvmNetwork, MainNetwork>> = {
-  ethereum: {
-    chain_id: 1,
-    contracts: {
-      USDC: "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48",
-      USDT: "0xdAC17F958D2ee523a2206206994597C13D831ec7",
-    },
-  },
+  ethereum: { chain_id: ETHEREUM_CHAIN_ID, contracts: ETHEREUM_CONTRACTS },
   base: {
     chain_id: 8453,
     contracts: {
@@ -66,7 +60,7 @@ export const EVM_NETWORKS: Readonly<Record<EvmNetwork, MainNetwork>> = {
   },
 };
 
-/** Reports whether the chain is one of the main networks, whose money is real. */
+/** Reports whether a chain is a main network, where tokens are real money. */
 export function isMainChain(chain_id: number): boolean {
   return Object.values(EVM_NETWORKS).some((network) => network.chain_id === chain_id);
 }

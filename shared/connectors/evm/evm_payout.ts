@@ -1,8 +1,8 @@
 /**
- * Sends payouts, refunds and transfers to a wallet, to an external signer (ADR 0060). The nonce of a
- * payout and its fees are committed before it is sent, and a repeated one has the same nonce: it
- * replaces the first transaction and never pays twice. The answer of the signer settles nothing;
- * evm_payout_poll.ts finds the transaction in the chain.
+ * Sends payouts (refunds and transfers to a wallet) through an external signer (ADR 0060). The nonce
+ * and the fees of a payout are committed before it is sent. A repeated transaction has the same
+ * nonce, so it replaces the first one and never pays twice. The answer of the signer settles nothing;
+ * evm_payout_poll.ts finds the transaction on the chain.
  */
 
 import { formatAmount, STABLECOINS } from "../../core/currency.ts";
@@ -19,13 +19,13 @@ import { PayoutChain } from "./evm_payout_chain.ts";
 import { RpcError } from "./evm_rpc.ts";
 import { type EvmSettings, readEvmSettings } from "./evm_settings.ts";
 
-/** Time without a block after which a transaction is sent again with higher fees. */
+/** A transaction that is in no block after this time is sent again with higher fees. */
 const STUCK_SECONDS = 180;
 /** Time after which another transaction with the nonce of a payout is for the operator. */
 const USED_SECONDS = 3_600;
-/** Nodes take a replacement whose fees are at least 10 % higher; many ask for 12.5 %. */
+/** Nodes accept a replacement whose fees are at least 10 % higher; many require 12.5 %. */
 const BUMP = 1.125;
-/** Highest fee, as a multiple of the first one: then an operator decides whether to pay more. */
+/** Highest fee, as a multiple of the first one. Only an operator decides to pay more. */
 const FEE_CAP = 10;
 /** `transfer(address,uint256)` of ERC-20. */
 const TRANSFER_SELECTOR = "0xa9059cbb";
@@ -40,8 +40,8 @@ interface Target {
 }
 
 /**
- * Sends a payout, or checks the one that was sent. Never throws: after a failure of a node or of the
- * signer the call stays under way.
+ * Sends a payout, or checks its state. Never throws: after a failure of a node or of the signer the
+ * call stays under way.
  */
 export async function payOut(
   account: ProviderAccount,
@@ -54,10 +54,10 @@ export async function payOut(
   if ("refused" in target) return target;
   try {
     const payout = await books.payout(account.id, call.id, target.destination);
-    if (payout.is_exported) return { waiting: "it was exported, and people sign it" };
+    if (payout.is_exported) return { waiting: "exported, and waiting for people to sign it" };
     const { signer_url, signer_address } = settings;
     if (signer_url === null || signer_address === null) {
-      return { waiting: 'no signer_url: "deno task payouts export" writes it for people to sign' };
+      return { waiting: 'no signer_url: export it with "deno task payouts export", and sign it' };
     }
     const chain = new PayoutChain(settings, signer_address, account.secret, signal);
     const sender = new Sender(account, call, books, chain, { settings, signer_url, ...target });
@@ -114,11 +114,11 @@ class Sender {
     return { waiting: `sent as ${tx_hash} with the nonce ${nonce}${more}` };
   }
 
-  /** Gives a new payout its nonce, if the chain would take the transaction. */
+  /** Assigns a nonce to a new payout, if the chain would accept the transaction. */
   async #begin(): Promise<number | ProviderReply> {
     const { contract, settings } = this.#route;
     const { amount_minor, currency } = this.#call;
-    // A nonce without a transaction would hold up every later one.
+    // A nonce without a transaction would block every later one.
     const balance = await this.#balance();
     if (balance < amount_minor) {
       const has = formatAmount(Math.max(0, balance), currency);
@@ -136,7 +136,7 @@ class Sender {
     const count = await this.#chain.count("pending", false);
     const signer = { chain_id: settings.chain_id, address: settings.signer_address!, count };
     const nonce = await this.#books.nonce(this.#account.id, this.#call.id, signer);
-    return nonce ?? { waiting: "it was exported, and people sign it" };
+    return nonce ?? { waiting: "exported, and waiting for people to sign it" };
   }
 
   /** Returns the balance of the signer less the payouts that were sent and are in no block yet. */
@@ -150,19 +150,22 @@ class Sender {
     return sent.reduce((left, { amount_minor }) => left - amount_minor, balance);
   }
 
-  /** The chain has a transaction with the nonce. */
+  /** Decides about a payout whose nonce is already used on the chain. */
   async #used(payout: ChainPayout, nonce: number): Promise<ProviderReply> {
     for (const tx_hash of payout.tx_hashes) {
       if (await this.#chain.mined(tx_hash)) return { waiting: `${tx_hash} is in a block` };
     }
-    // Its own one can have a hash that the signer has not answered: then the poll finds it by its
-    // transfer. Otherwise the operator decides after an hour.
+    // If it is our own transaction with an unknown hash, the poll finds its transfer. Otherwise the
+    // operator decides after an hour.
     const is_final = await this.#chain.count(await this.#chain.final(), true) > nonce;
-    if (is_final && (payout.sent_seconds ?? 0) > USED_SECONDS) return { absent: true };
-    return { waiting: `a block has a transaction with the nonce ${nonce}` };
+    if (!is_final) {
+      return { waiting: `a transaction with the nonce ${nonce} is in a block, but not final` };
+    }
+    if ((payout.sent_seconds ?? 0) > USED_SECONDS) return { absent: true };
+    return { waiting: `another transaction has the nonce ${nonce}` };
   }
 
-  /** Returns the fees of the next transaction; waits if the last one needs no other. */
+  /** Returns the fees of the next transaction; `waiting` if the last one is not stuck. */
   async #fees(
     { tx_hashes, first_fee, max_fee, priority_fee, sent_seconds }: ChainPayout,
   ): Promise<{ max_fee: number; priority_fee: number } | { waiting: string }> {
@@ -171,21 +174,21 @@ class Sender {
     const last = { max_fee, priority_fee };
     const is_stuck = (sent_seconds ?? 0) >= STUCK_SECONDS;
     if (!is_stuck) {
-      // Without its hash nobody knows whether the signer has it.
+      // Without a hash it is unknown whether the signer has got it.
       if (tx_hashes.length === 0) return last;
-      return { waiting: `${tx_hashes.at(-1)} waits for a block` };
+      return { waiting: `${tx_hashes.at(-1)} is in no block yet` };
     }
     const cap = first_fee * FEE_CAP;
     const raised = {
       max_fee: Math.max(fees.max_fee, Math.ceil(max_fee * BUMP)),
       priority_fee: Math.max(fees.priority_fee, Math.ceil(priority_fee * BUMP)),
     };
-    // At the cap the last transaction is sent again, because nodes forget what waits for long.
+    // At the cap the last transaction is sent again, because nodes drop transactions that wait long.
     return raised.max_fee > cap ? last : raised;
   }
 }
 
-/** Reads the destination and the token of a payout. Checks them, because nobody can undo it. */
+/** Reads and checks the destination and the token of a payout, because nobody can undo it. */
 function targetOf(call: ProviderCall, settings: EvmSettings): Target | Refusal {
   const { network, contracts, signer_address } = settings;
   const asset = STABLECOINS.find((each) => each === call.currency);
@@ -203,7 +206,7 @@ function targetOf(call: ProviderCall, settings: EvmSettings): Target | Refusal {
   const lower = address.toLowerCase();
   const own = [...Object.values(contracts), signer_address ?? ""].map((each) => each.toLowerCase());
   if (/^0x0{40}$/.test(lower) || own.includes(lower)) {
-    return refusal(param, "The money would be lost at this address: use the one of a wallet");
+    return refusal(param, "Money sent to this address would be lost: use the address of a wallet");
   }
   return { destination: `0x${withChecksumCase(lower.slice(2))}`, contract };
 }

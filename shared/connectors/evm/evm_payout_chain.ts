@@ -1,6 +1,6 @@
 /**
- * Reads and requests about payouts: the signer's transactions, its balance and the fees of the
- * network. With two nodes the results that decide something are compared.
+ * The requests of payouts: the signer's transactions, its balance and the fees of the network. With
+ * two nodes it compares the results on which a decision depends.
  */
 
 import * as z from "zod";
@@ -8,7 +8,7 @@ import { type Block, Chain, paddedAddress, TRANSFER_TOPIC } from "./evm_chain.ts
 import { callRpc, type RpcRequest, rpcUrls } from "./evm_rpc.ts";
 import type { EvmSettings } from "./evm_settings.ts";
 
-/** Gas that is not used costs nothing. A transfer of these tokens takes at most 70 000. */
+/** Unused gas costs nothing. A transfer of these tokens takes at most 70 000. */
 const GAS_MIN = 120_000;
 const GAS_RESERVE = 1.2;
 
@@ -53,7 +53,7 @@ interface PayoutTransaction {
   priority_fee: number;
 }
 
-/** The nodes of an account, as payouts need them. */
+/** The nodes of an account, for payouts. */
 export class PayoutChain {
   readonly #urls: readonly string[];
   readonly #chain: Chain;
@@ -93,7 +93,7 @@ export class PayoutChain {
     return least ? Math.min(...counts) : Math.max(...counts);
   }
 
-  /** Returns the least balance of the signer in a token that a node knows. */
+  /** Returns the signer's balance of a token: the lowest one that a node reports. */
   async balance(contract: string): Promise<bigint> {
     const data = `0x70a08231${paddedAddress(this.#signer).slice(2)}`;
     const params = [{ to: contract, data }, "latest"];
@@ -102,8 +102,8 @@ export class PayoutChain {
   }
 
   /**
-   * Returns the most gas of a transaction of the signer. Throws if it would revert. A node can
-   * estimate a replacement as if the replaced one had been paid already, which takes less.
+   * Returns the gas limit of a transaction of the signer. Throws if it would revert. A node can
+   * estimate a replacement too low, as if the replaced transaction had already been paid.
    */
   async gas(contract: string, data: string): Promise<number> {
     const params = [{ from: this.#signer, to: contract, data }, "latest"];
@@ -113,7 +113,7 @@ export class PayoutChain {
   }
 
   /**
-   * Returns the fees with which a transaction is in one of the next blocks, in wei. A wrong node can
+   * Returns the fees, in wei, that bring a transaction into one of the next blocks. A wrong node can
    * ask for too much, so the lowest answers count. Fees that are too low are raised later.
    */
   async fees(): Promise<{ max_fee: number; priority_fee: number }> {
@@ -127,7 +127,7 @@ export class PayoutChain {
     return { max_fee: 2 * base_fee + priority_fee, priority_fee };
   }
 
-  /** Returns the transaction in its block; null: it is in none. Throws if the nodes disagree. */
+  /** Returns the transaction in its block; null: no block has it. Throws if the nodes disagree. */
   async mined(tx_hash: string): Promise<Mined | null> {
     const params = [tx_hash];
     const [first, ...others] = await this.#each({
@@ -156,7 +156,7 @@ export class PayoutChain {
     return first!.from === this.#signer.toLowerCase() ? first!.nonce : null;
   }
 
-  /** Returns the transfers of the account's tokens that have left the signer in some blocks. */
+  /** Returns the outgoing transfers of the signer in the account's tokens, in a range of blocks. */
   async outgoing(from: number, to: number): Promise<OutgoingTransfer[]> {
     const filter = {
       fromBlock: hex(from),

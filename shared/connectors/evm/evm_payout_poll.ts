@@ -1,6 +1,6 @@
 /**
- * Finds the results of payouts in final blocks. A payout of the signer is the transaction with its
- * nonce. One that people sign is the first transfer to its destination with its amount, and each
+ * Finds the results of payouts in final blocks. A payout through a signer is matched by its nonce. An
+ * exported payout is matched by the first transfer with its destination, token and amount. Each
  * transfer settles one payout.
  */
 
@@ -71,9 +71,9 @@ async function paidBy(
 }
 
 /**
- * The facts of transactions that a final block has reverted. Blocks have the transactions of the
- * signer in the order of their nonces, so the first one that is not final ends the search. No state
- * of an old block is read: most nodes keep only that of the last ones.
+ * Returns the facts of reverted transactions in final blocks. The chain orders the transactions of
+ * the signer by nonce, so the first one that is not final ends the search. The search reads receipts
+ * only, because most nodes keep the state of the last blocks only.
  */
 async function revertedFacts(
   account: ProviderAccount,
@@ -102,7 +102,7 @@ async function revertedFacts(
   return facts;
 }
 
-/** Returns the transaction of a payout that a block has; null: none of the known ones. */
+/** Returns the mined transaction of a payout; null: none of the known hashes is in a block. */
 async function minedOf({ tx_hashes }: ChainPayout, chain: PayoutChain) {
   for (const tx_hash of tx_hashes) {
     const mined = await chain.mined(tx_hash);
@@ -119,7 +119,7 @@ async function commonOf(
   block_number: number,
 ) {
   const block = await chain.block(block_number);
-  if (block === null) throw new Error("A node in rpc_urls does not have its final blocks");
+  if (block === null) throw new Error("A node in rpc_urls is missing a final block");
   return {
     account_id: id,
     op,

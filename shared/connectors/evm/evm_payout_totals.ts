@@ -1,4 +1,4 @@
-/** Takes the payouts of a day from its totals, after a look at each of them in the chain. */
+/** Subtracts the payouts of a day from its totals, after checking each of them on the chain. */
 
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
 import type { PaidPayout } from "../../store/provider_rows.ts";
@@ -6,7 +6,7 @@ import { PayoutChain } from "./evm_payout_chain.ts";
 import type { EvmSettings } from "./evm_settings.ts";
 
 /**
- * Subtracts the payouts that the chain has. One that it does not have stays a difference.
+ * Subtracts the payouts that the chain has. A payout that it does not have becomes a difference.
  * @param sums by currency, changed in place
  */
 export async function payoutTotals(

@@ -1,8 +1,8 @@
 /**
  * The poll of an account on a chain. A pass reads the transfers from the last final block to the
- * head for all watched addresses, and then moves the final block on. Each call reads one batch of
- * addresses in one range of blocks, so a call costs the same however many payments are open. The
- * addresses are read after the head is known: a later address has received nothing in the range.
+ * head for all watched addresses, and then advances the final block. Each call reads one batch of
+ * addresses in one range of blocks, so its cost does not depend on the number of open payments. The
+ * addresses are read after the head, so a newer address has received nothing in the range.
  */
 
 import * as z from "zod";
@@ -18,14 +18,14 @@ import { payoutFacts } from "./evm_payout_poll.ts";
 import { RpcError } from "./evm_rpc.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
-/** Addresses in one request: the topics of 1 000 have 68 kB, which all nodes take. */
+/** Addresses in one request: the topics of 1 000 take 68 kB, which all nodes accept. */
 const BATCH = 1_000;
 /** Blocks in one request. Nodes that allow fewer answer with an error, and the range halves. */
 const SPAN_FIRST = 2_000;
 const SPAN_MAX = 10_000;
-/** Blocks before the final one at which a new account begins: a payment can come before the poll. */
+/** A new account begins this many blocks before the final one: a payer can be faster than the poll. */
 const FIRST_BLOCKS = 1_000;
-/** Ranges of final blocks in one pass, so that a pass which catches up ends. */
+/** Most ranges of final blocks in one pass, so that a pass that catches up ends. */
 const CATCH_UP_SPANS = 10;
 
 const Pass = z.object({
@@ -71,9 +71,9 @@ export async function pollChain(
     return await halvingAtLimits(place, signal, () => readPayouts(account, place, signal, books));
   }
   const pass = place.pass ?? await beginPass(chain, place);
-  // A block that has left the chain ends the pass. Facts that were read before stay true.
+  // If the chain has dropped the block, the pass ends. Facts that were read before stay true.
   const to = place.pass === null ? pass.to : await chain.block(pass.to.number);
-  if (to === null) throw new Error("A node in rpc_urls is behind the place of this reading");
+  if (to === null) throw new Error("A node in rpc_urls is behind the last reading");
   if (to.hash !== pass.to.hash) return { facts: [], cursor: { ...place, pass: null }, more: true };
   const deposits = await books.deposits(account.id, pass.after, BATCH);
   if (deposits.length === 0) return await endPass(chain, place, pass);
@@ -160,15 +160,15 @@ async function transferFacts(
   return transfers.flatMap((transfer) => {
     const deposit = by_address.get(transfer.to);
     const time = times.get(transfer.block_number);
-    if (time === undefined) throw new Error("A node in rpc_urls does not have a block that it had");
+    if (time === undefined) throw new Error("A node in rpc_urls no longer has a block that it had");
     const is_final = transfer.block_number <= pass.final;
     return deposit ? [transferFact(account, deposit, { ...transfer, time }, is_final)] : [];
   });
 }
 
 /**
- * Facts about addresses at the head: transfers that are gone, and payments that have expired. An
- * address with news expires at the next pass, when they are applied.
+ * Facts about addresses at the head: transfers that are gone, and payments that have expired. A
+ * payment with new transfers can expire in the next pass only, after they are applied.
  */
 async function endFacts(
   account: ProviderAccount,
@@ -186,7 +186,7 @@ async function endFacts(
   const gone = unseen.filter(({ known }, at) => {
     const receipt = receipts[at];
     if (!receipt) return true;
-    // In another block the transfer can be final already: then it has its final fact.
+    // A transfer that moved to a final block has its final fact already.
     const is_final = receipt.block_number <= final &&
       receipt.transfers.some(({ log_index }) => log_index === known.log_index);
     return receipt.block_hash !== known.block_hash.toLowerCase() && !is_final;
@@ -217,11 +217,11 @@ function isSame(one: Identity, other: Identity): boolean {
   return keyOf(one) === keyOf(other);
 }
 
-/** Moves the final block on. */
+/** Ends the pass, and advances the final block. */
 async function endPass(chain: Chain, place: Cursor, pass: Pass): Promise<Page> {
   const number = Math.max(place.final.number, pass.final);
   const final = await chain.block(number);
-  if (final === null) throw new Error("A node in rpc_urls is behind the place of this reading");
+  if (final === null) throw new Error("A node in rpc_urls is behind the last reading");
   const { hash } = final;
   const { paid = place.final.number } = place;
   return {
@@ -235,7 +235,7 @@ async function endPass(chain: Chain, place: Cursor, pass: Pass): Promise<Page> {
 async function firstPlace(chain: Chain): Promise<Cursor> {
   const { final } = await chain.heads();
   const block = await chain.block(Math.max(0, final - FIRST_BLOCKS));
-  if (block === null) throw new Error("A node in rpc_urls does not have its final blocks");
+  if (block === null) throw new Error("A node in rpc_urls is missing a final block");
   return placeAfter(block);
 }
 
@@ -247,21 +247,21 @@ export function placeAfter({ number, hash }: Block): Cursor {
 async function beginPass(chain: Chain, { final: last, span }: Cursor): Promise<Pass> {
   const { head, final } = await chain.heads();
   if (head.number < last.number) {
-    throw new Error("A node in rpc_urls is behind the place of this reading");
+    throw new Error("A node in rpc_urls is behind the last reading");
   }
   const known = await chain.block(last.number);
-  if (known === null) throw new Error("A node in rpc_urls does not have its final blocks");
+  if (known === null) throw new Error("A node in rpc_urls is missing a final block");
   if (known.hash !== last.hash) {
     throw new Error(
-      `The chain has undone the final block ${last.number}. Nothing is read until you name an ` +
-        `earlier block: deno task providers reread --from`,
+      `The chain has undone the final block ${last.number}. The service reads nothing until you ` +
+        `name an earlier block: deno task providers reread --from`,
     );
   }
   const next = { after: null, from: last.number + 1 };
   const end = last.number + span * CATCH_UP_SPANS;
   if (final <= end) return { to: head, is_head: true, final, ...next };
   const to = await chain.block(end);
-  if (to === null) throw new Error("A node in rpc_urls does not have its final blocks");
+  if (to === null) throw new Error("A node in rpc_urls is missing a final block");
   return { to, is_head: false, final: end, ...next };
 }
 

@@ -1,7 +1,7 @@
 /**
- * Reads a part of a chain again, after the chain has undone blocks that were final. New transfers
- * become facts as always, and facts that are stored stay stored. So a person has to know the final
- * transfers that are gone, because their money is booked.
+ * Reads blocks of a chain again, after the chain has undone final blocks. New transfers become facts
+ * as usual, and stored facts stay stored. The operator must know the final transfers that are gone,
+ * because their money is booked.
  */
 
 import type { ProviderAccount, ReadFact } from "../../domain/providers/connector.ts";
@@ -10,7 +10,8 @@ import { placeAfter } from "./evm_poll.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
 /**
- * Returns the cursor that reads the blocks after a final one again, and the time of this block.
+ * Returns the cursor from which the poll reads the blocks after a final one, and the time of this
+ * block.
  *
  * @throws {Error} if a node fails, the nodes disagree, or the block is not final
  */
@@ -28,8 +29,8 @@ export async function rereadAfter(
 }
 
 /**
- * Returns the references of the facts whose transfers are not on the chain any more. A transfer that
- * has moved to another place of its block counts as gone, because it becomes a fact of its own.
+ * Returns the references of the facts whose transfers are no longer on the chain. A transfer whose
+ * log has another index now counts as gone, because it becomes a new fact.
  */
 export async function goneFrom(
   account: ProviderAccount,

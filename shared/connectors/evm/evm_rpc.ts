@@ -1,15 +1,15 @@
 /**
  * Requests to a node of a chain or to a signer, JSON-RPC 2.0 over HTTP: one request or a batch, a
- * limit on the answer, and strict parsing. This module never repeats a request. Messages contain no
- * address, because the address can contain a key. Sources: jsonrpc.org, EIP-1474.
+ * size limit for answers, and strict parsing. This module never repeats a request. Messages contain
+ * no URL, because it can contain a key. Sources: jsonrpc.org, EIP-1474.
  */
 
 import * as z from "zod";
 import { type EvmSettings, SECRET_MARK } from "./evm_settings.ts";
 
-/** Most bytes of an answer. 1 000 logs have about 700 kB. */
+/** Maximum size of an answer. 1 000 logs take about 700 kB. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
-/** Codes and words with which nodes refuse a range of blocks that is too large for them. */
+/** Codes and words of the errors with which nodes refuse a range of blocks that is too large. */
 const LIMIT_CODES: readonly number[] = [-32005, -32614, 35];
 const LIMIT_WORDS =
   /range|too (many|large|big)|limit|exceed|more than|max(imum)? |time(d)? ?out|response size|10k/i;
@@ -61,10 +61,10 @@ const Answer = z.object({
 type Answer = z.infer<typeof Answer>;
 
 /**
- * Returns the addresses of the nodes with the secret of the account in them. With two addresses the
- * secret can be two, separated by a comma.
+ * Returns the URLs of the nodes with the secret of the account in place of the mark. For two URLs the
+ * secret can be two keys, separated by a comma.
  *
- * @throws {Error} if an address needs a secret that is not set
+ * @throws {Error} if a URL needs a secret that is not set
  */
 export function rpcUrls({ rpc_urls }: EvmSettings, secret: string | null): string[] {
   const secrets = secret?.split(",") ?? [];
@@ -138,13 +138,13 @@ function refusal(method: string, { code, message }: z.infer<typeof Failure>): Rp
   return new RpcError(is_limit ? "limit" : "refused", text, code);
 }
 
-/** A node can repeat its own address, with the key, in a message. */
+/** A node can repeat its own URL, with the key, in a message. */
 function withoutUrls(message: string): string {
   return message.replace(/\b\w+:\/\/\S+/g, "…").slice(0, 300);
 }
 
 function garbage(method: string): RpcError {
-  return new RpcError("garbage", `${method}: the answer is not one of a node`);
+  return new RpcError("garbage", `${method}: the node sent no valid answer`);
 }
 
 async function post(url: string, body: unknown, signal: AbortSignal): Promise<unknown> {

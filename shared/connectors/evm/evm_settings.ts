@@ -13,10 +13,10 @@ import { EVM_NETWORKS, type EvmNetwork, isMainChain } from "./evm_networks.ts";
 /** Stands for the secret of the account in `rpc_urls`. */
 export const SECRET_MARK = "{secret}";
 
-/** 1 hour: the payer has the QR code before them, and the amount does not change. */
+/** 1 hour: the payer sees the QR code and pays at once, and the amount is fixed. */
 const EXPIRES_AFTER_SECONDS = 3_600;
 const EXPIRES_AFTER_SECONDS_MIN = 300;
-/** 30 days: as long as a closed address is watched. */
+/** 30 days, as long as a closed address is watched. */
 const EXPIRES_AFTER_SECONDS_MAX = 2_592_000;
 const CONFIRMATIONS_MAX = 10_000;
 const RPC_URLS_MAX = 2;
@@ -118,14 +118,14 @@ function readRpcUrls(text: string | undefined): string[] {
   }
   for (const url of urls) readUrl("rpc_urls", url);
   if (new Set(urls).size < urls.length) {
-    throw invalidParameter("rpc_urls", "must be addresses of two providers, not one twice");
+    throw invalidParameter("rpc_urls", "must be addresses of two different providers");
   }
   const local = urls.filter((url) => isLoopback(new URL(url).hostname)).length;
   if (local === 0 || local === urls.length) return urls;
   throw invalidParameter("rpc_urls", "must be both on this machine, or both elsewhere");
 }
 
-/** The text is not part of messages, because it can contain a key. */
+/** Messages never contain the text, because it can contain a key. */
 function readUrl(name: string, text: string): string {
   const url = URL.parse(text);
   const is_safe = url !== null && (url.protocol === "https:" ||
@@ -140,14 +140,14 @@ function readUrl(name: string, text: string): string {
   );
 }
 
-/** The value is not part of messages: it can be a private key. */
+/** Messages never contain the value, because it can be a private key. */
 function readXpub(text: string | undefined): string {
   if (text !== undefined && XPUB.test(text)) return text;
   if (text !== undefined && PRIVATE_KEY.test(text)) {
     throw invalidParameter(
       "xpub",
-      "is a private key or a seed phrase. Keep it offline: no server may have it. Whoever has seen " +
-        "it can take the money, so move the money if it was shown. Give the extended public key",
+      "is a private key or a seed phrase. Keep it offline: no server may have it. Anybody who has " +
+        "seen it can take the money, so move the money if it was shown. Give the extended public key",
     );
   }
   throw invalidParameter(
@@ -160,7 +160,7 @@ function readContracts(settings: Texts, network: EvmNetwork, chain_id: number) {
   const pinned = EVM_NETWORKS[network];
   const is_pinned = chain_id === pinned.chain_id;
   if (!is_pinned && isMainChain(chain_id)) {
-    throw invalidParameter("chain_id", `belongs to another main network than ${network}`);
+    throw invalidParameter("chain_id", `is the chain id of a main network other than ${network}`);
   }
   const contracts: Partial<Record<Stablecoin, string>> = {};
   for (const asset of STABLECOINS) {
@@ -177,7 +177,7 @@ function readContracts(settings: Texts, network: EvmNetwork, chain_id: number) {
     throw invalidParameter("contract.USDC", `is required for a chain other than ${network}'s own`);
   }
   if (new Set(Object.values(contracts)).size < count) {
-    throw invalidParameter("contract.USDT", "must be another contract than contract.USDC");
+    throw invalidParameter("contract.USDT", "must differ from contract.USDC");
   }
   return contracts;
 }
@@ -185,11 +185,14 @@ function readContracts(settings: Texts, network: EvmNetwork, chain_id: number) {
 function readConfirmations(settings: Texts): number | null {
   const { confirmations, finality } = settings;
   if (finality !== undefined && finality !== "finalized") {
-    throw invalidParameter("finality", 'must be "finalized": or set confirmations');
+    throw invalidParameter(
+      "finality",
+      'must be "finalized": to count blocks instead, set confirmations',
+    );
   }
   if (confirmations === undefined) return null;
   if (finality !== undefined) {
-    throw invalidParameter("confirmations", "must be left out with finality");
+    throw invalidParameter("confirmations", "cannot be combined with finality: set one of them");
   }
   return readNumber(settings, "confirmations", 1, 1, CONFIRMATIONS_MAX);
 }

@@ -1,4 +1,4 @@
-/** The harmless reading that shows the operator whether an account on a chain works. */
+/** The read-only test that shows the operator whether an account on a chain works. */
 
 import * as z from "zod";
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
@@ -16,8 +16,8 @@ const MINOR_UNIT_DIGITS = 6;
 const Hex = z.string().regex(/^0x[0-9a-fA-F]*$/);
 
 /**
- * Compares the chain id and the tokens on each node, and the heads of both. The symbol that a token
- * has given itself is shown and not compared: issuers rename tokens, and a fake can have any symbol.
+ * Compares the chain id and the tokens on each node, and the heads of both. The symbol of a token is
+ * shown but not compared: issuers rename tokens, and a fake token can have any symbol.
  *
  * @returns a line for the operator
  * @throws {Error} with a message for people
@@ -34,8 +34,8 @@ export async function testChain(account: ProviderAccount, signal: AbortSignal): 
   const { head, final } = await new Chain(settings, account.secret, signal).heads();
   const { network, chain_id, xpub, confirmations } = settings;
   const rule = confirmations === null ? "by the tag finalized" : `with ${confirmations} blocks`;
-  const advice = second ? "" : ". Nothing compares the one node: add a second";
-  return `${network} (chain ${chain_id}) answers at block ${head.number}, final until ` +
+  const advice = second ? "" : ". No second node confirms its answers: add one";
+  return `${network} (chain ${chain_id}) answers at block ${head.number}, final up to ` +
     `${final} ${rule}, with ${first!.join(" and ")}. The first address of the xpub is ` +
     `${depositAddress(xpub, 0)}: compare it with your wallet${advice}`;
 }
@@ -70,7 +70,7 @@ async function testNode(
   return tokens;
 }
 
-/** Reads a text of the ABI, or the 32 bytes that some old tokens have instead. */
+/** Decodes an ABI string, or the 32 bytes that some old tokens return instead. */
 function symbolIn(data: string): string {
   const bytes = Uint8Array.from(data.slice(2).match(/../g) ?? [], (pair) => parseInt(pair, 16));
   const length = bytes.length > 64 ? bytes[63]! : 0;

@@ -1,7 +1,7 @@
 /**
- * Sums the transfers of a day to the addresses of an account. The reading finds the blocks of the
- * day by their times, so a place of the poll that skipped blocks shows as a difference. It waits
- * until the day is final.
+ * Sums the transfers of a day to the addresses of an account. It finds the blocks of the day by
+ * their times and not by the cursor of the poll, so blocks that the poll skipped show as a
+ * difference. It throws until the day is final.
  */
 
 import * as z from "zod";
@@ -78,14 +78,14 @@ async function firstPlace(chain: Chain, from: number, to: number): Promise<Curso
   return { first, last, span: SPAN_FIRST, after: null, from: first, sums: {} };
 }
 
-/** Returns the first block at or after a time, by halving. The final block is not before it. */
+/** Finds the first block at or after a time by binary search. The final block is not before it. */
 async function firstBlockSince(chain: Chain, time: number, final: number): Promise<number> {
   let low = 0;
   let high = final;
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
     const block = await chain.block(middle);
-    if (block === null) throw new Error("A node in rpc_urls does not have its final blocks");
+    if (block === null) throw new Error("A node in rpc_urls is missing a final block");
     if (block.time < time) low = middle + 1;
     else high = middle;
   }

@@ -43,7 +43,7 @@ export class ProviderAccounts {
     const connector = this.#find(stored.connector);
     if (!connector) return `there is no connector "${stored.connector}"`;
     if (isOnLoopback(stored) && !this.#is_local) {
-      return '"base_url" or "rpc_urls" on the own machine is for a local start only';
+      return '"base_url" or "rpc_urls" is on this machine, which works in a local start only';
     }
     const { secret_name, notification_secret_names, ...account } = stored;
     const secret = secret_name === null ? null : this.#secret(secret_name);

@@ -130,7 +130,10 @@ function checkLiveStablecoin({ kind, method }: Instrument, currency: string): vo
     );
   }
   if (!isStablecoin(currency)) {
-    throw invalidParameter("currency", '"currency" must be USDC or USDT for a live stablecoin');
+    throw invalidParameter(
+      "currency",
+      '"currency" must be USDC or USDT for a live payment by stablecoin',
+    );
   }
 }
 

@@ -24,8 +24,8 @@ import { cancel, complete, fail } from "./settlement.ts";
 const DEPOSIT_WINDOW_MS = 3_600_000;
 
 /**
- * Returns the members of a new sandbox payment that the payer sends to an address. In a currency
- * that is no stablecoin there is no such address, because nobody has fixed a rate.
+ * Returns the members of a new sandbox payment that the payer sends to an address. Returns null if
+ * the currency is not a stablecoin, because there is no exchange rate.
  */
 export function depositMembers(
   { id, amount_minor, currency }: Pick<Payment, "id" | "amount_minor" | "currency">,
@@ -56,8 +56,8 @@ function sendAction(
 }
 
 /**
- * Makes the address of a sandbox payment. It comes from a hash of the id and from no key, so nobody
- * can spend money that somebody sends to it by mistake, as with any burn address.
+ * Makes the address of a sandbox payment from a hash of its id. Nobody has a private key for it, so
+ * tokens that are sent to it by mistake are lost, as with any burn address.
  */
 function sandboxAddress(payment_id: string): string {
   const hash = createHash("sha256").update(`sandbox deposit ${payment_id}`).digest("hex");
@@ -66,7 +66,7 @@ function sandboxAddress(payment_id: string): string {
 
 /**
  * Advances an open deposit to a status of `advancesOf`, or `processing` again.
- * @param sent the amount that the payer sends now; undefined: what is missing
+ * @param sent the amount that the payer sends now; undefined: the missing amount
  */
 export function advanceDeposit(
   change: PaymentChange,
@@ -75,7 +75,7 @@ export function advanceDeposit(
 ): void {
   switch (to) {
     case "processing":
-      return receive(change, sent ?? defaultAmount(change));
+      return receive(change, sent ?? missingAmount(depositOf(change)));
     case "completed":
       return finalize(change, sent);
     case "pending":
@@ -103,8 +103,8 @@ function finalize(change: PaymentChange, sent: number | undefined): void {
   if (sent !== undefined && sent < missing) {
     throw invalidParameter(
       "amount_received",
-      `${missing} is missing, and a payment completes with its whole amount: send at least that, ` +
-        'or advance to "processing"',
+      `A payment completes with its whole amount: send at least the missing ${missing}, or advance ` +
+        'to "processing"',
     );
   }
   const more = sent ?? missing;
@@ -114,22 +114,16 @@ function finalize(change: PaymentChange, sent: number | undefined): void {
   complete(change);
 }
 
-/** Takes back the received money: its blocks are no part of the chain any more. */
+/** Takes back the received money: the chain has dropped its blocks. */
 function undo(change: PaymentChange): void {
   change.addEvent("payment.pending", { status: "pending", amount_received: 0 });
 }
 
-/** Ends the payment whose time is over. Money that has arrived is unapplied. */
+/** Fails the payment whose time is over. Money that has arrived is booked as unapplied. */
 export function expire(change: PaymentChange): void {
   const { amount_received } = depositOf(change);
   if (amount_received > 0) change.move("unmatched", amount_received);
   fail(change, amount_received > 0 ? "underpaid" : "expired", null);
-}
-
-function defaultAmount(change: PaymentChange): number {
-  const missing = missingAmount(depositOf(change));
-  if (missing > 0) return missing;
-  throw invalidParameter("amount_received", "Nothing is missing: send the amount that arrives");
 }
 
 function checkedPart(change: PaymentChange, sent: number): number {
@@ -137,7 +131,7 @@ function checkedPart(change: PaymentChange, sent: number): number {
   if (sent < missing) return sent;
   throw invalidParameter(
     "amount_received",
-    `Only ${missing} is missing: with less than that the payment is underpaid`,
+    `A payment fails as underpaid below its amount: send less than the missing ${missing}`,
   );
 }
 
@@ -151,8 +145,8 @@ function tooMuch(): ApiError {
 }
 
 /**
- * Checks the wallet of a refund. Throws `invalid_parameter` if it is missing for a payment that was
- * sent to an address, if it is no address of the network, or if the payment is none by stablecoin.
+ * Checks the wallet of a refund. Throws `invalid_parameter` if a payment that was sent to an address
+ * has none, if it is not an address of the network, or if the payment is not by stablecoin.
  */
 export function checkRefundDestination(
   payment: Payment,
@@ -162,12 +156,15 @@ export function checkRefundDestination(
     if (!isDeposit(payment)) return;
     throw invalidParameter(
       "destination",
-      'A payment that was sent to an address needs a "destination": ask the payer for a wallet, ' +
-        "because the sender can be an exchange",
+      'A payment that was sent to an address needs a "destination": ask the payer for a wallet ' +
+        "address, because the sender can be an exchange",
     );
   }
   if (payment.method_kind !== "stablecoin") {
-    throw invalidParameter("destination", '"destination" is for stablecoins only: leave it out');
+    throw invalidParameter(
+      "destination",
+      '"destination" is only for payments by stablecoin: leave it out',
+    );
   }
   const { method } = payment;
   const network = method?.type === "stablecoin" ? method.wallet.network : "ethereum";

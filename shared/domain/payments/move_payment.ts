@@ -128,7 +128,7 @@ export function decideAdvance(
   if (amount_received !== undefined && !isDeposit(payment)) {
     throw invalidParameter(
       "amount_received",
-      '"amount_received" is for payments that are sent to an address: leave it out',
+      '"amount_received" is only for payments that are sent to an address: leave it out',
     );
   }
   if (to === payment.status) {
@@ -148,7 +148,7 @@ export function decideAdvance(
   return change.finish({ status: 200, body: change.body });
 }
 
-/** Decides money that arrives while the payment keeps its status: a part, or late money. */
+/** Adds money to a payment that keeps its status: a further part, or late money. */
 function receiveMore(payment: Payment, amount_minor: number, context: RequestContext): Change {
   const change = new ChangeBuilder(payment, context);
   if (payment.status === "processing") {
@@ -163,7 +163,7 @@ function receiveMore(payment: Payment, amount_minor: number, context: RequestCon
 function lateWithMove({ status }: Payment): ApiError {
   return invalidParameter(
     "amount_received",
-    `The payment is ${status}: for money that comes late send "${status}" as "to"`,
+    `The payment is ${status}: to simulate late money, advance it to "${status}"`,
   );
 }
 
