@@ -15,7 +15,7 @@ export interface ChainPayment {
   amount_minor: number;
 }
 
-/** A refund or transfer as its client knows it. Its wallet gets nothing else. */
+/** A refund or transfer as its client knows it. Its wallet receives nothing else. */
 export interface ChainPayout {
   id: string;
   address: string;
@@ -45,8 +45,8 @@ interface StoredPayment {
   unapplied: number;
 }
 
-/** Findings that are the operator's work, and no fault: money without a purpose. */
-const TOLD = /came for a payment that is|more than asked has come/;
+/** Findings that are no fault: money without a purpose, which the operator handles. */
+const TOLD = /was sent to a payment that is|the payer sent .* too much/;
 
 /** Compares the chain with the books. */
 export async function auditChain(
@@ -130,7 +130,7 @@ function auditPayment(
   return findings;
 }
 
-/** Each payout that is completed was paid once, and no other was paid. */
+/** Checks that each completed payout was paid once, and that no other was paid. */
 async function auditPayouts(
   sql: postgres.Sql,
   payouts: readonly ChainPayout[],
@@ -158,7 +158,7 @@ async function auditPayouts(
   ];
 }
 
-/** The findings of the oracles, without those that are the operator's work. */
+/** Returns the findings of the oracles, without those that the operator handles. */
 async function readOracles(sql: postgres.Sql): Promise<string[]> {
   const verdicts = await checkBooks(sql);
   const broken = verdicts.filter(({ oracle, findings }) =>

@@ -11,7 +11,7 @@ import type { ApiServer } from "./stage.ts";
 const ANSWER_DEADLINE_MS = 15_000;
 const GIVE_UP_MS = 60_000;
 
-/** What a payer sends, as parts of the amount. Late parts are sent after the time of the payment. */
+/** The transfers of a payer, as parts of the amount. Late ones come after the payment's time. */
 const PLANS: readonly { parts: readonly number[]; is_late?: true }[] = [
   { parts: [1] },
   { parts: [1] },
@@ -24,7 +24,7 @@ const PLANS: readonly { parts: readonly number[]; is_late?: true }[] = [
   { parts: [1], is_late: true },
 ];
 
-/** A payer's transfer, and the transaction that has it last. */
+/** A payer's transfer, and its latest transaction. */
 interface Sending {
   amount: number;
   tx_hash: Hex | null;
@@ -36,7 +36,7 @@ interface Payer extends ChainPayment {
   sendings: Sending[];
 }
 
-/** What the clients use. */
+/** The parts of the run that the clients use. */
 interface ChainApi {
   sql: postgres.Sql;
   servers: readonly ApiServer[];
@@ -44,7 +44,7 @@ interface ChainApi {
   seed: number;
 }
 
-/** The clients, and what they know of their payments and payouts. */
+/** The clients, with the payments and payouts that they know. */
 export class ChainClients {
   readonly payers: Payer[] = [];
   readonly payouts: ChainPayout[] = [];
@@ -143,7 +143,7 @@ export class ChainClients {
   async #create(n: number, amount_minor: number, twin: number): Promise<string> {
     const body = { amount_minor, currency: "USDC", method_kind: "stablecoin" };
     const text = await this.#post("payments", body, `chain-${this.#api.seed}-${n}`, twin);
-    // The service records the address later if the server has died before it did.
+    // If the server died before it recorded the address, the service records it later.
     const { id, next_action } = JSON.parse(text);
     return next_action === null ? await this.#addressed(id) : text;
   }

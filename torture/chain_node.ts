@@ -1,6 +1,6 @@
 /**
- * The chain of the run: a node that mines by hand, and that is killed and started again. It keeps
- * its state after some blocks, so a kill also undoes the blocks since then.
+ * The chain of the run: a node that mines on command, and that is killed and restarted. It saves its
+ * state after some blocks only, so a kill also undoes the blocks since then.
  */
 
 import { type Anvil, startAnvil } from "../tests/support/chain/anvil.ts";
@@ -9,7 +9,7 @@ import { freePort } from "../tests/support/common/free_port.ts";
 
 /** Blocks that one kill or one reorganisation can undo. */
 const UNDONE_MAX = 3;
-/** Blocks after which a transfer is final: more than several of them in a row can undo. */
+/** Blocks after which a transfer is final: more than several kills or reorganisations undo. */
 export const CONFIRMATIONS = 3 * UNDONE_MAX + 1;
 
 /** A transfer of the token in the chain. */
@@ -40,10 +40,10 @@ export class ChainNode {
   #states: string[] = [];
   /** Blocks that this process has mined. It cannot reorganise blocks of a process before. */
   #mined = 0;
-  /** The number of the last block, and the highest one that there was. */
+  /** The number of the last block, and the highest one so far. */
   #head = 0;
   #peak = 0;
-  /** The payer's next nonce in the block that is made; null: the chain knows it. */
+  /** The payer's next nonce in the block that is being made; null: ask the chain. */
   #nonce: number | null = null;
 
   private constructor(node: Anvil, world: ChainWorld, token: Hex, signer: Hex) {
@@ -61,7 +61,7 @@ export class ChainNode {
     const [, signer] = await node.call<Hex[]>("eth_accounts");
     const chain = new ChainNode(node, world, token, signer!);
     await chain.transfer(signer!, SIGNER_FUNDS);
-    // A node that is started again makes another block 0, so no pass reads this one as a final block.
+    // A restarted node makes another block 0, so no pass may read this block 0 as final.
     await chain.mine(CONFIRMATIONS + 1);
     return chain;
   }
@@ -90,13 +90,13 @@ export class ChainNode {
     this.#peak = Math.max(this.#peak, this.#head);
   }
 
-  /** Lets the clock of the chain pass. */
+  /** Advances the clock of the chain. */
   async passTime(seconds: number): Promise<void> {
     await this.#node.call("evm_increaseTime", seconds);
     await this.mine();
   }
 
-  /** Reports whether blocks may be undone: no transfer that is final is undone. */
+  /** Reports whether blocks may be undone without undoing a final transfer. */
   get isUndoable(): boolean {
     return this.#peak - this.#head <= UNDONE_MAX;
   }

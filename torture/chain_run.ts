@@ -1,7 +1,7 @@
 /**
  * R14 on a chain: payments by stablecoin while the servers, PostgreSQL and the node are killed and
- * the chain is reorganised. Payers send what they owe in one or more transfers, or too little, too
- * much or late, and send again what the chain has lost. The chain is the judge.
+ * the chain is reorganised. Payers send the amount in one or more transfers, or too little, too much
+ * or late, and repeat transfers that the chain has lost. The chain is the judge.
  */
 
 import { HDKey } from "@scure/bip32";
@@ -29,7 +29,7 @@ interface ChainOptions {
 const NEW_PAYMENTS = 3;
 const EXPIRES_AFTER_S = 600;
 const SETTLE_MS = 60_000;
-/** How often a poll of the chain is due, in place of 15 s. */
+/** Interval of the polls, in place of 15 s. */
 const POLL_EVERY_MS = 200;
 
 /** Runs the run and judges it. */
@@ -137,7 +137,7 @@ class ChainRun {
     }];
   }
 
-  /** Sends everything late and again, until the chain has it and every payment has its end. */
+  /** Sends late and lost transfers, until the chain has them and every payment has ended. */
   async #comeToRest(): Promise<void> {
     await Promise.all(this.#servers.map(untilWell));
     await this.#clients.send(this.#node, false);
@@ -159,11 +159,11 @@ class ChainRun {
     await until(what, async () => (await ask().catch(() => [null])).length === 0, SETTLE_MS);
   }
 
-  /** Waits until each fact is applied, after two polls. */
+  /** Waits until each fact is applied, after three polls. */
   async #settle(what: string, is_open_allowed = true): Promise<void> {
     const { sql } = this.#stage;
-    // Three times, because a poll that is under way reads an old head, and a payment with news ends
-    // at the next one.
+    // A poll that is under way reads an old head, and a payment with new transfers ends only at the
+    // poll after them.
     for (const poll of ["first", "second", "third"]) {
       this.#is_waiting = true;
       await this.#until(
@@ -213,7 +213,7 @@ class ChainRun {
     }
   }
 
-  /** Makes the next attempts of payouts due, and lets their transactions get old. */
+  /** Makes the next attempts of payouts due, and makes their transactions older. */
   async #passMinutes(): Promise<void> {
     await this.#stage.sql`
       update pay.provider_calls set

@@ -1,6 +1,6 @@
 /**
- * `deno task payouts` writes the open payouts of an account on a chain as a batch that people sign in
- * their Safe, where no signer is configured. The chain settles them all the same (ADR 0060).
+ * `deno task payouts` writes the open payouts of an account without a signer as a batch, which people
+ * sign in their Safe. The poll of the chain settles these payouts too (ADR 0060).
  */
 
 import type postgres from "postgres";
@@ -23,8 +23,8 @@ Writes the open refunds and transfers in stablecoins as a batch for the Transact
 The Safe is the signer_address of the account. A payout is exported once.
 
   --account  the account whose live environment pays
-  --network  of several accounts on chains, the one on this network
-  --again    exports earlier ones again. If both batches are signed, each is paid twice
+  --network  selects the network if the account has several accounts on chains
+  --again    exports earlier payouts again. Signing both batches pays twice
 `;
 
 /** The parsed command; null: help. */
@@ -103,7 +103,7 @@ export async function exportPayouts(
   const { chain_id, contracts, signer_url, signer_address } = readEvmSettings(texts);
   if (signer_url !== null) {
     throw new CommandError(
-      `${id} has the signer_url of a signer, which pays by itself. To let people sign: ` +
+      `${id} has a signer_url, so its signer sends the payouts. To let people sign: ` +
         `deno task providers set ${id} --unset signer_url`,
     );
   }
@@ -117,7 +117,7 @@ export async function exportPayouts(
     from pay.export_payouts(p_account_id => ${id}, p_again => ${command.is_again}) p`;
   const payouts = rows.map(({ payout }) => JSON.parse(payout) as ChainPayout);
   if (payouts.length === 0) {
-    throw new CommandError(`${id} has no payout to export, so nothing was written`);
+    throw new CommandError(`Nothing was written: ${id} has no payout to export`);
   }
   const calls = payouts.map(({ currency, destination, amount_minor }) => ({
     to: contracts[currency]!,
@@ -125,12 +125,10 @@ export async function exportPayouts(
   }));
   print(`${JSON.stringify(safeBatch(chain_id, signer_address, calls, Date.now()), null, 2)}\n`);
   printMessage(
-    `Exported ${payouts.length} payouts of ${id}. Import the file in ${signer_address}.`,
+    `Exported ${payouts.length} payouts of ${id}. Import the file into the Safe ${signer_address}.`,
   );
   if (!command.is_again) return;
-  printMessage(
-    "Warning: some may have been exported before. If both batches are signed, they are paid twice.",
-  );
+  printMessage("Warning: earlier batches may contain some of them. Signing both pays twice.");
 }
 
 async function findAccount(

@@ -1,7 +1,7 @@
 /**
- * The commands of `deno task providers` that change the settings of an account, and that have a part
- * of a chain read again. Both are ways out when an account cannot be read any more: its node is gone,
- * or the chain has undone a final block.
+ * The commands of `deno task providers` that change the settings of an account and that make the
+ * service read blocks again. The operator needs them when an account can no longer be read: its node
+ * is gone, or the chain has undone a final block.
  */
 
 import type postgres from "postgres";
@@ -14,7 +14,7 @@ import type { ListedAccount } from "./provider_table.ts";
 
 /** Deadline of the requests to the nodes. */
 const DEADLINE_MS = 30_000;
-/** Facts before the block are compared too, because blocks that are gone had other times. */
+/** Earlier facts are compared too, because undone blocks had other times. */
 const SLACK_MS = 3_600_000;
 
 /** An account of the database, with its connector. */
@@ -51,9 +51,9 @@ export async function changeSettings(
   const can_change = connector.changeable_settings ?? [];
   const fixed = changed.find((name) => !can_change.includes(name));
   if (fixed !== undefined) {
-    const list = can_change.length === 0 ? "has none" : `has ${can_change.join(", ")}`;
+    const list = can_change.length === 0 ? "none" : can_change.join(", ");
     throw new CommandError(
-      `Cannot change "${fixed}" of ${id}: of settings that can change, ${connector.name} ${list}`,
+      `Cannot change "${fixed}" of ${id}: the settings of ${connector.name} that can change: ${list}`,
     );
   }
   const kept = Object.entries(stored.settings).filter(([name]) => !removed.includes(name));
@@ -63,8 +63,8 @@ export async function changeSettings(
     p_id => ${id}, p_before => ${JSON.stringify(stored.settings)},
     p_settings => ${JSON.stringify(settings)},
     p_secret_name => ${command.secret_name ?? stored.secret_name}) as done`;
-  if (!row!.done) throw new CommandError(`${id} left unchanged: another command has changed it`);
-  printMessage(`Changed ${id}. Now compare its chain: deno task providers test ${id}`);
+  if (!row!.done) throw new CommandError(`Cannot change ${id}: another command has changed it`);
+  printMessage(`Changed ${id}. Now check it: deno task providers test ${id}`);
 }
 
 /** A row of `pay.list_final_facts`. */
@@ -77,7 +77,7 @@ interface FinalFact {
   currency: string;
 }
 
-/** Has the blocks after a final one read again, and prints the final transfers that are gone. */
+/** Makes the service read the blocks after a final one again. Prints the transfers that are gone. */
 export async function rereadAccount(
   { id, from, is_json }: ProviderCommand & { action: "reread" },
   { sql, connector, openedAccount, print, printMessage }: OpenAccount,
@@ -87,7 +87,7 @@ export async function rereadAccount(
   const account = openedAccount();
   const signal = AbortSignal.timeout(DEADLINE_MS);
   const failed = (error: Error) => {
-    throw new CommandError(`Cannot read ${id} again after the block ${from}: ${error.message}`);
+    throw new CommandError(`Cannot read ${id} again after block ${from}: ${error.message}`);
   };
   const place = await reread.after(account, from, signal).catch(failed);
   const since = new Date(place.at_ms - SLACK_MS);
@@ -100,7 +100,7 @@ export async function rereadAccount(
   if (!row!.done) throw new CommandError(`${id} is being read at present: repeat the command`);
   const missing = amounts.filter(({ reference }) => gone.has(reference));
   if (is_json) return print(`${JSON.stringify({ id, from, compared: facts.length, missing })}\n`);
-  printMessage(`The service reads the blocks after ${from} again`);
+  printMessage(`The service reads the blocks after block ${from} again`);
   print(`Booked transfers since then: ${facts.length}. Gone from the chain: ${missing.length}\n`);
   for (const { reference, payment_id, amount_minor, currency } of missing) {
     print(

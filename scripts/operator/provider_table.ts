@@ -20,7 +20,7 @@ export interface ListedAccount {
   polled_at: Date | null;
   /** A bigint as text. */
   unsettled_calls: string;
-  /** The first failed reading since one that worked; null: the last one worked. */
+  /** Time of the first failed reading after the last good one; null: the last one worked. */
   stalled_since: Date | null;
   last_error: string | null;
 }
@@ -43,7 +43,7 @@ export function renderAccounts(accounts: readonly ListedAccount[]): string {
       ...unsettled_calls === "0" ? [] : [`  calls without a result: ${unsettled_calls}\n`],
       ...stalled_since === null
         ? []
-        : [`  readings fail since ${stalled_since.toISOString()}: ${last_error}\n`],
+        : [`  readings have failed since ${stalled_since.toISOString()}: ${last_error}\n`],
     ].join("");
   }).join("");
 }

@@ -33,9 +33,9 @@ Accounts:
                            and refunds of its payments still work.
 
   reread pac_... --from BLOCK
-                           evm: read the blocks after this final block again, after the
-                           chain has undone a final block. Print the booked transfers
-                           that are gone.
+                           evm: read the blocks after this one again, if the chain has
+                           undone a final block. Print the booked transfers that are
+                           gone.
 
 Calls without a result:
   calls                    List them, oldest first. "operator" means that the service

@@ -1,5 +1,5 @@
 /**
- * Batches for the Transaction Builder of Safe, format 1.0. Source of the format and of its checksum:
+ * Batches for the Transaction Builder of Safe, format 1.0. Source of the format and its checksum:
  * github.com/safe-global/safe-react-apps, apps/tx-builder.
  */
 
@@ -42,7 +42,7 @@ export function safeBatch(
   return { ...batch, meta: { ...batch.meta, checksum: checksumOf(batch) } };
 }
 
-/** The hash of the batch without its name, in Safe's own order and form. */
+/** Hashes the batch without its name, in Safe's own serialization. */
 function checksumOf({ meta, ...batch }: { meta: Record<string, unknown> }): string {
   const text = serialize({ ...batch, meta: { ...meta, name: null } });
   return `0x${new Uint8Array(keccak_256(new TextEncoder().encode(text))).toHex()}`;

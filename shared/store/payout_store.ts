@@ -9,25 +9,25 @@ import type { ChainPayout, PaidPayout } from "./provider_rows.ts";
 
 /** The store of payouts on a chain. Each method throws `ApiError`. */
 export interface PayoutStore {
-  /** Keeps the payout of a call, and returns it as it is stored. */
+  /** Stores the payout of a call, unless it is stored, and returns it. */
   keepPayout(account_id: string, call_id: string, destination: string): Promise<ChainPayout>;
-  /** Gives a payout its nonce for ever, and returns it; null: people sign the payout. */
+  /** Assigns a payout its permanent nonce, and returns it; null: the payout was exported. */
   giveNonce(
     account_id: string,
     call_id: string,
     signer: { chain_id: number; address: string; count: number },
   ): Promise<number | null>;
-  /** Notes the fees of the transaction that is sent next, in wei. */
+  /** Records the fees, in wei, of the transaction that is sent next. */
   notePayoutFees(
     account_id: string,
     call_id: string,
     fees: { max_fee: number; priority_fee: number },
   ): Promise<void>;
-  /** Notes the hash of a transaction that was sent. */
+  /** Records the hash of a transaction that was sent. */
   notePayoutHash(account_id: string, call_id: string, tx_hash: string): Promise<void>;
   /** Returns the payouts of an account whose calls have no result, oldest first. */
   openPayouts(account_id: string): Promise<ChainPayout[]>;
-  /** Returns the final payouts of a time, in milliseconds: `from_ms` counts, `to_ms` does not. */
+  /** Returns the payouts that became final from `from_ms` on and before `to_ms`. */
   paidPayouts(account_id: string, time: { from_ms: number; to_ms: number }): Promise<PaidPayout[]>;
 }
 

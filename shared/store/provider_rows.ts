@@ -146,13 +146,13 @@ export interface StoredCall {
 
 /** The place of a payment's address below the extended public key of its account. */
 export interface DepositIndex {
-  /** From the database, never used twice. */
+  /** Allocated by the database, never used twice. */
   index: number;
-  /** RFC 3339: until then the payer can send. */
+  /** RFC 3339. The payer can send until then. */
   expires_at: string;
 }
 
-/** An address to which a payer sends, or was asked to send. */
+/** The address of a payment that the poll watches. */
 export interface WatchedDeposit {
   /** Its index below the extended public key: the order of the pages. */
   index: number;
@@ -190,18 +190,18 @@ export interface ChainPayout {
   currency: Stablecoin;
   /** EIP-55. */
   destination: string;
-  /** Of its transaction, for ever; null: none yet. */
+  /** The nonce of its transaction. It never changes; null: none yet. */
   nonce: number | null;
-  /** Hashes that the signer has answered. At most one of them is in a block. */
+  /** Hashes that the signer has returned. At most one of them is in a block. */
   tx_hashes: readonly string[];
-  /** Most fee for each unit of gas in the first transaction, in wei; null: nothing was sent. */
+  /** Maximum fee per unit of gas of the first transaction, in wei; null: nothing was sent. */
   first_fee: number | null;
-  /** The same in the last transaction. */
+  /** The same for the last transaction. */
   max_fee: number | null;
   priority_fee: number | null;
   /** Time since the last transaction with a new fee; null: nothing was sent. */
   sent_seconds: number | null;
-  /** People sign it. */
+  /** Whether it was exported for people to sign. */
   is_exported: boolean;
 }
 
@@ -213,7 +213,7 @@ export interface PaidPayout {
   amount_minor: number;
 }
 
-/** What the books know of the transfers to the address of a payment by stablecoin. */
+/** The booked state of the transfers to the address of a payment by stablecoin. */
 export interface DepositState {
   /** Sum of the final transfers that are applied, in minor units. */
   final_minor: number;
@@ -302,7 +302,7 @@ export interface ProviderWork {
   refund_body: string | null;
   /** The dispute that the call or the fact is about; null if there is none. */
   dispute_body: string | null;
-  /** Of a fact about a transfer on a chain; null: of another one. */
+  /** Set for a fact about a transfer on a chain, else null. */
   deposit: DepositState | null;
   /** Where a poll, or the reading of totals, goes on; null: at its beginning. */
   cursor: unknown;

@@ -39,7 +39,7 @@ export interface ProviderStore extends PayoutStore {
   saveTotalsCursor(account_id: string, day: string, cursor: unknown): Promise<void>;
   /** Ends the lease of a reading that is not done, a second later. Another turn reads on. */
   pauseReading(account_id: string): Promise<void>;
-  /** Notes for the operator that a poll has failed. The next page that is read ends the note. */
+  /** Records for the operator that a poll has failed. The next page that is read clears it. */
   stallReading(account_id: string, error: string): Promise<void>;
   /** Returns watched addresses in the order of their indexes, after an index; null begins. */
   watchedDeposits(
@@ -94,7 +94,7 @@ interface PresentSubject {
   dispute_body: string | null;
   /** The amount that the ledger has booked for the fact. */
   booked_minor: number;
-  /** Of a fact about a transfer on a chain; null: of another one. */
+  /** Set for a fact about a transfer on a chain, else null. */
   deposit: DepositState | null;
 }
 

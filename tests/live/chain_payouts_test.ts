@@ -379,7 +379,7 @@ payoutCase(
       await assert.rejects(run(), /no payout to export/);
       const again = await run(true);
       assert.equal(again.batch.transactions.length, 2);
-      assert.match(again.said, /paid twice/);
+      assert.match(again.said, /pays twice/);
     });
     await t.step("each transfer settles one of them", async () => {
       await given.set({ signer_url: signer.url });

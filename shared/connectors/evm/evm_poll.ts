@@ -23,7 +23,7 @@ const BATCH = 1_000;
 /** Blocks in one request. Nodes that allow fewer answer with an error, and the range halves. */
 const SPAN_FIRST = 2_000;
 const SPAN_MAX = 10_000;
-/** A new account begins this many blocks before the final one: a payer can be faster than the poll. */
+/** A new account begins this many blocks before the final one: a payment can precede the poll. */
 const FIRST_BLOCKS = 1_000;
 /** Most ranges of final blocks in one pass, so that a pass that catches up ends. */
 const CATCH_UP_SPANS = 10;

@@ -1,8 +1,8 @@
 /**
  * Applies the facts of a chain to a payment that the payer sends to an address (architecture §7,
- * contract §2). `amount_received` is the sum of the transfers that the chain shows. Final transfers
- * are booked one by one as unapplied money until they reach the amount; then one change captures the
- * amount and books the rest. The order of facts does not matter. Pure.
+ * contract §2). `amount_received` is the sum of the transfers that the chain shows. Each final
+ * transfer is booked as unapplied money until the sum reaches the amount. Then one change captures
+ * the amount and books the rest. The order of facts does not matter. Pure.
  */
 
 import { formatAmount } from "../../core/currency.ts";
@@ -19,7 +19,7 @@ import { applyForAccount } from "./unmatched.ts";
 /** A payment that the payer sends to an address of its own. */
 type DepositPayment = Payment & Deposit;
 
-/** The state of a payment of which nothing has come yet. */
+/** The state of a payment that has received nothing yet. */
 const NOTHING: DepositState = { final_minor: 0, reports: [] };
 
 /** Applies a fact about a transfer to the address of a payment, or about the end of its time. */
@@ -42,19 +42,19 @@ export function applyDepositFact(
     case "pending":
       return { outcome: "ignored" };
     default:
-      return finding(`a payment by stablecoin has no fact ${fact.state}`);
+      return finding(`a payment by stablecoin cannot have a fact ${fact.state}`);
   }
 }
 
-/** Another token at the address: its final transfers belong to the account. */
+/** Another token has come to the address. Its final transfers are booked for the account. */
 function applyOtherToken(payment: DepositPayment, fact: Fact, context: EventContext): Effect {
   if (fact.state !== "succeeded") return { outcome: "ignored" };
-  const text = `${shown(fact)} has come to the address of ${payment.id}, which is in ` +
+  const text = `${shown(fact)} was sent to the address of ${payment.id}, which is in ` +
     `${payment.currency}`;
   return applyForAccount(fact, text, context);
 }
 
-/** A block has the transfer. */
+/** Counts a transfer that a block has. */
 function receive(
   payment: DepositPayment,
   { reports }: DepositState,
@@ -65,7 +65,7 @@ function receive(
   return apply(payment, context, (change) => showReceived(change, amount_minor));
 }
 
-/** The chain has undone the block. */
+/** Takes back a transfer whose block the chain has undone. */
 function undo(
   payment: DepositPayment,
   { reports }: DepositState,
@@ -76,7 +76,7 @@ function undo(
     return finding(`the chain has undone a transfer of ${shown(fact)} that was final`);
   }
   const block = blockOf(fact);
-  // The report that the block has the transfer is stored, and not applied yet.
+  // The fact that the block has the transfer is stored but not applied yet.
   if (!reports.some((report) => report.state === "received" && blockOf(report) === block)) {
     return { outcome: "wait" };
   }
@@ -89,7 +89,7 @@ function undo(
   });
 }
 
-/** The transfer is final: it is booked, whatever the status of the payment is. */
+/** Books a final transfer, in any status of the payment. */
 function finalize(
   payment: DepositPayment,
   { final_minor, reports }: DepositState,
@@ -102,7 +102,7 @@ function finalize(
       payment,
       context,
       (change) => change.move("unmatched", fact.amount_minor),
-      `${shown(fact)} came for a payment that is ${payment.status}`,
+      `${shown(fact)} was sent to a payment that is ${payment.status}`,
     );
   }
   const sum = final_minor + fact.amount_minor;
@@ -117,12 +117,12 @@ function finalize(
       complete(change, { tx_hash: fact.tx_hash });
       if (rest > 0) change.move("unmatched", rest);
     },
-    rest > 0 ? `${formatAmount(rest, fact.currency)} more than asked has come` : null,
+    rest > 0 ? `the payer sent ${formatAmount(rest, fact.currency)} too much` : null,
   );
   return withFinal(effect, { final_minor, reports });
 }
 
-/** The time of the payment is over. Transfers that have come decide at their finality. */
+/** Ends a payment whose time is over. If the whole amount is in blocks, finality decides. */
 function expire(payment: DepositPayment, context: EventContext): Effect {
   if (!isOpen(payment) || missingAmount(payment) === 0) return { outcome: "ignored" };
   return apply(payment, context, failUnpaid);
@@ -132,7 +132,7 @@ function failUnpaid(change: PaymentChange): void {
   fail(change, received(change).amount_received > 0 ? "underpaid" : "expired", null);
 }
 
-/** Adds a signed amount to `amount_received`, and shows whether there is any. */
+/** Adds a signed amount to `amount_received`, and sets the status that follows from the sum. */
 function showReceived(change: PaymentChange, signed_minor: number): void {
   const amount_received = received(change).amount_received + signed_minor;
   const status = amount_received > 0 ? "processing" : "pending";
@@ -148,7 +148,7 @@ function isOpen({ status }: Payment): boolean {
   return status === "pending" || status === "processing";
 }
 
-/** Lets the record fail if another transfer of the payment has become final meanwhile. */
+/** Makes the record fail if another transfer of the payment has become final in the meantime. */
 function withFinal(effect: Effect, { final_minor, reports }: DepositState): Effect {
   if (effect.outcome !== "applied" || effect.change.expects === null) return effect;
   const expects = { ...effect.change.expects, final_minor, reports: reports.length };
@@ -156,9 +156,9 @@ function withFinal(effect: Effect, { final_minor, reports }: DepositState): Effe
 }
 
 /**
- * Lets the record fail if another fact about the transfer was handled meanwhile, also the record of a
- * fact that is ignored. Two blocks can have the transfer: the fact that one of them has it is ignored
- * only because of the other one, and the fact that the other one is undone only because of the first.
+ * Makes the record fail if another fact about the transfer was handled in the meantime, even the
+ * record of an ignored fact. Two blocks can have the transfer. Then "block A has it" is ignored only
+ * because of block B, and "block B is undone" only because of block A.
  */
 function withReports(
   effect: Effect,
@@ -179,7 +179,7 @@ function isFinal(reports: Reports): boolean {
   return reports.some(({ state }) => state === "succeeded");
 }
 
-/** Reports whether `amount_received` has the transfer: it is final, or a block has it. */
+/** Reports whether `amount_received` includes the transfer: it is final, or a block has it. */
 function isCounted(reports: Reports): boolean {
   const gone = new Set(reports.filter(({ state }) => state === "reorged").map(blockOf));
   return isFinal(reports) ||

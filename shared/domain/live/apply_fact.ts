@@ -38,7 +38,7 @@ import {
   shown,
 } from "./fact_effect.ts";
 
-/** The operations of a payment by stablecoin that a chain decides. */
+/** The operations whose results come from the chain, for payments to an address. */
 const DEPOSIT_OPS: ReadonlySet<FactOp> = new Set(["authorize", "abandon"]);
 
 /** Applies a fact to its payment. */
@@ -47,7 +47,7 @@ export function applyFact(subject: FactSubject, fact: Fact, context: EventContex
   if (fact.livemode !== payment.livemode) {
     return finding(`the provider's object is ${fact.livemode ? "live" : "in test mode"}`);
   }
-  // The sandbox has no facts of transfers: an advance makes their effects.
+  // The sandbox has no facts of transfers: an advance simulates their effects.
   if (payment.livemode && isDeposit(payment) && DEPOSIT_OPS.has(fact.op)) {
     return applyDepositFact(payment, subject.deposit, fact, context);
   }
@@ -142,7 +142,7 @@ function applyPaymentFact(payment: Payment, fact: Fact, context: EventContext): 
   }
 }
 
-/** The payment has its address, and waits for the payer. */
+/** Stores the address of the payment, which then waits for the payer. */
 function applyAddress(payment: Payment, next_action: NextAction, context: EventContext): Effect {
   return apply(
     payment,

@@ -60,14 +60,14 @@ interface Result {
 /** Delays before each further attempt. After the last one the service asks hourly. */
 const RETRY_DELAYS_MS = [5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000];
 const LAST_DELAY_MS = 3_600_000;
-/** Delay before the next attempt of a call whose result is a later fact. */
+/** Delay before the next attempt of a call whose result comes as a later fact. */
 const WAITING_MS = 60_000;
 /** Time since the first attempt. A call that the provider then does not know needs the operator. */
 const ABSENT_AFTER_MS = 3_600_000;
 /** Time since the first attempt. Every call that then has no result needs the operator. */
 const GIVE_UP_AFTER_MS = 7 * 24 * 3_600_000;
 
-/** A subject by itself, as a fee concerns it. */
+/** The other parts of a subject, which a fee does not concern. */
 const NO_PARTS = { refund: null, dispute: null, deposit: null };
 
 /** The status of the payment that an operation ends. */
@@ -255,7 +255,7 @@ function decideUnknown(
   };
 }
 
-/** Decides about a call whose result is a later fact. The service asks again, and never gives up. */
+/** Keeps a call pending whose result comes as a later fact. The service never gives up on it. */
 function decideWaiting(call: OwnCall, reason: string, { at_ms }: EventContext): Result {
   const answer = answerOf(call, call.subject, null);
   return {

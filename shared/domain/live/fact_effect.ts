@@ -19,7 +19,7 @@ import { movedAtProvider } from "./moved_at_provider.ts";
 export type Effect =
   /** The rows of the change. A finding can come with it, for the operator. */
   | { outcome: "applied"; change: FactChange; finding: string | null }
-  /** The fact is late or repeated. `expects`: as long as its payment and its transfer are these. */
+  /** The fact is late or repeated. `expects`: the state on which this decision depends. */
   | { outcome: "ignored"; expects?: FactChange["expects"] }
   /** The fact came before another one that it builds on: apply it later. */
   | { outcome: "wait" }
@@ -44,7 +44,7 @@ export interface FactSubject {
   payment: Payment;
   refund: Refund | null;
   dispute: Dispute | null;
-  /** Of a fact about a transfer on a chain; null: of another one. */
+  /** Set for a fact about a transfer on a chain, else null. */
   deposit: DepositState | null;
 }
 

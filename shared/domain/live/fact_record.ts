@@ -21,7 +21,7 @@ export interface SubjectOfFact {
   subject: Payment | Transfer;
   refund: Refund | null;
   dispute: Dispute | null;
-  /** Of a fact about a transfer on a chain; null: of another one. */
+  /** Set for a fact about a transfer on a chain, else null. */
   deposit: DepositState | null;
 }
 

@@ -36,7 +36,7 @@ const TWIN_PAUSE_MS = 50;
 /** The answer under the idempotency key while the call is under way. */
 const UNDER_WAY: Answer = { status: 102, body: "" };
 
-/** A change that asks no provider. */
+/** A change that needs no provider. */
 interface Decided {
   change: Change;
 }
@@ -146,7 +146,7 @@ export function createLiveOperations(
     cancel: (request, id) =>
       change(request, id, (payment) => {
         if (!isCancellable(payment)) throw invalidState("cancel", payment, nextStatuses(payment));
-        // Nobody at a chain can cancel: money that comes later is for the operator.
+        // A chain cannot cancel. The operator handles money that arrives later.
         if (isDeposit(payment)) return cancelDeposit(request, payment);
         return claimOf(request, payment, "cancel", payment.amount_minor);
       }),
@@ -191,7 +191,7 @@ function claimPayment(
   });
 }
 
-/** Cancels a payment to whose address nothing has come. */
+/** Cancels a payment whose address has received nothing. */
 function cancelDeposit({ context }: ServiceRequest, payment: Payment): Decided {
   const builder = new ChangeBuilder(payment, context);
   cancel(builder);

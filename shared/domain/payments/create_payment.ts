@@ -93,8 +93,8 @@ export function beginPayment(
 }
 
 /**
- * The members of a sandbox payment by stablecoin that has neither a wallet nor an outcome: the payer
- * sends it to an address. A declared fault makes another result, without an address.
+ * Returns the members of a sandbox payment by stablecoin without a wallet and an outcome, which the
+ * payer sends to an address. A payment with a declared fault gets no address.
  */
 function depositOf(
   payment: Payment,
@@ -120,7 +120,7 @@ function checkCapture({ capture, outcome }: CreatePaymentBody, { kind }: Instrum
   }
 }
 
-/** A live payment by stablecoin gets an address, to which the payer sends from any wallet. */
+/** Refuses a `wallet` and other currencies: the payer sends to an address, from any wallet. */
 function checkLiveStablecoin({ kind, method }: Instrument, currency: string): void {
   if (kind !== "stablecoin") return;
   if (method !== null) {

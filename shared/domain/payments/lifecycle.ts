@@ -26,7 +26,7 @@ const MOVES: Record<PaymentStatus, readonly PaymentStatus[]> = {
     "failed",
     "cancelled",
   ],
-  // Back to pending: only a payment by stablecoin whose blocks the chain has undone.
+  // Only a payment to an address becomes pending again: the chain has undone its transfers.
   processing: [
     "pending",
     "requires_action",
@@ -80,7 +80,7 @@ export function advancesOf(payment: Standing): PaymentStatus[] {
   if (isDeposit(payment)) {
     if (payment.status === "pending") return ["processing", "completed", "failed", "cancelled"];
     if (payment.status === "processing") {
-      // Enough has arrived: only the chain decides now.
+      // The whole amount has arrived, so only the chain decides.
       return missingAmount(payment) > 0
         ? ["pending", "completed", "failed"]
         : ["pending", "completed"];

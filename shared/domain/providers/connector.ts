@@ -76,14 +76,14 @@ export interface ProviderCall {
   simulated?: SimulatedResult;
 }
 
-/** The parts of the books that a connector reads. */
+/** The parts of the books that a connector reads and writes. */
 export interface ChainBooks {
   /** Returns watched addresses in the order of their indexes, after an index; null begins. */
   deposits(account_id: string, after: number | null, limit: number): Promise<WatchedDeposit[]>;
-  /** Keeps the payout of a call, and returns it as it is stored. */
+  /** Stores the payout of a call, unless it is stored, and returns it. */
   payout(account_id: string, call_id: string, destination: string): Promise<ChainPayout>;
   /**
-   * Gives a payout its nonce for ever, and returns it; null if people sign the payout.
+   * Assigns a payout its permanent nonce, and returns it; null if the payout was exported.
    * @param count the number of transactions that the chain has of the signer
    */
   nonce(
@@ -91,13 +91,13 @@ export interface ChainBooks {
     call_id: string,
     signer: { chain_id: number; address: string; count: number },
   ): Promise<number | null>;
-  /** Notes the fees of the transaction that is sent next, in wei. */
+  /** Records the fees, in wei, of the transaction that is sent next. */
   sending(
     account_id: string,
     call_id: string,
     fees: { max_fee: number; priority_fee: number },
   ): Promise<void>;
-  /** Notes the hash of a transaction that was sent. */
+  /** Records the hash of a transaction that was sent. */
   sent(account_id: string, call_id: string, tx_hash: string): Promise<void>;
   /** Returns the payouts whose calls have no result, oldest first. */
   openPayouts(account_id: string): Promise<ChainPayout[]>;
@@ -141,7 +141,7 @@ export type ProviderReply =
   }
   /** A look found no trace of the call. */
   | { absent: true }
-  /** The call is under way, and a later fact is its result. The text is for the operator. */
+  /** The call is under way, and its result comes as a later fact. The text is for the operator. */
   | { waiting: string };
 
 /** The time whose movements are totalled, in milliseconds: `from_ms` counts, `to_ms` does not. */
@@ -150,7 +150,7 @@ export interface TotalsTime {
   to_ms: number;
 }
 
-/** A final fact of a chain that the operator compares with it. */
+/** A stored final fact that the operator compares with the chain. */
 export interface ReadFact {
   reference: string;
   /** The address of the payment. */
@@ -159,7 +159,7 @@ export interface ReadFact {
   currency: string;
 }
 
-/** Reads a part of a chain again, for the operator. Both methods throw if the provider fails. */
+/** Reads blocks of a chain again, for the operator. Both methods throw if the provider fails. */
 interface Reread {
   /** Returns the cursor after a block, and the time of the block. */
   after(
@@ -167,7 +167,7 @@ interface Reread {
     number: number,
     signal: AbortSignal,
   ): Promise<{ cursor: unknown; at_ms: number }>;
-  /** Returns the references of those facts that are not on the chain any more. */
+  /** Returns the references of the facts whose transfers are no longer on the chain. */
   gone(
     account: ProviderAccount,
     facts: readonly ReadFact[],
@@ -183,7 +183,7 @@ export interface Connector {
   readonly secret_is_optional?: true;
   /** Present: the provider sends no notifications, and the poll brings every fact. */
   readonly has_no_notifications?: true;
-  /** The settings that the operator can change; absent: none. The others belong to stored objects. */
+  /** Settings that the operator can change; absent: none. Stored objects depend on the others. */
   readonly changeable_settings?: readonly string[];
   /** Checks settings when an account is added. Throws `ApiError` `invalid_parameter`. */
   checkSettings(settings: Readonly<Record<string, string>>): void | Promise<void>;
@@ -240,7 +240,7 @@ export interface Connector {
     signal: AbortSignal,
     books: ChainBooks,
   ): Promise<{ totals: ProviderTotal[] } | { cursor: unknown }>;
-  /** Present: the operator can have a part read again. */
+  /** Present: the operator can make the service read blocks again. */
   readonly reread?: Reread;
   /** Makes a harmless call. Returns a line for the operator. Throws with a message for people. */
   test(account: ProviderAccount, signal: AbortSignal): Promise<string>;
