@@ -136,16 +136,16 @@ create table pay.chain_payouts (
   constraint chain_payouts_signed_once CHECK (((exported_at IS NULL) OR (nonce IS NULL)))
 );
 alter table pay.chain_payouts owner to pay_owner;
-comment on table pay.chain_payouts is 'A refund or transfer that leaves as a transaction on a chain. It lives as long as its call.';
+comment on table pay.chain_payouts is 'A refund or transfer that is sent as a transaction on a chain. The row lives as long as its call.';
 comment on column pay.chain_payouts.environment_id is 'The environment of the call.';
 comment on column pay.chain_payouts.account_id is 'The account of the chain.';
 comment on column pay.chain_payouts.call_id is 'The call of the refund or transfer.';
-comment on column pay.chain_payouts.destination is 'The address that gets the money.';
-comment on column pay.chain_payouts.nonce is 'The nonce of its transaction for ever, so that a repeated transaction replaces the first; null: none yet.';
-comment on column pay.chain_payouts.tx_hashes is 'Hashes that the signer has answered. At most one of them is in a block.';
-comment on column pay.chain_payouts.first_fee is 'Most fee for each unit of gas in the first transaction, in wei; null: nothing was sent.';
-comment on column pay.chain_payouts.max_fee is 'The same in the last transaction.';
-comment on column pay.chain_payouts.priority_fee is 'The part for the block''s maker in the last transaction, in wei.';
+comment on column pay.chain_payouts.destination is 'The address that receives the money.';
+comment on column pay.chain_payouts.nonce is 'The nonce of its transaction. It never changes, so that a repeated transaction replaces the first; null: none yet.';
+comment on column pay.chain_payouts.tx_hashes is 'Hashes that the signer has returned. At most one of them is in a block.';
+comment on column pay.chain_payouts.first_fee is 'Maximum fee per unit of gas of the first transaction, in wei; null: nothing was sent.';
+comment on column pay.chain_payouts.max_fee is 'The same for the last transaction.';
+comment on column pay.chain_payouts.priority_fee is 'Maximum priority fee per unit of gas of the last transaction, in wei.';
 comment on column pay.chain_payouts.sent_at is 'Time of the last transaction with a new fee; null: nothing was sent.';
 comment on column pay.chain_payouts.exported_at is 'Time of the last export for people to sign; null: it was not exported.';
 CREATE INDEX chain_payouts_account ON pay.chain_payouts USING btree (account_id, call_id);
@@ -239,14 +239,14 @@ create table pay.deposit_addresses (
   constraint deposit_addresses_in_range CHECK (((xpub_index >= 0) AND (xpub_index <= 2147483647)))
 );
 alter table pay.deposit_addresses owner to pay_owner;
-comment on table pay.deposit_addresses is 'The place of a payment''s address below the extended public key of its account. It lives as long as the payment.';
+comment on table pay.deposit_addresses is 'The index of a payment''s address below the extended public key of its account. The row lives as long as the payment.';
 comment on column pay.deposit_addresses.environment_id is 'The environment of the payment.';
 comment on column pay.deposit_addresses.account_id is 'The account whose extended public key the address comes from.';
 comment on column pay.deposit_addresses.call_id is 'The call that asked for the address. Its provider_reference is the address.';
 comment on column pay.deposit_addresses.payment_id is 'The payment.';
 comment on column pay.deposit_addresses.xpub_index is 'The index of the address, from pay.xpub_counters.';
-comment on column pay.deposit_addresses.expires_at is 'Until then the payer can send.';
-comment on column pay.deposit_addresses.watch_until is 'Until then the worker looks for money that comes late; null: it looks no more.';
+comment on column pay.deposit_addresses.expires_at is 'The payer can send until then.';
+comment on column pay.deposit_addresses.watch_until is 'The worker watches for late money until then; null: the watch is over.';
 CREATE INDEX deposit_addresses_expiry ON pay.deposit_addresses USING btree (account_id, expires_at);
 CREATE INDEX deposit_addresses_watch_until ON pay.deposit_addresses USING btree (watch_until) WHERE (watch_until IS NOT NULL);
 CREATE INDEX deposit_addresses_watched ON pay.deposit_addresses USING btree (account_id, xpub_index) WHERE (watch_until IS NOT NULL);
@@ -1405,7 +1405,7 @@ create table pay.signer_nonces (
   constraint signer_nonces_in_range CHECK ((next_nonce >= 0))
 );
 alter table pay.signer_nonces owner to pay_owner;
-comment on table pay.signer_nonces is 'The next nonce of each signer of payouts. Rows live for ever, so no nonce is given twice.';
+comment on table pay.signer_nonces is 'The next nonce of each signer of payouts. Rows are never deleted, so no nonce is assigned twice.';
 comment on column pay.signer_nonces.chain_id is 'The chain.';
 comment on column pay.signer_nonces.signer is 'The address of the signer, EIP-55. Accounts can share it.';
 comment on column pay.signer_nonces.next_nonce is 'The nonce of the next payout.';
@@ -1591,7 +1591,7 @@ create table pay.xpub_counters (
   constraint xpub_counters_in_range CHECK (((next_index >= 0) AND (next_index <= '2147483648'::bigint)))
 );
 alter table pay.xpub_counters owner to pay_owner;
-comment on table pay.xpub_counters is 'The next index of each extended public key. Rows live for ever, so no index is used twice.';
+comment on table pay.xpub_counters is 'The next index of each extended public key. Rows are never deleted, so no index is used twice.';
 comment on column pay.xpub_counters.xpub is 'The extended public key. Accounts of several networks can share it.';
 comment on column pay.xpub_counters.next_index is 'The index of the next address.';
 alter table pay.xpub_counters enable row level security;

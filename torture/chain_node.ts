@@ -1,6 +1,6 @@
 /**
- * The chain of the run: a node that mines on command, and that is killed and restarted. It saves its
- * state after some blocks only, so a kill also undoes the blocks since then.
+ * The chain of the run: a node that mines on command, and that is killed and restarted. It saves
+ * its state after some blocks only, so a kill also undoes the blocks since then.
  */
 
 import { type Anvil, startAnvil } from "../tests/support/chain/anvil.ts";

@@ -1,7 +1,7 @@
 /**
  * R14 on a chain: payments by stablecoin while the servers, PostgreSQL and the node are killed and
- * the chain is reorganised. Payers send the amount in one or more transfers, or too little, too much
- * or late, and repeat transfers that the chain has lost. The chain is the judge.
+ * the chain is reorganised. Payers send the amount in one or more transfers, or too little, too
+ * much or late, and repeat transfers that the chain has lost. The chain is the judge.
  */
 
 import { HDKey } from "@scure/bip32";

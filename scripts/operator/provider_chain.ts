@@ -1,7 +1,7 @@
 /**
  * The commands of `deno task providers` that change the settings of an account and that make the
- * service read blocks again. The operator needs them when an account can no longer be read: its node
- * is gone, or the chain has undone a final block.
+ * service read blocks again. The operator needs them when an account can no longer be read: its
+ * node is gone, or the chain has undone a final block.
  */
 
 import type postgres from "postgres";

@@ -1,7 +1,7 @@
 /**
  * The contracts of stablecoins on Ethereum, and the links that ask a wallet for a transfer. The
- * addresses are those that Circle and Tether publish (evm_networks.ts names the pages). A token with
- * the same symbol at another address is another token.
+ * addresses are those that Circle and Tether publish (evm_networks.ts names the pages). A token
+ * with the same symbol at another address is another token.
  */
 
 import type { Stablecoin } from "./currency.ts";

@@ -1,5 +1,5 @@
--- Purpose: the addresses to which payers send stablecoins on a chain, and the readings of accounts
--- that fail. Concurrency: the changes of old tables lock them for a moment, and rewrite no row.
+-- Purpose: the addresses to which payers send stablecoins on a chain, and the state of failing
+-- readings. Concurrency: the changes of old tables lock them briefly and rewrite no row.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -25,7 +25,7 @@ create table pay.xpub_counters (
   -- The number of children that are not hardened (BIP-32).
   constraint xpub_counters_in_range check (next_index between 0 and 2147483648)
 );
-comment on table pay.xpub_counters is 'The next index of each extended public key. Rows live for ever, so no index is used twice.';
+comment on table pay.xpub_counters is 'The next index of each extended public key. Rows are never deleted, so no index is used twice.';
 comment on column pay.xpub_counters.xpub is 'The extended public key. Accounts of several networks can share it.';
 comment on column pay.xpub_counters.next_index is 'The index of the next address.';
 
@@ -41,14 +41,14 @@ create table pay.deposit_addresses (
   constraint deposit_addresses_index_once unique (environment_id, account_id, xpub_index),
   constraint deposit_addresses_in_range check (xpub_index between 0 and 2147483647)
 );
-comment on table pay.deposit_addresses is 'The place of a payment''s address below the extended public key of its account. It lives as long as the payment.';
+comment on table pay.deposit_addresses is 'The index of a payment''s address below the extended public key of its account. The row lives as long as the payment.';
 comment on column pay.deposit_addresses.environment_id is 'The environment of the payment.';
 comment on column pay.deposit_addresses.account_id is 'The account whose extended public key the address comes from.';
 comment on column pay.deposit_addresses.call_id is 'The call that asked for the address. Its provider_reference is the address.';
 comment on column pay.deposit_addresses.payment_id is 'The payment.';
 comment on column pay.deposit_addresses.xpub_index is 'The index of the address, from pay.xpub_counters.';
-comment on column pay.deposit_addresses.expires_at is 'Until then the payer can send.';
-comment on column pay.deposit_addresses.watch_until is 'Until then the worker looks for money that comes late; null: it looks no more.';
+comment on column pay.deposit_addresses.expires_at is 'The payer can send until then.';
+comment on column pay.deposit_addresses.watch_until is 'The worker watches for late money until then; null: the watch is over.';
 -- Finds the watched addresses of an account in the order of their indexes.
 create index deposit_addresses_watched on pay.deposit_addresses (account_id, xpub_index)
   where watch_until is not null;

@@ -1,4 +1,4 @@
--- Purpose: payouts on a chain, and the nonces of their signers. Concurrency: makes new tables only.
+-- Purpose: payouts on a chain, and the nonces of their signers. Concurrency: creates new tables only.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -11,7 +11,7 @@ create table pay.signer_nonces (
   constraint signer_nonces_pkey primary key (chain_id, signer),
   constraint signer_nonces_in_range check (next_nonce >= 0)
 );
-comment on table pay.signer_nonces is 'The next nonce of each signer of payouts. Rows live for ever, so no nonce is given twice.';
+comment on table pay.signer_nonces is 'The next nonce of each signer of payouts. Rows are never deleted, so no nonce is assigned twice.';
 comment on column pay.signer_nonces.chain_id is 'The chain.';
 comment on column pay.signer_nonces.signer is 'The address of the signer, EIP-55. Accounts can share it.';
 comment on column pay.signer_nonces.next_nonce is 'The nonce of the next payout.';
@@ -33,19 +33,19 @@ create table pay.chain_payouts (
     (sent_at is null) = (max_fee is null) and (max_fee is null) = (first_fee is null)
     and (max_fee is null) = (priority_fee is null) and (max_fee is null or nonce is not null)
   ),
-  -- People sign an exported one, and the signer all others.
+  -- People sign exported payouts, and the signer signs all others.
   constraint chain_payouts_signed_once check (exported_at is null or nonce is null)
 );
-comment on table pay.chain_payouts is 'A refund or transfer that leaves as a transaction on a chain. It lives as long as its call.';
+comment on table pay.chain_payouts is 'A refund or transfer that is sent as a transaction on a chain. The row lives as long as its call.';
 comment on column pay.chain_payouts.environment_id is 'The environment of the call.';
 comment on column pay.chain_payouts.account_id is 'The account of the chain.';
 comment on column pay.chain_payouts.call_id is 'The call of the refund or transfer.';
-comment on column pay.chain_payouts.destination is 'The address that gets the money.';
-comment on column pay.chain_payouts.nonce is 'The nonce of its transaction for ever, so that a repeated transaction replaces the first; null: none yet.';
-comment on column pay.chain_payouts.tx_hashes is 'Hashes that the signer has answered. At most one of them is in a block.';
-comment on column pay.chain_payouts.first_fee is 'Most fee for each unit of gas in the first transaction, in wei; null: nothing was sent.';
-comment on column pay.chain_payouts.max_fee is 'The same in the last transaction.';
-comment on column pay.chain_payouts.priority_fee is 'The part for the block''s maker in the last transaction, in wei.';
+comment on column pay.chain_payouts.destination is 'The address that receives the money.';
+comment on column pay.chain_payouts.nonce is 'The nonce of its transaction. It never changes, so that a repeated transaction replaces the first; null: none yet.';
+comment on column pay.chain_payouts.tx_hashes is 'Hashes that the signer has returned. At most one of them is in a block.';
+comment on column pay.chain_payouts.first_fee is 'Maximum fee per unit of gas of the first transaction, in wei; null: nothing was sent.';
+comment on column pay.chain_payouts.max_fee is 'The same for the last transaction.';
+comment on column pay.chain_payouts.priority_fee is 'Maximum priority fee per unit of gas of the last transaction, in wei.';
 comment on column pay.chain_payouts.sent_at is 'Time of the last transaction with a new fee; null: nothing was sent.';
 comment on column pay.chain_payouts.exported_at is 'Time of the last export for people to sign; null: it was not exported.';
 -- Finds the payouts of an account.

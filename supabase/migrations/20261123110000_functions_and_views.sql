@@ -1080,7 +1080,8 @@ begin
     select coalesce(json_agg(json_build_object('state', o.state, 'reference', o.reference)), '[]')
     from pay.provider_facts o
     where o.environment_id = p_environment_id and o.account_id = p_account_id
-      -- ";" follows ":", so the range has all references that begin with the transfer.
+      -- ";" is the character after ":", so the range has all references that begin with the
+      -- transfer.
       and o.reference >= v_transfer and o.reference < v_transfer || ';'
       and (o.reference = v_transfer or starts_with(o.reference, v_transfer || ':'))
       and o.outcome in ('applied', 'ignored')
@@ -7412,7 +7413,7 @@ comment on view pay.oracle_kept_answers is
 create or replace view pay.provider_readings with (security_invoker = true) as
 select u.environment_id, u.account_id,
   coalesce(u.polled_at + case
-    -- An address is open until the worker has told the payment that its time is over.
+    -- An address is open until the worker has applied the expiry to the payment.
     when a.connector = 'evm' and exists (
       select from pay.deposit_addresses d
       where d.account_id = u.account_id and d.expires_at > now() - interval '1 hour'

@@ -1,5 +1,5 @@
--- Purpose: payouts on a chain (architecture §7). Everything that decides which transaction is sent
--- is committed before it is sent: the nonce, and its fees.
+-- Purpose: payouts on a chain (architecture §7). The nonce and the fees of a transaction are
+-- committed before it is sent.
 
 -- A payout as the connector reads it. Internal.
 create or replace function pay.payout_json(p_payout pay.chain_payouts)
@@ -22,8 +22,8 @@ begin
 end
 $$;
 
--- Keeps the payout of a call, and returns it. p_destination: of a new one.
--- Concurrency: of two transactions for one call the second returns the row of the first.
+-- Stores the payout of a call, unless it is stored, and returns it. p_destination: for a new row.
+-- Concurrency: of two transactions for one call, the second returns the row of the first.
 create or replace function pay.keep_payout(p_account_id text, p_call_id text, p_destination text)
 returns json
 language plpgsql volatile security definer
@@ -47,10 +47,10 @@ end
 $$;
 grant execute on function pay.keep_payout(text, text, text) to pay_api;
 
--- Gives a payout its nonce for ever: the next one of the signer, and not below p_count, the number
--- of transactions that the chain has of it. Returns null for a payout that was exported.
--- Concurrency: locks the payout and then the signer's counter to the end of the transaction. So no
--- two payouts get one nonce, and a payout gets one nonce only.
+-- Assigns a payout its permanent nonce: the next one of the signer, and at least p_count, the
+-- number of the signer's transactions on the chain. Returns null for an exported payout.
+-- Concurrency: locks the payout and then the signer's counter until the end of the transaction. So
+-- no two payouts share a nonce, and a payout never gets a second one.
 create or replace function pay.give_nonce(
   p_account_id text, p_call_id text, p_chain_id bigint, p_signer text, p_count bigint
 )
@@ -81,8 +81,9 @@ end
 $$;
 grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pay_api;
 
--- Notes the fees of the transaction that is sent next. They never fall, so that each transaction
--- can replace the one before.
+-- Records the fees of the transaction that is sent next. They never fall, so that each transaction
+-- can replace the previous one.
+-- Concurrency: locks the payout.
 create or replace function pay.note_payout_fees(
   p_account_id text, p_call_id text, p_max_fee bigint, p_priority_fee bigint
 )
@@ -104,7 +105,8 @@ end
 $$;
 grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pay_api;
 
--- Notes the hash of a transaction that was sent.
+-- Records the hash of a transaction that was sent.
+-- Concurrency: locks the payout.
 create or replace function pay.note_payout_hash(
   p_account_id text, p_call_id text, p_tx_hash text
 )
@@ -144,8 +146,8 @@ end
 $$;
 grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
 
--- The final payouts of an account in a time, for the totals of a day: {currency, tx_hash,
--- log_index, amount_minor}.
+-- The payouts of an account that became final from p_from on and before p_to, for the totals of a
+-- day: {currency, tx_hash, log_index, amount_minor}.
 create or replace function pay.paid_payouts(
   p_account_id text, p_from timestamptz, p_to timestamptz
 )
@@ -169,8 +171,8 @@ end
 $$;
 grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pay_api;
 
--- Operator: marks the open payouts of an account that nobody has signed as exported, and returns
--- them. p_again: also those that were exported before.
+-- Operator: marks the open payouts of an account without a nonce as exported, and returns them.
+-- p_again: includes payouts that were exported before.
 -- Concurrency: locks the payouts, so none gets a nonce at the same time.
 create or replace function pay.export_payouts(p_account_id text, p_again boolean)
 returns setof json

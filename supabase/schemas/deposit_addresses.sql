@@ -1,10 +1,11 @@
--- Purpose: the addresses to which payers send stablecoins on a chain (architecture §7). An index is
--- allocated together with the call that asks for the address, so that a call that is repeated after
--- a crash derives the same address.
+-- Purpose: the addresses to which payers send stablecoins on a chain (architecture §7). The index
+-- of an address is allocated together with the call that derives the address. So a call that is
+-- repeated after a crash derives the same address.
 
--- Returns the next index of an extended public key, and counts it. The setting opens the counters,
--- which belong to no environment. The rest of the commit runs without it.
--- Concurrency: locks the counter to the end of the transaction. Internal.
+-- Returns the next index of an extended public key, and increments the counter. Counters belong to
+-- no environment, so only the setting pay.worker gives access. The rest of the commit runs without
+-- it.
+-- Concurrency: locks the counter until the end of the transaction. Internal.
 create or replace function pay.next_xpub_index(p_xpub text)
 returns bigint
 language plpgsql volatile
@@ -25,9 +26,9 @@ $$;
 
 -- Allocates an index for each authorization of the admitted changes that goes to an account of a
 -- chain. Returns by n: {index, expires_at}. p_calls, p_providers: as pay.write_calls takes them.
--- Concurrency: locks the counters in the order of their keys, after the subjects of the commit, and
--- holds them to its end. An aborted transaction gives its indexes back, and no committed row has
--- them. Internal.
+-- Concurrency: locks the counters in the order of their keys, after the subjects of the commit,
+-- until the end of the transaction. A rollback returns the indexes, and no committed row has them.
+-- Internal.
 create or replace function pay.allocate_deposits(
   p_calls json, p_providers jsonb, p_found pay.admission[]
 )
@@ -67,9 +68,10 @@ begin
 end
 $$;
 
--- Watched addresses of an account after an index, in the order of their indexes; p_after null
--- begins. An address that its call has not recorded yet is left out, because no payer knows it.
--- unfinal: transfers in a block whose end the chain has not decided, as JSON.
+-- Watched addresses of an account after an index, in the order of their indexes. p_after null: from
+-- the first. Leaves out addresses that their call has not recorded yet, because no payer knows
+-- them.
+-- unfinal: reported transfers that are neither final nor undone, as JSON.
 create or replace function pay.watched_deposits(p_account_id text, p_after bigint, p_limit integer)
 returns table (
   xpub_index bigint, payment_id text, address text, currency text, expires_at text,
@@ -159,9 +161,8 @@ begin
 end
 $$;
 
--- The handled facts about the transfer of a fact on a chain: [{state, reference}]. A reference is
--- <transaction>:<log>, with the block and the state behind it if the transfer is not final.
--- Internal.
+-- The handled facts about one transfer on a chain: [{state, reference}]. A reference is
+-- <transaction>:<log>, followed by :<block>:<state> if the transfer is not final. Internal.
 create or replace function pay.transfer_reports(
   p_environment_id text, p_account_id text, p_reference text
 )
@@ -177,7 +178,8 @@ begin
     select coalesce(json_agg(json_build_object('state', o.state, 'reference', o.reference)), '[]')
     from pay.provider_facts o
     where o.environment_id = p_environment_id and o.account_id = p_account_id
-      -- ";" follows ":", so the range has all references that begin with the transfer.
+      -- ";" is the character after ":", so the range has all references that begin with the
+      -- transfer.
       and o.reference >= v_transfer and o.reference < v_transfer || ';'
       and (o.reference = v_transfer or starts_with(o.reference, v_transfer || ':'))
       and o.outcome in ('applied', 'ignored')
@@ -185,8 +187,8 @@ begin
 end
 $$;
 
--- The state on which the decision about a transfer on a chain is based: {final_minor, reports},
--- as pay.final_minor and pay.transfer_reports return them. Null for a fact about anything else.
+-- The state on which the decision about a transfer on a chain depends: {final_minor, reports}, from
+-- pay.final_minor and pay.transfer_reports. Null for a fact about anything else.
 -- p_payment_id: the payment that the fact is applied to. Internal.
 create or replace function pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)
 returns json
@@ -209,10 +211,10 @@ begin
 end
 $$;
 
--- Refuses records that were decided with another sum of final transfers than the present one, or
--- with another number of reports about the transfer of their first fact.
--- Concurrency: runs after pay.lock_subjects, so the second of two transactions that handle facts of
--- one payment sees the first. Internal.
+-- Marks a record as stale if the sum of final transfers, or the number of reports about the
+-- transfer of its first fact, has changed since the decision.
+-- Concurrency: runs after pay.lock_subjects, so of two transactions that handle facts of one
+-- payment, the second sees the changes of the first. Internal.
 create or replace function pay.check_transfers(p_records json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
@@ -239,8 +241,9 @@ begin
 end
 $$;
 
--- Ends the watch of addresses whose last day is over, unless the payment still waits. Returns the
--- number of rows. Internal.
+-- Stops watching addresses after their watch_until, unless the payment still waits. Returns the
+-- number of rows.
+-- Concurrency: skips locked rows. Internal.
 create or replace function pay.end_watches(p_at timestamptz, p_batch integer)
 returns bigint
 language plpgsql volatile

@@ -117,7 +117,7 @@ where a.status = 'enabled' and r.totals_at < now() - interval '2 days';
 comment on view pay.oracle_provider_totals is
   'R14: the movements of each day at a provider add up to those that the ledger booked';
 
--- The final transfers to the address of a payment decide its status.
+-- Checks that the final transfers to the address of a payment decide its status.
 create or replace view pay.oracle_deposits with (security_invoker = true) as
 select x.environment_id, x.payment_id as subject_id,
   x.status || ' with ' || x.final_minor || ' final and ' || coalesce(x.received_minor::text, 'no')

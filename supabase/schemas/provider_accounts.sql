@@ -70,8 +70,8 @@ grant execute on function
   pay.add_provider_account(text, text, text, text[], text, text, text[]) to pay_operator;
 
 -- Operator: replaces the settings of an account and the name of its secret. The caller has checked
--- them. Returns false if p_before are not its settings any more, or there is no such account.
--- Concurrency: locks the account's row. A call or reading under way ends with the settings before.
+-- them. Returns false if the settings are no longer p_before, or there is no such account.
+-- Concurrency: locks the account's row. A call or reading under way ends with the old settings.
 create or replace function pay.change_provider_settings(
   p_id text, p_before text, p_settings text, p_secret_name text
 )

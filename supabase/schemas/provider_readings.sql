@@ -8,7 +8,7 @@
 create or replace view pay.provider_readings with (security_invoker = true) as
 select u.environment_id, u.account_id,
   coalesce(u.polled_at + case
-    -- An address is open until the worker has told the payment that its time is over.
+    -- An address is open until the worker has applied the expiry to the payment.
     when a.connector = 'evm' and exists (
       select from pay.deposit_addresses d
       where d.account_id = u.account_id and d.expires_at > now() - interval '1 hour'
@@ -68,7 +68,7 @@ $$;
 
 -- Stores the place where the next poll of an account begins. p_is_done: the provider has no more
 -- facts at present. Then the next poll comes after its interval, and the lease ends. A page that
--- was read ends a stall.
+-- was read clears the stall.
 create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
 returns void
 language plpgsql volatile security definer
@@ -106,11 +106,11 @@ end
 $$;
 grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
 
--- Operator: sets the place of an account back, and makes its next poll due. Returns false if a
--- worker reads the account, because it would store its own place afterwards. A stalled reading is
--- no hindrance: it cannot store a place before its nodes have the old final block again, and then
--- nothing was missed.
--- Concurrency: locks the row of the account's place.
+-- Operator: sets the cursor of an account back, and makes its next poll due. Returns false while a
+-- worker reads the account, because that worker would overwrite the cursor. A stalled reading does
+-- not count: it stores a cursor only if its nodes have the old final block again, and then nothing
+-- was missed.
+-- Concurrency: locks the row of the account's cursor.
 create or replace function pay.reread_account(p_account_id text, p_cursor text)
 returns boolean
 language plpgsql volatile security definer
@@ -130,8 +130,8 @@ end
 $$;
 grant execute on function pay.reread_account(text, text) to pay_operator;
 
--- Operator: the final transfers to addresses of an account since a time, oldest first. The operator
--- compares them with the chain after it has undone final blocks.
+-- Operator: the final transfers to addresses of an account since a time, oldest first. The
+-- operator's command compares them with the chain after the chain has undone final blocks.
 create or replace function pay.list_final_facts(p_account_id text, p_since timestamptz)
 returns table (
   reference text, payment_id text, address text, amount_minor bigint, currency text
@@ -152,8 +152,8 @@ end
 $$;
 grant execute on function pay.list_final_facts(text, timestamptz) to pay_operator;
 
--- Notes that a poll of an account has failed. The lease ends by itself, and the next poll begins at
--- the same place.
+-- Records that a poll of an account has failed. The lease expires, and the next poll begins at the
+-- same cursor.
 create or replace function pay.stall_reading(p_account_id text, p_error text)
 returns void
 language plpgsql volatile security definer

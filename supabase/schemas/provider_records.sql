@@ -242,9 +242,10 @@ $$;
 --            facts: facts as connectors make them, with outcome, finding, booked_minor (the sum
 --            of all movements for the fact) and was_booked_minor (the part that is booked already)
 --            expects_id, expects_sequence: the payment or transfer that changes; null: none
---            expects_reports: the number of handled facts about the transfer on a chain that the
---            first fact is about; absent: any
---            expects_final_minor, with expects_reports: the sum of its final transfers; absent: any
+--            expects_reports: the number of handled facts about the transfer of the first fact;
+--            absent: any
+--            expects_final_minor, with expects_reports: the sum of the payment's final transfers;
+--            absent: any
 --            status, body: the answer to store under the idempotency key of the call; null: none
 --            did: the number of pay.sandbox_settings.did that counts this record; absent: none
 -- p_payments, p_transfers, p_refunds, p_ledger, p_events, p_calls, p_disputes

@@ -137,8 +137,7 @@ $$;
 
 -- A stored fact as the worker needs it. is_elsewhere: a call of another account has made its
 -- object, as if two accounts here are one at the provider. The money is booked there. dispute_body:
--- the dispute here that the fact is about. transfers: what is known of a transfer on a chain.
--- Internal.
+-- the dispute here that the fact is about. transfers: as pay.transfers_json returns them. Internal.
 create or replace function pay.provider_fact_json(p_fact pay.provider_facts)
 returns json
 language sql stable

@@ -1,7 +1,7 @@
 /**
  * Facts of a chain: a transfer is in a block, is final or was undone, and the time of a payment is
- * over. The reference of a final fact is its transaction and log without the block, so a transfer is
- * booked once even if it moves to another block.
+ * over. The reference of a final fact is its transaction and log without the block, so a transfer
+ * is booked once even if it moves to another block.
  */
 
 import type { Fact, ProviderAccount, WatchedDeposit } from "../../domain/providers/connector.ts";

@@ -1,8 +1,8 @@
 /**
- * Sends payouts (refunds and transfers to a wallet) through an external signer (ADR 0060). The nonce
- * and the fees of a payout are committed before it is sent. A repeated transaction has the same
- * nonce, so it replaces the first one and never pays twice. The answer of the signer settles nothing;
- * evm_payout_poll.ts finds the transaction on the chain.
+ * Sends payouts (refunds and transfers to a wallet) through an external signer (ADR 0060). The
+ * nonce and the fees of a payout are committed before it is sent. A repeated transaction has the
+ * same nonce, so it replaces the first one and never pays twice. The answer of the signer settles
+ * nothing; evm_payout_poll.ts finds the transaction on the chain.
  */
 
 import { formatAmount, STABLECOINS } from "../../core/currency.ts";
@@ -183,7 +183,8 @@ class Sender {
       max_fee: Math.max(fees.max_fee, Math.ceil(max_fee * BUMP)),
       priority_fee: Math.max(fees.priority_fee, Math.ceil(priority_fee * BUMP)),
     };
-    // At the cap the last transaction is sent again, because nodes drop transactions that wait long.
+    // At the cap the last transaction is sent again, because nodes drop transactions that wait
+    // long.
     return raised.max_fee > cap ? last : raised;
   }
 }

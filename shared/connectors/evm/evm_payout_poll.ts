@@ -1,6 +1,6 @@
 /**
- * Finds the results of payouts in final blocks. A payout through a signer is matched by its nonce. An
- * exported payout is matched by the first transfer with its destination, token and amount. Each
+ * Finds the results of payouts in final blocks. A payout through a signer is matched by its nonce.
+ * An exported payout is matched by the first transfer with its destination, token and amount. Each
  * transfer settles one payout.
  */
 
@@ -72,8 +72,8 @@ async function paidBy(
 
 /**
  * Returns the facts of reverted transactions in final blocks. The chain orders the transactions of
- * the signer by nonce, so the first one that is not final ends the search. The search reads receipts
- * only, because most nodes keep the state of the last blocks only.
+ * the signer by nonce, so the first one that is not final ends the search. The search reads
+ * receipts only, because most nodes keep the state of the last blocks only.
  */
 async function revertedFacts(
   account: ProviderAccount,

@@ -1,7 +1,7 @@
 /**
- * Reads blocks of a chain again, after the chain has undone final blocks. New transfers become facts
- * as usual, and stored facts stay stored. The operator must know the final transfers that are gone,
- * because their money is booked.
+ * Reads blocks of a chain again, after the chain has undone final blocks. New transfers become
+ * facts as usual, and stored facts stay stored. The operator must know the final transfers that are
+ * gone, because their money is booked.
  */
 
 import type { ProviderAccount, ReadFact } from "../../domain/providers/connector.ts";

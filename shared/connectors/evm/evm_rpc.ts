@@ -61,8 +61,8 @@ const Answer = z.object({
 type Answer = z.infer<typeof Answer>;
 
 /**
- * Returns the URLs of the nodes with the secret of the account in place of the mark. For two URLs the
- * secret can be two keys, separated by a comma.
+ * Returns the URLs of the nodes with the secret of the account in place of the mark. For two URLs
+ * the secret can be two keys, separated by a comma.
  *
  * @throws {Error} if a URL needs a secret that is not set
  */

@@ -16,8 +16,8 @@ const MINOR_UNIT_DIGITS = 6;
 const Hex = z.string().regex(/^0x[0-9a-fA-F]*$/);
 
 /**
- * Compares the chain id and the tokens on each node, and the heads of both. The symbol of a token is
- * shown but not compared: issuers rename tokens, and a fake token can have any symbol.
+ * Compares the chain id and the tokens on each node, and the heads of both. The symbol of a token
+ * is shown but not compared: issuers rename tokens, and a fake token can have any symbol.
  *
  * @returns a line for the operator
  * @throws {Error} with a message for people

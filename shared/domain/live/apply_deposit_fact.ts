@@ -157,8 +157,8 @@ function withFinal(effect: Effect, { final_minor, reports }: DepositState): Effe
 
 /**
  * Makes the record fail if another fact about the transfer was handled in the meantime, even the
- * record of an ignored fact. Two blocks can have the transfer. Then "block A has it" is ignored only
- * because of block B, and "block B is undone" only because of block A.
+ * record of an ignored fact. Two blocks can have the transfer. Then "block A has it" is ignored
+ * only because of block B, and "block B is undone" only because of block A.
  */
 function withReports(
   effect: Effect,

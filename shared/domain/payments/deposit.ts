@@ -145,8 +145,8 @@ function tooMuch(): ApiError {
 }
 
 /**
- * Checks the wallet of a refund. Throws `invalid_parameter` if a payment that was sent to an address
- * has none, if it is not an address of the network, or if the payment is not by stablecoin.
+ * Checks the wallet of a refund. Throws `invalid_parameter` if a payment that was sent to an
+ * address has none, if it is not an address of the network, or if the payment is not by stablecoin.
  */
 export function checkRefundDestination(
   payment: Payment,
