@@ -110,7 +110,7 @@ export interface CreateRefundInput {
   destination?: RefundDestination | undefined;
 }
 
-/** The wallet to which a refund of a stablecoin goes. Never take the sender of the payment. */
+/** The wallet to which a refund goes, for payments by stablecoin. Never use the payment's sender. */
 export interface RefundDestination {
   address: string;
 }
@@ -134,7 +134,7 @@ export interface Refund {
   failure_message?: string | null | undefined;
   reason: RefundReason | null;
   metadata: Metadata;
-  /** The payer's wallet of a refund by stablecoin; null for the others. */
+  /** The payer's wallet, for a refund of a payment by stablecoin; null for other refunds. */
   destination?: RefundDestination | null | undefined;
   livemode: boolean;
   created_at: string;

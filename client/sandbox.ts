@@ -22,8 +22,8 @@ export interface AdvanceInput {
   /** The reason of the dispute, only with `chargeback`. By default `general`. */
   reason?: DisputeReason | undefined;
   /**
-   * Minor units that the payer sends now, only for a payment that is sent to an address. By default
-   * the missing amount. With the present status of a payment that is over the money is late.
+   * Minor units that the payer sends now, only for a payment to an address. Default: the missing
+   * amount. For late money, send the current status of the payment as `to`.
    */
   amount_received?: number | undefined;
 }

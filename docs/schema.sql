@@ -631,7 +631,7 @@ create view pay.oracle_deposits with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_deposits owner to pay_owner;
-comment on view pay.oracle_deposits is 'R14: a payment to an address completes with its final transfers, and with nothing else';
+comment on view pay.oracle_deposits is 'R14: a payment to an address is completed exactly when its final transfers reach its amount';
 
 -- view pay.oracle_dispute_bodies
 create view pay.oracle_dispute_bodies with (security_invoker=true) (

@@ -386,9 +386,8 @@ export const AdvancePaymentBody = z.object({
     "The reason of the dispute, only with `chargeback`. By default `general`",
   ),
   amount_received: AmountMinor.optional().describe(
-    "The amount that the payer sends now, in minor units, only for a payment that is sent to an " +
-      "address. By default the missing amount. With the present status of a payment that is over " +
-      "the money is late",
+    "Amount that the payer sends now, in minor units, only for a payment to an address. Default: " +
+      "the missing amount. For late money, send the current status of the payment as `to`",
   ),
 }).superRefine(({ to, reason, amount_received }, context) => {
   if (reason !== undefined && to !== "chargeback") {
@@ -396,7 +395,7 @@ export const AdvancePaymentBody = z.object({
     context.addIssue({ code: "custom", path: ["reason"], message });
   }
   if (amount_received !== undefined && (to === "pending" || to === "requires_action")) {
-    const message = `cannot come with an advance to "${to}": remove it`;
+    const message = `cannot be sent with an advance to "${to}": remove it`;
     context.addIssue({ code: "custom", path: ["amount_received"], message });
   }
 }).describe("The status to move to");

@@ -22,12 +22,12 @@ import {
 export const RefundReason = z.enum(REFUND_REASONS).describe("Reason of the refund");
 export type RefundReason = z.infer<typeof RefundReason>;
 
-/** The place to which a refund of a stablecoin goes. */
+/** The wallet to which a refund of a payment by stablecoin goes. */
 const RefundDestination = z.object({
   address: mustBe(
     z.string().min(20).max(120).describe(
-      "Address that the payer has named, on the network of the payment. Never take the sender of " +
-        "the payment: it can be an exchange",
+      "Address that the payer names, on the network of the payment. Never use the sender of the " +
+        "payment: it can be an exchange",
     ),
     'a wallet address as text, such as "0x000000000000000000000000000000000000dEaD"',
   ),

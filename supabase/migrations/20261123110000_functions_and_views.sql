@@ -7107,7 +7107,7 @@ where case
   else false
 end;
 comment on view pay.oracle_deposits is
-  'R14: a payment to an address completes with its final transfers, and with nothing else';
+  'R14: a payment to an address is completed exactly when its final transfers reach its amount';
 
 create or replace view pay.oracle_sequences with (security_invoker = true) as
 select x.environment_id, x.id as subject_id,

@@ -141,7 +141,7 @@ where case
   else false
 end;
 comment on view pay.oracle_deposits is
-  'R14: a payment to an address completes with its final transfers, and with nothing else';
+  'R14: a payment to an address is completed exactly when its final transfers reach its amount';
 
 -- Operator: the findings of the oracles of this file.
 create or replace function pay.reconcile()

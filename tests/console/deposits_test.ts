@@ -1,3 +1,4 @@
+/// <reference lib="dom" />
 /** A payment by stablecoin in the console: its QR code, a simulated transfer and a refund. */
 
 import assert from "node:assert/strict";

@@ -184,18 +184,7 @@ payoutCase(
       await later(200);
       const [first, second] = signer.fees.slice(before);
       assert.ok(second! >= first! * 1.125, `${first} and ${second}`);
-      console.log(
-        JSON.stringify([
-          ...await given.service.sql`select * from pay.chain_payouts order by call_id desc limit 1`,
-        ]),
-      );
       await final();
-      console.log(
-        JSON.stringify([
-          ...await given.service
-            .sql`select reference, state, outcome, finding, body ->> 'failure_code' as c from pay.provider_facts where op = 'refund'`,
-        ]),
-      );
       assert.equal(await statusOf(made), "completed");
       assert.deepEqual(await received(to), [100]);
     });
