@@ -1,5 +1,5 @@
-/// <reference lib="dom" />
 /** A payment by stablecoin in the console: its QR code, a simulated transfer and a refund. */
+/// <reference lib="dom" />
 
 import assert from "node:assert/strict";
 import type { Page } from "playwright-core";
