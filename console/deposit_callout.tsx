@@ -11,6 +11,7 @@ import { Form, TextField } from "./form.tsx";
 import { formatMinor, parseAmount, plainMinor } from "./money.ts";
 import { QrCode } from "./qr_code.tsx";
 import { Fact, Facts, Id, Money, Time } from "./text.tsx";
+import { ARRIVING_STATUS } from "./words.ts";
 
 type SendAction = Extract<NextAction, { type: "send_stablecoin" }>;
 
@@ -65,7 +66,7 @@ function SendForm({ payment, missing }: { payment: Payment; missing: number }) {
       label="Simulate a transfer"
       build={(idempotencyKey) => {
         const amount_received = amountOf(amount, currency);
-        return call("sandbox", "advance", id, { to: "processing", amount_received }, {
+        return call("sandbox", "advance", id, { to: ARRIVING_STATUS, amount_received }, {
           idempotencyKey,
         });
       }}

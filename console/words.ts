@@ -69,6 +69,9 @@ const ADVANCES_FROM: Readonly<
   },
 };
 
+/** The status of a payment whose money is in a block and not final. */
+export const ARRIVING_STATUS = "processing" satisfies PaymentStatus;
+
 /** Words under the buttons that advance a payment that the payer sends to an address. */
 const DEPOSIT_ADVANCES: Readonly<Partial<Record<PaymentStatus, string>>> = {
   pending: "A reorganisation of the chain undoes the transfers",
