@@ -88,24 +88,27 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
+    -- The limits and the offset let the planner look each row up. Without them it reads the whole
+    -- environment once for each address.
     with page as materialized (
-      select d.environment_id, d.account_id, d.call_id, d.payment_id, d.xpub_index, d.expires_at
+      select d.environment_id, d.account_id, d.payment_id, d.xpub_index, d.expires_at,
+        c.provider_reference, c.currency
       from pay.deposit_addresses d
+      cross join lateral (
+        select c.provider_reference, c.currency from pay.provider_calls c
+        where c.environment_id = d.environment_id and c.id = d.call_id limit 1
+      ) c
       where d.account_id = p_account_id and d.watch_until is not null
         and d.xpub_index > coalesce(p_after, -1)
+        -- Here, because a page with fewer rows than p_limit is the last one.
+        and c.provider_reference is not null
       order by d.xpub_index
       limit p_limit
     )
-    select d.xpub_index, d.payment_id, c.provider_reference, c.currency,
+    select d.xpub_index, d.payment_id, d.provider_reference, d.currency,
       pay.wire_time(d.expires_at), p.status in ('pending', 'processing'),
       coalesce(f.is_open, false), coalesce(f.unfinal, '[]')
     from page d
-    -- The limits and the offset let the planner look each row up. Without them it reads the whole
-    -- environment once for each address.
-    cross join lateral (
-      select c.provider_reference, c.currency from pay.provider_calls c
-      where c.environment_id = d.environment_id and c.id = d.call_id limit 1
-    ) c
     cross join lateral (
       select p.status from pay.payments p
       where p.environment_id = d.environment_id and p.id = d.payment_id limit 1
@@ -132,7 +135,6 @@ begin
       ) f
       where f.account_id = d.account_id
     ) f
-    where c.provider_reference is not null
     order by d.xpub_index;
 end
 $$;

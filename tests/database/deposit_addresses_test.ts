@@ -97,6 +97,14 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
       }]);
       assert.deepEqual(await watched(account_id, 0), []);
     });
+    await t.step("addresses that are not recorded make no page shorter", async () => {
+      await open();
+      const [second, third] = [await open(), await open()];
+      await tell(second, "0xB");
+      await tell(third, "0xC");
+      const page = await watched(second.call.account.id, null, 2);
+      assert.deepEqual(page.map(({ address }) => address), ["0xB", "0xC"]);
+    });
     await t.step("a transfer is not final until its last fact is stored", async () => {
       const fact = (reference: string, state: "received" | "reorged" | "succeeded") =>
         succeeded(first, { reference, state, subject_id: null, provider_reference: "0xA" });

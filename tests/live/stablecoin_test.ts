@@ -162,6 +162,25 @@ stablecoinCase("a chain that undoes a transfer takes the payment back", async (g
     await final();
     assert.deepEqual(await shown(payment), ["completed 1000"]);
   });
+  await t.step("the whole amount after the time, in a block that is undone", async () => {
+    const payment = await given.create();
+    await mined();
+    const head = await node.call<{ timestamp: string }>("eth_getBlockByNumber", "latest", false);
+    await given.service.sql`update pay.deposit_addresses
+      set expires_at = to_timestamp(${Number(head.timestamp) + 30})
+      where payment_id = ${payment.id}`;
+    await send(payment, 1000);
+    await node.call("evm_increaseTime", 100);
+    await mined();
+    await work();
+    // The chain is before the end of the time again.
+    await node.call("anvil_reorg", 1, []);
+    await work();
+    assert.deepEqual(await shown(payment), ["pending 0"]);
+    await node.call("evm_increaseTime", 200);
+    await mined();
+    assert.deepEqual(await shown(payment), ["failed 0 expired"]);
+  });
   await t.step("a transfer that is final in another block before the next reading", async () => {
     const payment = await given.create();
     const hash = await send(payment, 1000);

@@ -44,11 +44,15 @@ export function goneFact(
   };
 }
 
-/** The fact that the time of a payment is over. */
+/**
+ * The fact that the time of a payment is over. While transfers can be undone it has another reference:
+ * it changes nothing if they are the whole amount, and the payment ends later if they are undone.
+ */
 export function expiryFact(account: ProviderAccount, deposit: WatchedDeposit): Fact {
+  const { address, expires_at, unfinal } = deposit;
   return {
-    ...common(account, deposit, Date.parse(deposit.expires_at) / 1000),
-    reference: `${deposit.address}:expired`,
+    ...common(account, deposit, Date.parse(expires_at) / 1000),
+    reference: `${address}:expired${unfinal.length > 0 ? ":unfinal" : ""}`,
     op: "abandon",
     state: "failed",
     failure_code: "expired",
