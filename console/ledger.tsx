@@ -23,6 +23,8 @@ const TRANSACTION_NAMES: Readonly<Record<string, string>> = {
   "available in_transit": "Transfer",
   "in_transit external": "Transfer completed",
   "in_transit available": "Transfer reversed",
+  "processor unapplied": "Unmatched",
+  "unapplied processor": "Unmatched reversed",
 };
 
 /** The ledger transactions, newest first. */

@@ -5,7 +5,7 @@
 
 import * as z from "zod";
 import type { Stablecoin } from "../../core/currency.ts";
-import { callRpc, callRpcBatch, type RpcRequest, rpcUrls } from "./evm_rpc.ts";
+import { callRpc, callRpcBatch, Hash, hex, Quantity, type RpcRequest, rpcUrls } from "./evm_rpc.ts";
 import type { EvmSettings } from "./evm_settings.ts";
 
 /** keccak-256 of `Transfer(address,address,uint256)`. */
@@ -17,8 +17,6 @@ const LOGS_DEADLINE_MS = 5_000;
 /** Requests in one batch. Some nodes refuse more than 50. */
 const BATCH_MAX = 50;
 
-const Quantity = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/).transform(Number);
-const Hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).toLowerCase();
 const Header = z.object({ number: Quantity, hash: Hash, timestamp: Quantity })
   .transform(({ number, hash, timestamp }) => ({ number, hash, time: timestamp }));
 const Log = z.object({
@@ -229,11 +227,6 @@ export class Chain {
     }
     return transfers.sort((a, b) => a.block_number - b.block_number || a.log_index - b.log_index);
   }
-}
-
-/** Returns a number as JSON-RPC writes it. */
-function hex(value: number): string {
-  return `0x${value.toString(16)}`;
 }
 
 function headerRequest(block: string): RpcRequest<Block | null> {

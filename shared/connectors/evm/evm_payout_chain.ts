@@ -5,16 +5,14 @@
 
 import * as z from "zod";
 import { type Block, Chain, paddedAddress, TRANSFER_TOPIC } from "./evm_chain.ts";
-import { callRpc, type RpcRequest, rpcUrls } from "./evm_rpc.ts";
+import { callRpc, Hash, hex, Quantity, type RpcRequest, rpcUrls } from "./evm_rpc.ts";
 import type { EvmSettings } from "./evm_settings.ts";
 
 /** Unused gas costs nothing. A transfer of these tokens takes at most 70 000. */
 const GAS_MIN = 120_000;
 const GAS_RESERVE = 1.2;
 
-const Quantity = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/).transform(Number);
 const Amount = z.string().regex(/^0x[0-9a-fA-F]{1,64}$/).transform(BigInt);
-const Hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).toLowerCase();
 const Log = z.object({
   address: z.string().toLowerCase(),
   topics: z.array(Hash),
@@ -219,8 +217,4 @@ function readTransfer(log: z.infer<typeof Log>): OutgoingTransfer {
 
 function fingerprint(transfers: readonly OutgoingTransfer[]): string {
   return transfers.map((each) => Object.values(each).map(String).join()).sort().join("\n");
-}
-
-function hex(value: number): string {
-  return `0x${value.toString(16)}`;
 }

@@ -16,6 +16,11 @@ const LIMIT_WORDS =
 /** A limit on the rate of requests is not one on the range. */
 const RATE_WORDS = /\brate\b|quota|per (second|minute|day)|daily|monthly|too many requests/i;
 
+/** A number in an answer. */
+export const Quantity = z.string().regex(/^0x[0-9a-fA-F]{1,13}$/).transform(Number);
+/** A hash in an answer, parsed to lower case. */
+export const Hash = z.string().regex(/^0x[0-9a-fA-F]{64}$/).toLowerCase();
+
 /** A request. */
 export interface RpcRequest<T> {
   method: string;
@@ -118,6 +123,11 @@ export async function callRpcBatch<T>(
     if (answer === undefined) throw garbage(request.method);
     return resultOf(request, answer);
   });
+}
+
+/** Returns a number as requests write it. */
+export function hex(value: number): string {
+  return `0x${value.toString(16)}`;
 }
 
 function bodyOf({ method, params }: RpcRequest<unknown>, id: number) {
