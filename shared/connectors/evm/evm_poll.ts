@@ -6,6 +6,7 @@
  */
 
 import * as z from "zod";
+import { idFloor } from "../../core/ids.ts";
 import type {
   ChainBooks,
   Fact,
@@ -23,8 +24,10 @@ const BATCH = 1_000;
 /** Blocks in one request. Nodes that allow fewer answer with an error, and the range halves. */
 const SPAN_FIRST = 2_000;
 const SPAN_MAX = 10_000;
-/** Blocks before the final one at which a new account begins: a payment can come before the poll. */
+/** Blocks before the final one at which a new account begins, if it was not added before them. */
 const FIRST_BLOCKS = 1_000;
+/** Most by which the clock of the chain is behind the service's. */
+const SKEW_SECONDS = 120;
 /** Ranges of final blocks in one pass, so that a pass which catches up ends. */
 const CATCH_UP_SPANS = 10;
 
@@ -65,12 +68,16 @@ export async function pollChain(
   books: ChainBooks,
 ): Promise<Page> {
   const chain = new Chain(readEvmSettings(account.settings), account.secret, signal);
-  const place = cursor === null ? await firstPlace(chain) : readCursor(cursor);
+  const place = cursor === null ? await firstPlace(chain, account.id) : readCursor(cursor);
   const { final, span, paid = final.number } = place;
   if (place.pass === null && paid < final.number) {
     const range = { from: paid + 1, to: Math.min(paid + span, final.number) };
-    const facts = await payoutFacts(account, range, signal, books);
-    return { facts, cursor: { ...place, paid: range.to }, more: range.to < final.number };
+    try {
+      const facts = await payoutFacts(account, range, signal, books);
+      return { facts, cursor: { ...place, paid: range.to }, more: range.to < final.number };
+    } catch (error) {
+      return { facts: [], cursor: halved(place, error, signal), more: true };
+    }
   }
   const pass = place.pass ?? await beginPass(chain, place);
   // A block that has left the chain ends the pass. Facts that were read before stay true.
@@ -83,11 +90,15 @@ export async function pollChain(
       ? await endPass(chain, place, pass)
       : await readBatch(account, chain, { place, pass, deposits });
   } catch (error) {
-    const is_limit = error instanceof RpcError && ["limit", "timeout"].includes(error.kind);
-    if (!is_limit || place.span === 1 || signal.aborted) throw error;
-    const span = Math.ceil(place.span / 2);
-    return { facts: [], cursor: { ...place, span, pass }, more: true };
+    return { facts: [], cursor: halved({ ...place, pass }, error, signal), more: true };
   }
+}
+
+/** Halves the range if it is too large for a node. Throws all other errors. */
+function halved(place: Cursor, error: unknown, signal: AbortSignal): Cursor {
+  const is_limit = error instanceof RpcError && ["limit", "timeout"].includes(error.kind);
+  if (!is_limit || place.span === 1 || signal.aborted) throw error;
+  return { ...place, span: Math.ceil(place.span / 2) };
 }
 
 async function readBatch(
@@ -212,11 +223,19 @@ async function endPass(chain: Chain, place: Cursor, pass: Pass): Promise<Page> {
   };
 }
 
-async function firstPlace(chain: Chain): Promise<Cursor> {
+/** Returns a place before the account was added: its first readings can fail for hours. */
+async function firstPlace(chain: Chain, account_id: string): Promise<Cursor> {
+  const read = async (number: number) => {
+    const block = await chain.block(number);
+    if (block === null) throw new Error("A node in rpc_urls does not have its final blocks");
+    return block;
+  };
+  // The id tells when the account was added.
+  const isLater = ({ time }: Block) => idFloor("pac_", (time + SKEW_SECONDS) * 1000) > account_id;
   const { final } = await chain.heads();
-  const block = await chain.block(Math.max(0, final - FIRST_BLOCKS));
-  if (block === null) throw new Error("A node in rpc_urls does not have its final blocks");
-  return placeAfter(block);
+  const near = await read(Math.max(0, final - FIRST_BLOCKS));
+  if (!isLater(near)) return placeAfter(near);
+  return placeAfter(await read(Math.max(0, await chain.firstBlock(near.number, isLater) - 1)));
 }
 
 /** Returns the place from which a poll reads the blocks after a final one. */
