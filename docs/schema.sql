@@ -3698,6 +3698,17 @@ CREATE OR REPLACE FUNCTION pay.take_sandbox_place(p_account text, p_at timestamp
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.take_sandbox_place(text,timestamp with time zone) owner to pay_owner;
 
+-- function pay.taken_transfers(text,text)
+CREATE OR REPLACE FUNCTION pay.taken_transfers(p_account_id text, p_transfers text)
+ RETURNS SETOF text
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan';
+alter function pay.taken_transfers(text,text) owner to pay_owner;
+grant execute on function pay.taken_transfers(text,text) to pay_api;
+
 -- function pay.time_ahead(pay.sandbox_settings)
 CREATE OR REPLACE FUNCTION pay.time_ahead(p_settings pay.sandbox_settings)
  RETURNS interval

@@ -25,8 +25,13 @@ export interface PayoutStore {
   ): Promise<void>;
   /** Records the hash of a transaction that was sent. */
   notePayoutHash(account_id: string, call_id: string, tx_hash: string): Promise<void>;
-  /** Returns the payouts of an account whose calls have no result, oldest first. */
+  /** Returns the payouts of an account whose calls have no result yet, oldest first. */
   openPayouts(account_id: string): Promise<ChainPayout[]>;
+  /** Returns the references of the transfers that belong to another payout, of any account. */
+  takenTransfers(
+    account_id: string,
+    transfers: readonly { reference: string; nonce: number | null }[],
+  ): Promise<string[]>;
   /** Returns the payouts that became final from `from_ms` on and before `to_ms`. */
   paidPayouts(account_id: string, time: { from_ms: number; to_ms: number }): Promise<PaidPayout[]>;
 }
@@ -42,6 +47,8 @@ const NOTE_FEES = `select pay.note_payout_fees(
 const NOTE_HASH = `select pay.note_payout_hash(
   p_account_id => $1::text, p_call_id => $2::text, p_tx_hash => $3::text)`;
 const OPEN = `select p::text as payout from pay.open_payouts(p_account_id => $1::text) p`;
+const TAKEN = `select reference from pay.taken_transfers(
+  p_account_id => $1::text, p_transfers => $2::text) t (reference)`;
 const PAID = `select p::text as payout from pay.paid_payouts(
   p_account_id => $1::text, p_from => $2::text::timestamptz, p_to => $3::text::timestamptz) p`;
 
@@ -73,6 +80,13 @@ export function createPayoutStore(database: Database): PayoutStore {
     },
 
     openPayouts: (account_id) => list(OPEN, [account_id]),
+
+    async takenTransfers(account_id, transfers) {
+      if (transfers.length === 0) return [];
+      const parameters = [account_id, JSON.stringify(transfers)];
+      const rows = await database.query<{ reference: string }>(TAKEN, parameters);
+      return rows.map(({ reference }) => reference);
+    },
 
     paidPayouts: (account_id, { from_ms, to_ms }) =>
       list(PAID, [account_id, formatTime(from_ms), formatTime(to_ms)]),

@@ -462,14 +462,48 @@ begin
   return query
     select pay.payout_json(p) from pay.chain_payouts p
     cross join lateral (
-      select c.state from pay.provider_calls c
+      select c.state, c.op, c.subject_id, c.refund_id from pay.provider_calls c
       where c.environment_id = p.environment_id and c.id = p.call_id limit 1
     ) c
-    where p.account_id = p_account_id and c.state <> 'settled'
+    where p.account_id = p_account_id and c.state <> 'settled' and not exists (
+      select from pay.provider_facts f
+      where f.environment_id = p.environment_id and f.subject_id = c.subject_id
+        and f.account_id = p.account_id and f.op = c.op
+        and f.refund_id is not distinct from c.refund_id and f.state in ('succeeded', 'failed')
+    )
     order by p.call_id;
 end
 $$;
 grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
+
+create or replace function pay.taken_transfers(p_account_id text, p_transfers text)
+returns setof text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select t.reference
+    from json_to_recordset(p_transfers::json) as t (reference text, nonce bigint)
+    join pay.provider_accounts own on own.id = p_account_id
+    where exists (
+      select from pay.provider_accounts a
+      join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
+        and f.reference = t.reference
+      where a.connector = 'evm'
+    ) or exists (
+      select from pay.provider_accounts a
+      join pay.chain_payouts p on p.account_id = a.id and p.nonce = t.nonce
+      where a.connector = 'evm' and a.id <> own.id
+        and lower(a.settings ->> 'signer_address') = lower(own.settings ->> 'signer_address')
+        and a.settings ->> 'network' = own.settings ->> 'network'
+        and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
+    );
+end
+$$;
+grant execute on function pay.taken_transfers(text, text) to pay_api;
 
 create or replace function pay.paid_payouts(
   p_account_id text, p_from timestamptz, p_to timestamptz
@@ -501,12 +535,26 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
+  perform pg_advisory_xact_lock(hashtextextended('export payouts', 0));
   return query
     with open as materialized (
       select p.environment_id, p.call_id from pay.chain_payouts p
       join pay.provider_calls c on c.environment_id = p.environment_id and c.id = p.call_id
       where p.account_id = p_account_id and c.state <> 'settled' and p.nonce is null
         and (p_again or p.exported_at is null)
+        and not exists (
+          select from pay.provider_accounts own
+          join pay.provider_accounts a on a.connector = 'evm' and a.id <> own.id
+            and lower(a.settings ->> 'signer_address') = lower(own.settings ->> 'signer_address')
+            and a.settings ->> 'network' = own.settings ->> 'network'
+            and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
+          join pay.chain_payouts q on q.account_id = a.id and q.exported_at is not null
+            and lower(q.destination) = lower(p.destination)
+          join pay.provider_calls d on d.environment_id = q.environment_id and d.id = q.call_id
+            and d.state <> 'settled' and d.amount_minor = c.amount_minor
+            and d.currency = c.currency
+          where own.id = p_account_id
+        )
       order by p.call_id for update of p
     ),
     exported as (

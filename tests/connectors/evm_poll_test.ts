@@ -1,6 +1,7 @@
 /** The poll of a chain, against a real node with a real token. */
 
 import assert from "node:assert/strict";
+import { idMint } from "../../shared/core/ids.ts";
 import { no_anvil, startAnvil } from "../support/chain/anvil.ts";
 import { ChainWorld, type Hex } from "../support/chain/chain_world.ts";
 import { chainAccount, WatchedBooks } from "../support/chain/watched.ts";
@@ -145,6 +146,21 @@ chainTest(
     books.list[1]!.has_open_facts = true;
     await world.transfer(token, books.list[0]!.address, 5);
     assert.deepEqual(await parts.mined(), ["received 5 pay_0", "failed 0 pay_2"]);
+  },
+);
+
+chainTest(
+  "poll() begins before its account was added, if its first reading is late",
+  async (parts) => {
+    const { world, token, books, account } = parts;
+    const head = await world.node.call<{ timestamp: Hex }>("eth_getBlockByNumber", "latest", false);
+    const added_ms = (Number(head.timestamp) + 900) * 1000;
+    await world.node.call("evm_increaseTime", 1_000);
+    await world.transfer(token, books.list[0]!.address, 5);
+    await world.mine(2_000);
+    books.cursor = null;
+    const added = { ...account, id: idMint(added_ms)("pac_") };
+    assert.deepEqual(await books.poll(added), ["succeeded 5 pay_0"]);
   },
 );
 

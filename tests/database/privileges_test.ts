@@ -56,6 +56,7 @@ const ENTRY_FUNCTIONS = [
   "step_clock",
   "store_facts",
   "store_totals",
+  "taken_transfers",
   "transcript",
   "watched_deposits",
 ];

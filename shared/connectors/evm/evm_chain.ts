@@ -13,9 +13,7 @@ export const TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11
 /** A node whose head is older than the other's by more is behind. */
 const LAG_SECONDS_MAX = 120;
 /** Deadline of a request for logs, shorter than that of a page: then the range halves. */
-const LOGS_DEADLINE_MS = 5_000;
-/** Requests in one batch. Some nodes refuse more than 50. */
-const BATCH_MAX = 50;
+export const LOGS_DEADLINE_MS = 5_000;
 
 const Header = z.object({ number: Quantity, hash: Hash, timestamp: Quantity })
   .transform(({ number, hash, timestamp }) => ({ number, hash, time: timestamp }));
@@ -111,6 +109,20 @@ export class Chain {
     return first!;
   }
 
+  /** Returns the number of the first block that is late enough, by halving. `last` is one. */
+  async firstBlock(last: number, isLate: (block: Block) => boolean): Promise<number> {
+    let low = 0;
+    let high = last;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      const block = await this.block(middle);
+      if (block === null) throw new Error("A node in rpc_urls does not have its final blocks");
+      if (isLate(block)) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  }
+
   /** Returns the transfers to addresses in a range. Transfers of zero are left out. */
   async transfers(range: BlockRange, addresses: readonly string[]): Promise<ChainTransfer[]> {
     if (addresses.length === 0 || range.from > range.to) return [];
@@ -128,7 +140,9 @@ export class Chain {
   }
 
   /** Returns the times of the blocks of transfers, in Unix seconds by number. */
-  async times(transfers: readonly ChainTransfer[]): Promise<Map<number, number>> {
+  async times(
+    transfers: readonly Pick<ChainTransfer, "block_number" | "time">[],
+  ): Promise<Map<number, number>> {
     const times = new Map<number, number>();
     const missing = new Set<number>();
     for (const { block_number, time } of transfers) {
@@ -136,7 +150,7 @@ export class Chain {
       else times.set(block_number, time);
     }
     const requests = [...missing].map((number) => headerRequest(hex(number)));
-    for (const block of await this.#batches(this.#urls[0]!, requests)) {
+    for (const block of await callRpcBatch(this.#urls[0]!, requests, this.#signal)) {
       if (block) times.set(block.number, block.time);
     }
     return times;
@@ -151,7 +165,7 @@ export class Chain {
     }));
     const all = { from: 0, to: Number.MAX_SAFE_INTEGER };
     const [first, ...others] = await this.#each(async (url) =>
-      (await this.#batches(url, requests)).map((found) =>
+      (await callRpcBatch(url, requests, this.#signal)).map((found) =>
         found && {
           block_hash: found.blockHash,
           block_number: found.blockNumber,
@@ -165,15 +179,6 @@ export class Chain {
       throw new Error("The nodes in rpc_urls disagree about a transaction");
     }
     return first!;
-  }
-
-  async #batches<T>(url: string, requests: readonly RpcRequest<T>[]): Promise<T[]> {
-    const results: T[] = [];
-    for (let at = 0; at < requests.length; at += BATCH_MAX) {
-      const batch = requests.slice(at, at + BATCH_MAX);
-      results.push(...await callRpcBatch(url, batch, this.#signal));
-    }
-    return results;
   }
 
   async #tags(url: string): Promise<{ head: Block; final: number }> {

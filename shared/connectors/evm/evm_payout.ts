@@ -57,6 +57,10 @@ export async function payOut(
     if (payout.is_exported) return { waiting: "exported, and waiting for people to sign it" };
     const { signer_url, signer_address } = settings;
     if (signer_url === null || signer_address === null) {
+      const { nonce } = payout;
+      if (nonce !== null) {
+        return { waiting: `no signer_url, and its nonce ${nonce} needs the signer` };
+      }
       return { waiting: 'no signer_url: export it with "deno task payouts export", and sign it' };
     }
     const chain = new PayoutChain(settings, signer_address, account.secret, signal);
@@ -133,7 +137,8 @@ class Sender {
       const message = "The token refuses the payment to this address, so nothing was sent";
       return { refused: "provider_refused", message, reason: error.message };
     }
-    const count = await this.#chain.count("pending", false);
+    // The least: one node that counts too many would make a gap that nothing fills.
+    const count = await this.#chain.count("pending", true);
     const signer = { chain_id: settings.chain_id, address: settings.signer_address!, count };
     const nonce = await this.#books.nonce(this.#account.id, this.#call.id, signer);
     return nonce ?? { waiting: "exported, and waiting for people to sign it" };

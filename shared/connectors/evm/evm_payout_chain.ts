@@ -4,8 +4,8 @@
  */
 
 import * as z from "zod";
-import { type Block, Chain, paddedAddress, TRANSFER_TOPIC } from "./evm_chain.ts";
-import { callRpc, Hash, hex, Quantity, type RpcRequest, rpcUrls } from "./evm_rpc.ts";
+import { Chain, LOGS_DEADLINE_MS, paddedAddress, TRANSFER_TOPIC } from "./evm_chain.ts";
+import { callRpc, callRpcBatch, Hash, hex, Quantity, type RpcRequest, rpcUrls } from "./evm_rpc.ts";
 import type { EvmSettings } from "./evm_settings.ts";
 
 /** Unused gas costs nothing. A transfer of these tokens takes at most 70 000. */
@@ -72,8 +72,9 @@ export class PayoutChain {
     return (await this.#chain.heads()).final;
   }
 
-  block(number: number): Promise<Block | null> {
-    return this.#chain.block(number);
+  /** Returns the times of blocks, in Unix seconds by number. */
+  times(blocks: readonly { block_number: number }[]): Promise<Map<number, number>> {
+    return this.#chain.times(blocks.map(({ block_number }) => ({ block_number, time: null })));
   }
 
   /**
@@ -139,19 +140,25 @@ export class PayoutChain {
     return first ? { block_number: first.blockNumber, has_worked: first.status === 1 } : null;
   }
 
-  /** Returns the nonce of a transaction of the signer; null: it is not the signer's. */
-  async nonceOf(tx_hash: string): Promise<number | null> {
-    const Transaction = z.object({ from: z.string().toLowerCase(), nonce: Quantity });
-    const params = [tx_hash];
-    const [first, ...others] = await this.#each({
+  /** Returns the nonces of transactions of the signer by hash; null: it is not the signer's. */
+  async nonces(tx_hashes: readonly string[]): Promise<Map<string, number | null>> {
+    const result = z.object({ from: z.string().toLowerCase(), nonce: Quantity });
+    const requests = tx_hashes.map((tx_hash) => ({
       method: "eth_getTransactionByHash",
-      params,
-      result: Transaction,
-    });
-    if (others.some(({ from, nonce }) => from !== first!.from || nonce !== first!.nonce)) {
+      params: [tx_hash],
+      result,
+    }));
+    const [first, ...others] = await Promise.all(
+      this.#urls.map((url) => callRpcBatch(url, requests, this.#signal)),
+    );
+    if (others.some((other) => JSON.stringify(other) !== JSON.stringify(first))) {
       throw new Error("The nodes in rpc_urls disagree about a transaction");
     }
-    return first!.from === this.#signer.toLowerCase() ? first!.nonce : null;
+    const signer = this.#signer.toLowerCase();
+    return new Map(first!.map(({ from, nonce }, at) => [
+      tx_hashes[at]!,
+      from === signer ? nonce : null,
+    ]));
   }
 
   /** Returns the outgoing transfers of the signer in the account's tokens, in a range of blocks. */
@@ -162,11 +169,11 @@ export class PayoutChain {
       address: Object.values(this.#settings.contracts),
       topics: [TRANSFER_TOPIC, paddedAddress(this.#signer)],
     };
-    const [first, ...others] = await this.#each({
-      method: "eth_getLogs",
-      params: [filter],
-      result: z.array(Log),
-    });
+    const request = { method: "eth_getLogs", params: [filter], result: z.array(Log) };
+    const signal = AbortSignal.any([this.#signal, AbortSignal.timeout(LOGS_DEADLINE_MS)]);
+    const [first, ...others] = await Promise.all(
+      this.#urls.map((url) => callRpc(url, request, signal)),
+    );
     const transfers = first!.map(readTransfer);
     const text = fingerprint(transfers);
     if (others.some((other) => fingerprint(other.map(readTransfer)) !== text)) {

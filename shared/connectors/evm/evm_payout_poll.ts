@@ -1,7 +1,7 @@
 /**
  * Finds the results of payouts in final blocks. A payout through a signer is matched by its nonce.
  * An exported payout is matched by the first transfer with its destination, token and amount. Each
- * transfer settles one payout.
+ * transfer settles one payout of one account.
  */
 
 import type {
@@ -37,14 +37,32 @@ export async function payoutFacts(
   if (open.length === 0) return [];
   const chain = new PayoutChain(settings, signer_address, account.secret, signal);
   const left = new Map(open.map((payout) => [payout.call_id, payout]));
+  const transfers = (await chain.outgoing(from, to))
+    .filter((transfer) => open.some((payout) => isPaidBy(payout, transfer, settings)));
+  const nonces = await chain.nonces([...new Set(transfers.map(({ tx_hash }) => tx_hash))]);
+  // After the open payouts, so that a payout which has left them shows here.
+  const taken = new Set(
+    await books.takenTransfers(
+      account.id,
+      transfers.map((transfer) => ({
+        reference: referenceOf(transfer),
+        nonce: nonces.get(transfer.tx_hash) ?? null,
+      })),
+    ),
+  );
+  const times = await chain.times(transfers);
   const facts: Fact[] = [];
-  for (const transfer of await chain.outgoing(from, to)) {
-    const payout = await paidBy(transfer, [...left.values()], settings, chain);
+  for (const transfer of transfers) {
+    if (taken.has(referenceOf(transfer))) continue;
+    const alike = [...left.values()].filter((each) => isPaidBy(each, transfer, settings));
+    const nonce = nonces.get(transfer.tx_hash) ?? null;
+    const payout = alike.find((each) => each.nonce !== null && each.nonce === nonce) ??
+      alike.find(({ is_exported }) => is_exported);
     if (!payout) continue;
     left.delete(payout.call_id);
     facts.push({
-      ...await commonOf(account, payout, settings, chain, transfer.block_number),
-      reference: `${transfer.tx_hash}:${transfer.log_index}:paid`,
+      ...commonOf(account, payout, settings, times.get(transfer.block_number)),
+      reference: referenceOf(transfer),
       state: "succeeded",
       tx_hash: transfer.tx_hash,
     });
@@ -53,21 +71,18 @@ export async function payoutFacts(
   return facts;
 }
 
-/** Returns the payout that a transfer has paid, if there is one. */
-async function paidBy(
-  { tx_hash, contract, to, amount }: OutgoingTransfer,
-  payouts: readonly ChainPayout[],
+function referenceOf({ tx_hash, log_index }: OutgoingTransfer): string {
+  return `${tx_hash}:${log_index}:paid`;
+}
+
+/** Reports whether a transfer can be the one of a payout. */
+function isPaidBy(
+  { destination, amount_minor, currency }: ChainPayout,
+  { contract, to, amount }: OutgoingTransfer,
   { contracts }: EvmSettings,
-  chain: PayoutChain,
-): Promise<ChainPayout | undefined> {
-  const alike = payouts.filter((payout) =>
-    payout.destination.toLowerCase() === to && BigInt(payout.amount_minor) === amount &&
-    contracts[payout.currency]?.toLowerCase() === contract
-  );
-  if (alike.length === 0) return undefined;
-  const nonce = await chain.nonceOf(tx_hash);
-  const own = alike.find((payout) => payout.nonce !== null && payout.nonce === nonce);
-  return own ?? alike.find(({ is_exported }) => is_exported);
+): boolean {
+  return destination.toLowerCase() === to && BigInt(amount_minor) === amount &&
+    contracts[currency]?.toLowerCase() === contract;
 }
 
 /**
@@ -91,8 +106,9 @@ async function revertedFacts(
     if (found === null) continue;
     if (found.block_number > final) break;
     if (found.has_worked) continue;
+    const times = await chain.times([found]);
     facts.push({
-      ...await commonOf(account, payout, settings, chain, found.block_number),
+      ...commonOf(account, payout, settings, times.get(found.block_number)),
       reference: `${found.tx_hash}:reverted`,
       state: "failed",
       failure_code: "onchain_reverted",
@@ -111,15 +127,13 @@ async function minedOf({ tx_hashes }: ChainPayout, chain: PayoutChain) {
   return null;
 }
 
-async function commonOf(
+function commonOf(
   { id }: ProviderAccount,
   { op, subject_id, refund_id, amount_minor, currency }: ChainPayout,
   { is_main }: EvmSettings,
-  chain: PayoutChain,
-  block_number: number,
+  time: number | undefined,
 ) {
-  const block = await chain.block(block_number);
-  if (block === null) throw new Error("A node in rpc_urls is missing a final block");
+  if (time === undefined) throw new Error("A node in rpc_urls is missing a final block");
   return {
     account_id: id,
     op,
@@ -128,7 +142,7 @@ async function commonOf(
     provider_reference: null,
     amount_minor,
     currency,
-    at: new Date(block.time * 1000).toISOString(),
+    at: new Date(time * 1000).toISOString(),
     livemode: is_main,
   } satisfies Partial<Fact>;
 }

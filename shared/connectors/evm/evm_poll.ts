@@ -6,6 +6,7 @@
  */
 
 import * as z from "zod";
+import { idFloor } from "../../core/ids.ts";
 import type {
   ChainBooks,
   Fact,
@@ -23,8 +24,13 @@ const BATCH = 1_000;
 /** Blocks in one request. Nodes that allow fewer answer with an error, and the range halves. */
 const SPAN_FIRST = 2_000;
 const SPAN_MAX = 10_000;
-/** A new account begins this many blocks before the final one: a payment can precede the poll. */
+/**
+ * A new account begins this many blocks before the final one, or earlier: with the block before it
+ * was added.
+ */
 const FIRST_BLOCKS = 1_000;
+/** The clock of a chain is at most this much behind that of the service. */
+const SKEW_SECONDS = 120;
 /** Most ranges of final blocks in one pass, so that a pass that catches up ends. */
 const CATCH_UP_SPANS = 10;
 
@@ -65,7 +71,7 @@ export async function pollChain(
   books: ChainBooks,
 ): Promise<Page> {
   const chain = new Chain(readEvmSettings(account.settings), account.secret, signal);
-  const place = cursor === null ? await firstPlace(chain) : readCursor(cursor);
+  const place = cursor === null ? await firstPlace(chain, account.id) : readCursor(cursor);
   const { final, paid = final.number } = place;
   if (place.pass === null && paid < final.number) {
     return await halvingAtLimits(place, signal, () => readPayouts(account, place, signal, books));
@@ -232,11 +238,19 @@ async function endPass(chain: Chain, place: Cursor, pass: Pass): Promise<Page> {
   };
 }
 
-async function firstPlace(chain: Chain): Promise<Cursor> {
+/** Returns a place before the account was added: its first readings can fail for hours. */
+async function firstPlace(chain: Chain, account_id: string): Promise<Cursor> {
+  const read = async (number: number) => {
+    const block = await chain.block(number);
+    if (block === null) throw new Error("A node in rpc_urls does not have its final blocks");
+    return block;
+  };
+  // The id tells when the account was added.
+  const isLater = ({ time }: Block) => idFloor("pac_", (time + SKEW_SECONDS) * 1000) > account_id;
   const { final } = await chain.heads();
-  const block = await chain.block(Math.max(0, final - FIRST_BLOCKS));
-  if (block === null) throw new Error("A node in rpc_urls is missing a final block");
-  return placeAfter(block);
+  const near = await read(Math.max(0, final - FIRST_BLOCKS));
+  if (!isLater(near)) return placeAfter(near);
+  return placeAfter(await read(Math.max(0, await chain.firstBlock(near.number, isLater) - 1)));
 }
 
 /** Returns the place from which a poll reads the blocks after a final one. */

@@ -9,6 +9,8 @@ import { type EvmSettings, SECRET_MARK } from "./evm_settings.ts";
 
 /** Maximum size of an answer. 1 000 logs take about 700 kB. */
 const ANSWER_BYTES_MAX = 4 * 1024 * 1024;
+/** Requests in one batch. Some nodes refuse more than 50. */
+const BATCH_MAX = 50;
 /** Codes and words of the errors with which nodes refuse a range of blocks that is too large. */
 const LIMIT_CODES: readonly number[] = [-32005, -32614, 35];
 const LIMIT_WORDS =
@@ -97,11 +99,23 @@ export async function callRpc<T>(
 }
 
 /**
- * Sends several requests of one kind as a batch. The results have the order of the requests.
+ * Sends several requests of one kind in batches. The results have the order of the requests.
  *
  * @throws {RpcError} if one of them has no usable answer
  */
 export async function callRpcBatch<T>(
+  url: string,
+  requests: readonly RpcRequest<T>[],
+  signal: AbortSignal,
+): Promise<T[]> {
+  const results: T[] = [];
+  for (let at = 0; at < requests.length; at += BATCH_MAX) {
+    results.push(...await callBatch(url, requests.slice(at, at + BATCH_MAX), signal));
+  }
+  return results;
+}
+
+async function callBatch<T>(
   url: string,
   requests: readonly RpcRequest<T>[],
   signal: AbortSignal,

@@ -73,23 +73,9 @@ async function firstPlace(chain: Chain, from: number, to: number): Promise<Curso
   const { final } = await chain.heads();
   const end = await chain.block(final);
   if (end === null || end.time < to) throw new Error("The day is not final on the chain yet");
-  const first = await firstBlockSince(chain, from, final);
-  const last = await firstBlockSince(chain, to, final) - 1;
+  const first = await chain.firstBlock(final, ({ time }) => time >= from);
+  const last = await chain.firstBlock(final, ({ time }) => time >= to) - 1;
   return { first, last, span: SPAN_FIRST, after: null, from: first, sums: {} };
-}
-
-/** Finds the first block at or after a time by binary search. The final block is not before it. */
-async function firstBlockSince(chain: Chain, time: number, final: number): Promise<number> {
-  let low = 0;
-  let high = final;
-  while (low < high) {
-    const middle = Math.floor((low + high) / 2);
-    const block = await chain.block(middle);
-    if (block === null) throw new Error("A node in rpc_urls is missing a final block");
-    if (block.time < time) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
 
 function totalsOf({ sums }: Cursor): ProviderTotal[] {

@@ -70,6 +70,7 @@ export function booksOf(store: ProviderStore): ChainBooks {
     sending: (id, call_id, fees) => store.notePayoutFees(id, call_id, fees),
     sent: (id, call_id, tx_hash) => store.notePayoutHash(id, call_id, tx_hash),
     openPayouts: (id) => store.openPayouts(id),
+    takenTransfers: (id, transfers) => store.takenTransfers(id, transfers),
     paidPayouts: (id, time) => store.paidPayouts(id, time),
   };
 }

@@ -99,8 +99,13 @@ export interface ChainBooks {
   ): Promise<void>;
   /** Records the hash of a transaction that was sent. */
   sent(account_id: string, call_id: string, tx_hash: string): Promise<void>;
-  /** Returns the payouts whose calls have no result, oldest first. */
+  /** Returns the payouts whose calls have no result, and no fact that is one, oldest first. */
   openPayouts(account_id: string): Promise<ChainPayout[]>;
+  /** Returns the references of the transfers that belong to another payout, of any account. */
+  takenTransfers(
+    account_id: string,
+    transfers: readonly { reference: string; nonce: number | null }[],
+  ): Promise<string[]>;
   /** Returns the payouts that are final, by the times of their blocks. */
   paidPayouts(account_id: string, time: TotalsTime): Promise<PaidPayout[]>;
 }

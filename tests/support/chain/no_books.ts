@@ -9,6 +9,7 @@ function nothing(): never {
 export const noBooks: ChainBooks = {
   deposits: () => Promise.resolve([]),
   openPayouts: () => Promise.resolve([]),
+  takenTransfers: () => Promise.resolve([]),
   paidPayouts: () => Promise.resolve([]),
   payout: nothing,
   nonce: nothing,

@@ -1,0 +1,146 @@
+/** Tests of payouts in stablecoins: a wallet with tokens, a signer, and the sums at the end. */
+
+import assert from "node:assert/strict";
+import { checkBooks } from "../../../scripts/operator/check_books.ts";
+import type { Hex } from "./chain_world.ts";
+import { type SignerDouble, startSigner } from "./signer_double.ts";
+import {
+  chainBalances,
+  ledgerBalances,
+  type StablecoinCase,
+  stablecoinCase,
+} from "./stablecoin_case.ts";
+
+const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
+/** Longer than the time between two attempts. */
+export const MINUTE_S = 61;
+
+/** A case with a wallet that pays. */
+export interface PayoutCase extends StablecoinCase {
+  /** The wallet, an account of the node. */
+  wallet: Hex;
+  /** A completed payment of 1000. */
+  // deno-lint-ignore no-explicit-any
+  paid(): Promise<any>;
+  // deno-lint-ignore no-explicit-any
+  refund(payment: { id: string }, amount: number, address: string): Promise<any>;
+  // deno-lint-ignore no-explicit-any
+  transfer(amount: number, address: string): Promise<any>;
+  /** Does the work that is due after a minute. */
+  later(seconds?: number): Promise<void>;
+  /** Returns the status of a refund or transfer. */
+  statusOf(of: { id: string }): Promise<string>;
+  /** Returns the amounts that an address has received from the wallet. */
+  received(address: string): Promise<number[]>;
+  set(settings: Record<string, string | null>): Promise<void>;
+}
+
+let addresses = 0;
+/** Returns an address that no other test has. */
+export const newAddress = () => `0x${(0xabc0000 + ++addresses).toString(16).padStart(40, "0")}`;
+
+/** Registers a test with a chain, a product, and a wallet whose signer is a double. */
+export function payoutCase(
+  name: string,
+  test: (given: PayoutCase, signer: SignerDouble, t: Deno.TestContext) => Promise<void>,
+): void {
+  stablecoinCase(name, async (given, t) => {
+    await using signer = startSigner(given.world.node.url);
+    const made = await makeCase(given);
+    await made.set({ signer_address: made.wallet, signer_url: signer.url });
+    await test(made, signer, t);
+    await assertBalanced(made);
+  });
+}
+
+async function makeCase(given: StablecoinCase): Promise<PayoutCase> {
+  const { service, world, usdc, account_id, work } = given;
+  const { sql, live: { text: key, environment_id } } = service;
+  const [, wallet] = await world.node.call<Hex[]>("eth_accounts");
+  await world.transfer(usdc, wallet!, 100_000);
+  await world.mine();
+  const post = async (path: string, body: object) => {
+    const answer = await service.call("POST", `/api-v1-payments/v1${path}`, { key, body });
+    assert.equal(answer.status, 201, answer.text);
+    return answer.body;
+  };
+  let ahead_s = 0;
+  return {
+    ...given,
+    wallet: wallet!,
+    async paid() {
+      const payment = await given.create();
+      await given.send(payment, 1000);
+      await given.final();
+      return payment;
+    },
+    refund: ({ id }, amount_minor, address) =>
+      post(`/payments/${id}/refund`, { amount_minor, destination: { address } }),
+    transfer: (amount_minor, address) =>
+      post("/transfers", {
+        amount_minor,
+        currency: "USDC",
+        destination: { wallet: { address, network: "base" } },
+      }),
+    async later(seconds = MINUTE_S) {
+      ahead_s += seconds;
+      await service.setClock(Date.now() + ahead_s * 1000);
+      await work();
+    },
+    async statusOf({ id }) {
+      const [row] = await sql<{ status: string }[]>`
+        select status from pay.refunds where id = ${id}
+        union all select status from pay.transfers where id = ${id}`;
+      return row!.status;
+    },
+    async received(address) {
+      const logs = await world.node.call<{ data: Hex }[]>("eth_getLogs", {
+        fromBlock: "0x0",
+        toBlock: "latest",
+        address: usdc,
+        topics: [TRANSFER, topic(wallet!), topic(address)],
+      });
+      return logs.map(({ data }) => Number(BigInt(data)));
+    },
+    async set(settings) {
+      const added = Object.fromEntries(Object.entries(settings).filter(([, value]) => value));
+      const removed = Object.keys(settings).filter((name) => settings[name] === null);
+      await sql`update pay.provider_accounts
+        set settings = (settings || ${JSON.stringify(added)}::text::jsonb) - ${removed}::text[]
+        where id = ${account_id} and environment_id = ${environment_id}`;
+    },
+  };
+}
+
+/** Returns an address as a topic of a log. */
+export function topic(address: string): string {
+  return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
+}
+
+/** Asserts that the ledger has what came in less what went out, and that no oracle complains. */
+async function assertBalanced(given: PayoutCase): Promise<void> {
+  const { service: { sql }, account_id } = given;
+  const [out] = await sql<{ sum: number }[]>`
+    select coalesce(sum(amount_minor), 0)::int as sum from pay.provider_facts
+    where account_id = ${account_id} and op in ('refund', 'transfer') and state = 'succeeded'`;
+  const [external] = await sql<{ sum: number }[]>`
+    select coalesce(sum(external), 0)::int as sum from pay.subject_accounts`;
+  const { USDC: came = 0 } = await chainBalances(given);
+  const { USDC: booked = 0 } = await ledgerBalances(given);
+  assert.equal(booked - external!.sum, came - out!.sum, "the ledger is the chain");
+  await sql`select pay.dismiss_fact(account_id, reference, 'seen') from pay.list_reported_facts()`;
+  const verdicts = await checkBooks(sql);
+  const found = verdicts.flatMap(({ findings, examples }) => findings > 0 ? examples : []);
+  assert.deepEqual(found.filter((text) => !text.includes("decide by hand")), []);
+}
+
+/** Encodes the transfer of an amount to an address. */
+export function transferOf(address: string, amount: number): string {
+  return `0xa9059cbb${topic(address).slice(2)}${amount.toString(16).padStart(64, "0")}`;
+}
+
+/** Returns the balance of an address in the token. */
+export async function balanceOf({ world, usdc }: PayoutCase, address: Hex): Promise<number> {
+  const data = `0x70a08231${topic(address).slice(2)}`;
+  return Number(await world.node.call<Hex>("eth_call", { to: usdc, data }, "latest"));
+}
