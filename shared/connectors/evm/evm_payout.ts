@@ -25,6 +25,8 @@ const STUCK_SECONDS = 180;
 const BUMP = 1.125;
 /** Highest fee, as a multiple of the first one: then an operator decides whether to pay more. */
 const FEE_CAP = 10;
+/** Every fee up to this one is allowed, in wei: a quiet network has fees near zero. */
+const FEE_CAP_LEAST = 1e9;
 /** `transfer(address,uint256)` of ERC-20. */
 const TRANSFER_SELECTOR = "0xa9059cbb";
 
@@ -167,13 +169,13 @@ class Sender {
       if (tx_hashes.length === 0) return last;
       return { waiting: `${tx_hashes.at(-1)} waits for a block` };
     }
-    const cap = first_fee * FEE_CAP;
-    const raised = {
-      max_fee: Math.max(fees.max_fee, Math.ceil(max_fee * BUMP)),
-      priority_fee: Math.max(fees.priority_fee, Math.ceil(priority_fee * BUMP)),
-    };
+    const cap = Math.max(first_fee * FEE_CAP, FEE_CAP_LEAST);
+    const least = Math.ceil(max_fee * BUMP);
     // At the cap the last transaction is sent again, because nodes forget what waits for long.
-    return raised.max_fee > cap ? last : raised;
+    if (least > cap) return last;
+    const raised = Math.min(cap, Math.max(fees.max_fee, least));
+    const priority = Math.max(fees.priority_fee, Math.ceil(priority_fee * BUMP));
+    return { max_fee: raised, priority_fee: Math.min(raised, priority) };
   }
 }
 
