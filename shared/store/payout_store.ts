@@ -25,7 +25,7 @@ export interface PayoutStore {
   ): Promise<void>;
   /** Records the hash of a transaction that was sent. */
   notePayoutHash(account_id: string, call_id: string, tx_hash: string): Promise<void>;
-  /** Returns the payouts of an account whose calls have no result yet, oldest first. */
+  /** Returns the payouts of an account that the chain can still settle, oldest first. */
   openPayouts(account_id: string): Promise<ChainPayout[]>;
   /** Returns the references of the transfers that belong to another payout, of any account. */
   takenTransfers(

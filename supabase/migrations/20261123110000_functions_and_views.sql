@@ -462,15 +462,23 @@ begin
   return query
     select pay.payout_json(p) from pay.chain_payouts p
     cross join lateral (
-      select c.state, c.op, c.subject_id, c.refund_id from pay.provider_calls c
+      select c.state, c.op, c.subject_id, c.refund_id, c.settled_at from pay.provider_calls c
       where c.environment_id = p.environment_id and c.id = p.call_id limit 1
     ) c
-    where p.account_id = p_account_id and c.state <> 'settled' and not exists (
-      select from pay.provider_facts f
-      where f.environment_id = p.environment_id and f.subject_id = c.subject_id
-        and f.account_id = p.account_id and f.op = c.op
-        and f.refund_id is not distinct from c.refund_id and f.state in ('succeeded', 'failed')
-    )
+    where p.account_id = p_account_id
+      and (c.state <> 'settled' or p.nonce is not null
+        and c.settled_at > pay.server_time() - interval '7 days' and exists (
+          select from pay.provider_facts f
+          where f.environment_id = p.environment_id and f.account_id = p.account_id
+            and f.reference = p.call_id || ':failed'
+        ))
+      and not exists (
+        select from pay.provider_facts f
+        where f.environment_id = p.environment_id and f.subject_id = c.subject_id
+          and f.account_id = p.account_id and f.op = c.op
+          and f.refund_id is not distinct from c.refund_id
+          and (f.state = 'succeeded' or f.reference like '%:reverted')
+      )
     order by p.call_id;
 end
 $$;

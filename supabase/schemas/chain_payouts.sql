@@ -126,7 +126,8 @@ $$;
 grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
 
 -- The payouts of an account whose calls have no result, oldest first. Without those that have a fact
--- which is their result: the next transfer belongs to another payout.
+-- of the chain: the next transfer belongs to another payout. With those that the operator has
+-- settled as failed in the last days, because their transaction can be mined all the same.
 create or replace function pay.open_payouts(p_account_id text)
 returns setof json
 language plpgsql volatile security definer
@@ -138,15 +139,23 @@ begin
   return query
     select pay.payout_json(p) from pay.chain_payouts p
     cross join lateral (
-      select c.state, c.op, c.subject_id, c.refund_id from pay.provider_calls c
+      select c.state, c.op, c.subject_id, c.refund_id, c.settled_at from pay.provider_calls c
       where c.environment_id = p.environment_id and c.id = p.call_id limit 1
     ) c
-    where p.account_id = p_account_id and c.state <> 'settled' and not exists (
-      select from pay.provider_facts f
-      where f.environment_id = p.environment_id and f.subject_id = c.subject_id
-        and f.account_id = p.account_id and f.op = c.op
-        and f.refund_id is not distinct from c.refund_id and f.state in ('succeeded', 'failed')
-    )
+    where p.account_id = p_account_id
+      and (c.state <> 'settled' or p.nonce is not null
+        and c.settled_at > pay.server_time() - interval '7 days' and exists (
+          select from pay.provider_facts f
+          where f.environment_id = p.environment_id and f.account_id = p.account_id
+            and f.reference = p.call_id || ':failed'
+        ))
+      and not exists (
+        select from pay.provider_facts f
+        where f.environment_id = p.environment_id and f.subject_id = c.subject_id
+          and f.account_id = p.account_id and f.op = c.op
+          and f.refund_id is not distinct from c.refund_id
+          and (f.state = 'succeeded' or f.reference like '%:reverted')
+      )
     order by p.call_id;
 end
 $$;
@@ -212,7 +221,8 @@ grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pa
 -- Operator: marks the open payouts of an account without a nonce as exported, and returns them.
 -- p_again: includes payouts that were exported before. A payout waits as long as another account
 -- with the same signer has an equal one under way: one transfer would look like both.
--- Concurrency: locks the payouts, so none gets a nonce at the same time. Exports wait for each other.
+-- Concurrency: locks the payouts, so none gets a nonce at the same time. Exports
+-- wait for each other.
 create or replace function pay.export_payouts(p_account_id text, p_again boolean)
 returns setof json
 language plpgsql volatile security definer

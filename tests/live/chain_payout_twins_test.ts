@@ -1,6 +1,8 @@
 /** Payouts in stablecoins that can be mistaken for others, and nodes that are wrong or limited. */
 
 import assert from "node:assert/strict";
+import { runWorkCommand } from "../../scripts/operator/provider_work.ts";
+import { findConnector } from "../../shared/connectors/connectors.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import type { Hex } from "../support/chain/chain_world.ts";
 import { startNodeProxy } from "../support/chain/node_proxy.ts";
@@ -32,6 +34,21 @@ payoutCase("payouts and a node that is wrong or limited", async (given, signer, 
     await given.mined(100);
     assert.equal(await statusOf(made), "completed");
     proxy.change = () => undefined;
+  });
+  await t.step("fees rise after first ones of zero", async () => {
+    await node.call("anvil_setNextBlockBaseFeePerGas", "0x5f5e100");
+    await node.call("anvil_mine");
+    proxy.change = (method, [block]) =>
+      method === "eth_maxPriorityFeePerGas"
+        ? { result: "0x0" }
+        : method === "eth_getBlockByNumber" && block === "latest"
+        ? { result: { baseFeePerGas: "0x0" } }
+        : undefined;
+    const made = await transfer(10, newAddress());
+    proxy.change = () => undefined;
+    await given.later(200);
+    await final();
+    assert.equal(await statusOf(made), "completed");
   });
   await t.step("many payouts in one block take few requests", async () => {
     const made = [];
@@ -91,3 +108,40 @@ payoutCase("each transfer settles one payout", async (given, _signer, t) => {
     assert.equal(await exported(second_id), 1);
   });
 });
+
+payoutCase(
+  "a payout that is paid after the operator has settled it as failed",
+  async (given, signer) => {
+    const { service: { sql, deps, ...service }, statusOf, final } = given;
+    const payment = await given.paid();
+    signer.way = "lost";
+    const [refund, transfer] = [
+      await given.refund(payment, 100, newAddress()),
+      await given.transfer(200, newAddress()),
+    ];
+    await given.world.mine(8);
+    // The reading is stalled, so nobody knows the transactions.
+    const stop = () => sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
+    await stop();
+    await service.setClock(Date.now() + 2 * 3_600_000);
+    await deps.provider_worker.nudge();
+    const calls = await sql<{ id: string; state: string }[]>`
+    select id, state from pay.provider_calls where op in ('refund', 'transfer')`;
+    assert.deepEqual(calls.map(({ state }) => state), ["operator", "operator"]);
+    for (const { id } of calls) {
+      await runWorkCommand({ action: "settle", id, reference: null, is_json: false }, {
+        sql,
+        findConnector,
+        env: () => undefined,
+        print: () => {},
+      });
+    }
+    await final();
+    assert.deepEqual([await statusOf(refund), await statusOf(transfer)], ["failed", "failed"]);
+    const found = await sql`select reason from pay.list_reported_facts() order by amount_minor`;
+    assert.deepEqual(found.map(({ reason }) => reason), [
+      "the refund succeeded at the provider, but is failed here",
+      "the transfer succeeded on the chain, but is failed here",
+    ]);
+  },
+);

@@ -91,7 +91,7 @@ Deno.test({
         assert.match(line, /^base \(chain 31337\) answers at block 2, final up to 0 with 3 blocks/);
         assert.ok(line.includes(`USDC ${getAddress(token)} (symbol "USDC", 6 decimals)`), line);
         assert.ok(line.includes(`first address of the xpub is ${depositAddress(XPUB, 0)}`), line);
-        assert.match(line, /add one\n$/);
+        assert.match(line, /add a second\n$/);
       });
       await t.step("set changes the node, and test shows another chain", async () => {
         const other = await startAnvil({ chain_id: 1 });

@@ -27,6 +27,8 @@ const USED_SECONDS = 3_600;
 const BUMP = 1.125;
 /** Highest fee, as a multiple of the first one. Only an operator decides to pay more. */
 const FEE_CAP = 10;
+/** Every fee up to this one is allowed, in wei: a quiet network has fees near zero. */
+const FEE_CAP_LEAST = 1e9;
 /** `transfer(address,uint256)` of ERC-20. */
 const TRANSFER_SELECTOR = "0xa9059cbb";
 
@@ -183,14 +185,14 @@ class Sender {
       if (tx_hashes.length === 0) return last;
       return { waiting: `${tx_hashes.at(-1)} is in no block yet` };
     }
-    const cap = first_fee * FEE_CAP;
-    const raised = {
-      max_fee: Math.max(fees.max_fee, Math.ceil(max_fee * BUMP)),
-      priority_fee: Math.max(fees.priority_fee, Math.ceil(priority_fee * BUMP)),
-    };
+    const cap = Math.max(first_fee * FEE_CAP, FEE_CAP_LEAST);
+    const least = Math.ceil(max_fee * BUMP);
     // At the cap the last transaction is sent again, because nodes drop transactions that wait
     // long.
-    return raised.max_fee > cap ? last : raised;
+    if (least > cap) return last;
+    const raised = Math.min(cap, Math.max(fees.max_fee, least));
+    const priority = Math.max(fees.priority_fee, Math.ceil(priority_fee * BUMP));
+    return { max_fee: raised, priority_fee: Math.min(raised, priority) };
   }
 }
 

@@ -25,6 +25,10 @@ export function applyTransferFact(
         formatAmount(amount_minor, currency),
     };
   }
+  if (transfer.status === "failed" && fact.state === "succeeded" && fact.tx_hash !== undefined) {
+    const finding = "the transfer succeeded on the chain, but is failed here";
+    return { outcome: "finding", finding };
+  }
   if (transfer.status !== "pending") return { outcome: "ignored" };
   const builder = new ChangeBuilder(transfer, context);
   if (fact.state === "succeeded") complete(builder, fact.tx_hash);

@@ -99,7 +99,10 @@ export interface ChainBooks {
   ): Promise<void>;
   /** Records the hash of a transaction that was sent. */
   sent(account_id: string, call_id: string, tx_hash: string): Promise<void>;
-  /** Returns the payouts whose calls have no result, and no fact that is one, oldest first. */
+  /**
+   * Returns the payouts without a fact of the chain, oldest first: those whose calls have no result,
+   * and those with a nonce that the operator has settled as failed in the last days.
+   */
   openPayouts(account_id: string): Promise<ChainPayout[]>;
   /** Returns the references of the transfers that belong to another payout, of any account. */
   takenTransfers(
