@@ -5,12 +5,8 @@
 
 import { Clock, ClockAdvance, SetClockBody } from "../schema/clock.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
-import {
-  AdvancePaymentBody,
-  AuthenticatePaymentBody,
-  CreatePaymentBody,
-  Payment,
-} from "../schema/payment.ts";
+import { AuthenticatePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
+import { AdvancePaymentBody } from "../schema/payment_advance.ts";
 import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
 import { ResetSandboxBody, SandboxReset, Transcript } from "../schema/service.ts";
 import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";

@@ -13,7 +13,6 @@ import {
   PAYMENT_STATUSES,
 } from "../core/vocabulary.ts";
 import { isLoopback } from "../core/loopback.ts";
-import { DisputeReason } from "./dispute.ts";
 import { MAX_NAME, MAX_REFERENCE, MAX_RETURN_URL } from "./limits.ts";
 import { mustBe, replaceable } from "./requirement.ts";
 import {
@@ -378,27 +377,6 @@ export const CapturePaymentBody = z.object({
   "Without an amount the request captures the whole authorized amount",
 );
 export type CapturePaymentBody = z.infer<typeof CapturePaymentBody>;
-
-/** The body of an advance: the status to move to. */
-export const AdvancePaymentBody = z.object({
-  to: PaymentStatus,
-  reason: DisputeReason.optional().describe(
-    "The reason of the dispute, only with `chargeback`. By default `general`",
-  ),
-  amount_received: AmountMinor.optional().describe(
-    "Amount that the payer sends now, in minor units, only for a payment to an address. Default: " +
-      "the missing amount. For late money, send the current status of the payment as `to`",
-  ),
-}).superRefine(({ to, reason, amount_received }, context) => {
-  if (reason !== undefined && to !== "chargeback") {
-    const message = 'is only for an advance to "chargeback": remove it';
-    context.addIssue({ code: "custom", path: ["reason"], message });
-  }
-  if (amount_received !== undefined && (to === "pending" || to === "requires_action")) {
-    const message = `cannot be sent with an advance to "${to}": remove it`;
-    context.addIssue({ code: "custom", path: ["amount_received"], message });
-  }
-}).describe("The status to move to");
 
 /** The body of an authentication: the answer of the payer's bank. */
 export const AuthenticatePaymentBody = z.object({

@@ -15,6 +15,7 @@ import type { EventType } from "../../shared/schema/event_type.ts";
 import type * as ledger from "../../shared/schema/ledger.ts";
 import type * as list from "../../shared/schema/list.ts";
 import type * as payment from "../../shared/schema/payment.ts";
+import type * as payment_advance from "../../shared/schema/payment_advance.ts";
 import type * as refund from "../../shared/schema/refund.ts";
 import type * as sandbox from "../../shared/schema/sandbox.ts";
 import type * as request from "../../shared/schema/request.ts";
@@ -128,7 +129,7 @@ Deno.test("client types of bodies equal those of the schemas", () => {
     keyof z.input<typeof transfer.CreateTransferBody>["destination"]
   >;
   true satisfies Equal<client.CreateRefundInput, z.input<typeof refund.CreateRefundBody>>;
-  true satisfies Equal<client.AdvanceInput, z.input<typeof payment.AdvancePaymentBody>>;
+  true satisfies Equal<client.AdvanceInput, z.input<typeof payment_advance.AdvancePaymentBody>>;
   true satisfies Equal<client.AuthenticateInput, z.input<typeof payment.AuthenticatePaymentBody>>;
   true satisfies Equal<client.CapturePaymentInput, z.input<typeof payment.CapturePaymentBody>>;
   true satisfies Equal<client.AdvanceRefundInput, z.input<typeof refund.AdvanceRefundBody>>;

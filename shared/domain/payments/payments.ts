@@ -4,12 +4,12 @@
 
 import type * as z from "zod";
 import type {
-  AdvancePaymentBody,
   AuthenticatePaymentBody,
   CapturePaymentBody,
   CreatePaymentBody,
   Payment,
 } from "../../schema/payment.ts";
+import type { AdvancePaymentBody } from "../../schema/payment_advance.ts";
 import type { Dispute, SubmitEvidenceBody } from "../../schema/dispute.ts";
 import type { ResetSandboxBody } from "../../schema/service.ts";
 import type { AdvanceRefundBody, CreateRefundBody } from "../../schema/refund.ts";
