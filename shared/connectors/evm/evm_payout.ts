@@ -27,6 +27,8 @@ const BUMP = 1.125;
 const FEE_CAP = 10;
 /** Every fee up to this one is allowed, in wei: a quiet network has fees near zero. */
 const FEE_CAP_LEAST = 1e9;
+/** Time after which a used nonce counts as final, if no node knows its count at the final block. */
+const FINAL_SECONDS = 7_200;
 /** `transfer(address,uint256)` of ERC-20. */
 const TRANSFER_SELECTOR = "0xa9059cbb";
 
@@ -147,13 +149,24 @@ class Sender {
     for (const tx_hash of payout.tx_hashes) {
       if (await this.#chain.mined(tx_hash)) return { waiting: `${tx_hash} is in a block` };
     }
-    const final = await this.#chain.final();
-    if (await this.#chain.count(final, true) <= nonce) {
+    if (!await this.#isUsedForever(payout, nonce)) {
       return { waiting: `a block has a transaction with the nonce ${nonce}` };
     }
     // Its own one can have a hash that the signer has not answered: then the poll finds it by its
     // transfer. Otherwise the operator decides after an hour.
     return { absent: true };
+  }
+
+  /** Reports whether a final block has a transaction with the nonce. */
+  async #isUsedForever({ sent_seconds }: ChainPayout, nonce: number): Promise<boolean> {
+    const final = await this.#chain.final();
+    try {
+      return await this.#chain.count(final, true) > nonce;
+    } catch (error) {
+      // Most nodes have the state of the last blocks only.
+      if (!(error instanceof RpcError && error.kind === "refused")) throw error;
+      return (sent_seconds ?? 0) > FINAL_SECONDS;
+    }
   }
 
   /** Returns the fees of the next transaction; waits if the last one needs no other. */
