@@ -21,12 +21,14 @@ export function DepositCallout(
 ) {
   const { currency, amount_received } = payment;
   const missing = missingAmount(payment);
+  // The link of the API asks for the whole amount, also after a part.
+  const uri = action.uri.replace(/uint256=\d+/, `uint256=${missing}`);
   return (
     <Callout
-      title={missing > 0 ? "The payer sends the money" : "The money waits until it is final"}
+      title={missing > 0 ? "Waiting for the payer" : "Waiting until the transfers are final"}
     >
       <div class="deposit">
-        <QrCode text={action.uri} label={`QR code of ${action.uri}`} />
+        {missing > 0 && <QrCode text={uri} label={`QR code of ${uri}`} />}
         <div>
           <Facts>
             <Fact name="Missing">
@@ -46,8 +48,8 @@ export function DepositCallout(
             </Fact>
           </Facts>
           <p class="quiet">
-            A wallet reads the QR code and pays the payment. In the sandbox the address belongs to
-            nobody, so send no money to it.
+            Scan the QR code with a wallet to pay. In the sandbox nobody has the key of the address,
+            so send no money to it.
           </p>
         </div>
       </div>

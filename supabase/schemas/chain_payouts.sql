@@ -125,9 +125,9 @@ end
 $$;
 grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
 
--- The payouts of an account whose calls have no result, oldest first. Without those that have a fact
--- of the chain: the next transfer belongs to another payout. With those that the operator has
--- settled as failed in the last days, because their transaction can be mined all the same.
+-- The payouts of an account whose calls have no result, oldest first. Leaves out those that have a
+-- fact of the chain: the next transfer belongs to another payout. Includes those that the operator
+-- has settled as failed in the last 7 days, because their transaction can still be mined.
 create or replace function pay.open_payouts(p_account_id text)
 returns setof json
 language plpgsql volatile security definer

@@ -23,7 +23,7 @@ consoleCase("a payment to an address on a chain", async (step, place) => {
     assert.equal(await page.getByLabel("Currency").inputValue(), "USDC");
     await page.getByLabel("Amount", { exact: true }).fill("12.5");
     await page.getByRole("button", { name: "Create payment" }).click();
-    await page.getByRole("heading", { name: "The payer sends the money" }).waitFor();
+    await page.getByRole("heading", { name: "Waiting for the payer" }).waitFor();
     const { amount_minor, amount_received } = await paymentNow();
     assert.deepEqual([amount_minor, amount_received], [12_500_000, 0]);
   });
@@ -52,6 +52,8 @@ consoleCase("a payment to an address on a chain", async (step, place) => {
     await status("Processing").waitFor();
     await page.getByText("5.000000 USDC sent.").waitFor();
     assert.equal(await amount.inputValue(), "7.500000");
+    const { next_action: { uri } } = await paymentNow();
+    assert.equal(await readQrCode(page), uri.replace("uint256=12500000", "uint256=7500000"));
   });
   await step("an advance makes the whole amount final", async () => {
     await page.getByRole("button", { name: "Completed The whole amount is final" }).click();

@@ -50,6 +50,30 @@ payoutCase("payouts and a node that is wrong or limited", async (given, signer, 
     await final();
     assert.equal(await statusOf(made), "completed");
   });
+  await t.step(
+    "a used nonce is for the operator also without the state of old blocks",
+    async () => {
+      proxy.change = (method, [, block]) =>
+        method === "eth_getTransactionCount" && block.startsWith("0x")
+          ? { error: { code: -32000, message: "missing trie node" } }
+          : undefined;
+      const made = await transfer(10, newAddress());
+      const nonce = `0x${signer.nonces.at(-1)!.toString(16)}`;
+      await node.call("anvil_dropAllTransactions");
+      await node.call("eth_sendTransaction", { from: given.wallet, to: given.wallet, nonce });
+      await given.mined();
+      const state = async () => {
+        const [call] =
+          await sql`select state from pay.provider_calls where subject_id = ${made.id}`;
+        return call!.state;
+      };
+      await given.later();
+      assert.equal(await state(), "pending");
+      await given.later(7_300);
+      assert.equal(await state(), "operator");
+      proxy.change = () => undefined;
+    },
+  );
   await t.step("many payouts in one block take few requests", async () => {
     const made = [];
     for (let i = 0; i < 60; i++) made.push(await transfer(10, newAddress()));

@@ -29,6 +29,8 @@ const BUMP = 1.125;
 const FEE_CAP = 10;
 /** Every fee up to this one is allowed, in wei: a quiet network has fees near zero. */
 const FEE_CAP_LEAST = 1e9;
+/** Time after which a used nonce counts as final, if no node knows its count at the final block. */
+const FINAL_SECONDS = 7_200;
 /** `transfer(address,uint256)` of ERC-20. */
 const TRANSFER_SELECTOR = "0xa9059cbb";
 
@@ -123,19 +125,17 @@ class Sender {
   /** Assigns a nonce to a new payout, if the chain would accept the transaction. */
   async #begin(): Promise<number | ProviderReply> {
     const { contract, settings } = this.#route;
-    const { amount_minor, currency } = this.#call;
     // A nonce without a transaction would block every later one.
-    const balance = await this.#balance();
-    if (balance < amount_minor) {
-      const has = formatAmount(Math.max(0, balance), currency);
-      const needs = formatAmount(amount_minor, currency);
-      return { waiting: `the signer has ${has}, and this payout needs ${needs}` };
-    }
+    const shortage = await this.#shortage();
+    if (shortage) return shortage;
     try {
       await this.#chain.gas(contract, this.#data);
     } catch (error) {
       if (!(error instanceof RpcError && error.kind === "refused")) throw error;
       if (!/revert/i.test(error.message)) throw error;
+      // Another payout can have taken the money in the meantime.
+      const late_shortage = await this.#shortage();
+      if (late_shortage) return late_shortage;
       const message = "The token refuses the payment to this address, so nothing was sent";
       return { refused: "provider_refused", message, reason: error.message };
     }
@@ -144,6 +144,16 @@ class Sender {
     const signer = { chain_id: settings.chain_id, address: settings.signer_address!, count };
     const nonce = await this.#books.nonce(this.#account.id, this.#call.id, signer);
     return nonce ?? { waiting: "exported, and waiting for people to sign it" };
+  }
+
+  /** Returns `waiting` if the wallet has too little; null: it has enough. */
+  async #shortage(): Promise<{ waiting: string } | null> {
+    const { amount_minor, currency } = this.#call;
+    const balance = await this.#balance();
+    if (balance >= amount_minor) return null;
+    const has = formatAmount(Math.max(0, balance), currency);
+    const needs = formatAmount(amount_minor, currency);
+    return { waiting: `the signer has ${has}, and this payout needs ${needs}` };
   }
 
   /** Returns the balance of the signer less the payouts that were sent and are in no block yet. */
@@ -164,12 +174,23 @@ class Sender {
     }
     // If it is our own transaction with an unknown hash, the poll finds its transfer. Otherwise the
     // operator decides after an hour.
-    const is_final = await this.#chain.count(await this.#chain.final(), true) > nonce;
-    if (!is_final) {
+    if (!await this.#isUsedForever(payout, nonce)) {
       return { waiting: `a transaction with the nonce ${nonce} is in a block, but not final` };
     }
     if ((payout.sent_seconds ?? 0) > USED_SECONDS) return { absent: true };
     return { waiting: `another transaction has the nonce ${nonce}` };
+  }
+
+  /** Reports whether a final block has a transaction with the nonce. */
+  async #isUsedForever({ sent_seconds }: ChainPayout, nonce: number): Promise<boolean> {
+    const final = await this.#chain.final();
+    try {
+      return await this.#chain.count(final, true) > nonce;
+    } catch (error) {
+      // Most nodes have the state of the last blocks only.
+      if (!(error instanceof RpcError && error.kind === "refused")) throw error;
+      return (sent_seconds ?? 0) > FINAL_SECONDS;
+    }
   }
 
   /** Returns the fees of the next transaction; `waiting` if the last one is not stuck. */

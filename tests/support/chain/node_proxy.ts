@@ -5,7 +5,7 @@
 type Change = (method: string, params: any[]) => object | undefined;
 
 /** A running proxy. */
-export interface NodeProxy extends AsyncDisposable {
+interface NodeProxy extends AsyncDisposable {
   url: string;
   change: Change;
   /** HTTP requests so far: a batch is one. */

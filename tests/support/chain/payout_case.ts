@@ -16,7 +16,7 @@ const TRANSFER = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523
 export const MINUTE_S = 61;
 
 /** A case with a wallet that pays. */
-export interface PayoutCase extends StablecoinCase {
+interface PayoutCase extends StablecoinCase {
   /** The wallet, an account of the node. */
   wallet: Hex;
   /** A completed payment of 1000. */
