@@ -6,7 +6,7 @@ import { findConnector } from "../../shared/connectors/connectors.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import type { Hex } from "../support/chain/chain_world.ts";
 import { startNodeProxy } from "../support/chain/node_proxy.ts";
-import { newAddress, payoutCase, transferOf } from "../support/chain/payout_case.ts";
+import { balanceOf, newAddress, payoutCase, transferOf } from "../support/chain/payout_case.ts";
 
 payoutCase("payouts and a node that is wrong or limited", async (given, signer, t) => {
   const { service: { sql }, world: { node }, transfer, paid, statusOf, final } = given;
@@ -74,6 +74,26 @@ payoutCase("payouts and a node that is wrong or limited", async (given, signer, 
       proxy.change = () => undefined;
     },
   );
+  await t.step("money that is gone after the look at the balance: it waits", async () => {
+    const { wallet, usdc } = given;
+    const data = transferOf(newAddress(), await balanceOf(given, wallet));
+    await node.call("eth_sendTransaction", { from: wallet, to: usdc, gas: "0xf4240", data });
+    await given.mined();
+    let looks = 0;
+    const much = `0x${"f".repeat(10).padStart(64, "0")}`;
+    await given.set({ rpc_urls: proxy.url });
+    proxy.change = (method) =>
+      method === "eth_call" && looks++ === 0 ? { result: much } : undefined;
+    const made = await transfer(10, newAddress());
+    assert.deepEqual([looks, await statusOf(made)], [2, "pending"]);
+    proxy.change = () => undefined;
+    await given.world.transfer(usdc, wallet, 1_000);
+    await given.mined();
+    await given.later();
+    await final();
+    assert.equal(await statusOf(made), "completed");
+    await given.set({ rpc_urls: `${proxy.url},${node.url}` });
+  });
   await t.step("many payouts in one block take few requests", async () => {
     const made = [];
     for (let i = 0; i < 60; i++) made.push(await transfer(10, newAddress()));
