@@ -28,13 +28,13 @@ export interface OpenAccount {
   printMessage: (line: string) => void;
 }
 
-/** Checks settings. Throws `CommandError`. */
+/** Checks settings, and resolves to those to store. Throws `CommandError`. */
 export async function checkSettings(
   connector: Connector,
   settings: Readonly<Record<string, string>>,
-): Promise<void> {
+): Promise<Record<string, string>> {
   try {
-    await connector.checkSettings(settings);
+    return await connector.checkSettings(settings);
   } catch (error) {
     if (error instanceof ApiError) throw new CommandError(`--set: ${error.message}`);
     throw error;
@@ -57,8 +57,10 @@ export async function changeSettings(
     );
   }
   const kept = Object.entries(stored.settings).filter(([name]) => !removed.includes(name));
-  const settings = { ...Object.fromEntries(kept), ...command.settings };
-  await checkSettings(connector, settings);
+  const settings = await checkSettings(connector, {
+    ...Object.fromEntries(kept),
+    ...command.settings,
+  });
   const [row] = await sql`select pay.change_provider_settings(
     p_id => ${id}, p_before => ${JSON.stringify(stored.settings)},
     p_settings => ${JSON.stringify(settings)},

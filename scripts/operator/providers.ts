@@ -104,9 +104,9 @@ async function addAccount(
   command: ProviderCommand & { action: "add" },
   { sql, findConnector, baseUrl, print, printMessage }: Surroundings,
 ): Promise<void> {
-  const { account, connector: name, method_kinds, settings } = command;
+  const { account, connector: name, method_kinds } = command;
   const connector = connectorOf(findConnector, name);
-  await checkSettings(connector, settings);
+  const settings = await checkSettings(connector, command.settings);
   const base_url = connector.has_no_notifications ? null : await baseUrl();
   const environment_id = await findLiveEnvironment(sql, account);
   const id = idMint(Date.now())("pac_");

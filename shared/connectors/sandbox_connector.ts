@@ -23,7 +23,7 @@ export function sandboxConnector(): Connector {
     name: "sandbox",
     secret_is_optional: true,
     method_kinds: ["card", "sepa", "swift", "stablecoin"],
-    checkSettings() {},
+    checkSettings: (settings) => Promise.resolve(settings),
     send: (_account, call) => Promise.resolve(replyTo(call)),
     look: (_account, call) => Promise.resolve(replyTo(call)),
     find: (_account, call) => Promise.resolve(replyTo(call)),

@@ -103,6 +103,23 @@ Deno.test("depositAddress() is the address of the private key of the path m/44'/
   }
 });
 
+Deno.test("checkSettings() gives one key one spelling, with the same addresses", async () => {
+  const { depth, publicKey, chainCode } = HDKey.fromExtendedKey(XPUB);
+  const spellings = [0, 1, 0x80000000].flatMap((index) =>
+    [0, 0xdeadbeef].map((parentFingerprint) => {
+      const fields = { depth, index, parentFingerprint, chainCode: chainCode! };
+      return new HDKey({ ...fields, publicKey: publicKey! }).publicExtendedKey;
+    })
+  );
+  assert.equal(new Set(spellings).size, 6);
+  const stored = new Set<string>();
+  for (const xpub of [XPUB, ...spellings]) {
+    stored.add((await evmConnector().checkSettings({ ...GOOD, xpub })).xpub!);
+  }
+  assert.equal(stored.size, 1);
+  for (const xpub of stored) assert.equal(depositAddress(xpub, 5), depositAddress(XPUB, 5));
+});
+
 Deno.test("tokenTransferUri() has the form of EIP-681", () => {
   assert.equal(
     tokenTransferUri({

@@ -84,8 +84,10 @@ function recordingConnector() {
     method_kinds: ["card"],
     checkSettings(settings) {
       for (const name of Object.keys(settings)) {
-        if (name !== "base_url") throw invalidParameter(name, `"${name}" is unknown`);
+        if (name === "base_url") continue;
+        return Promise.reject(invalidParameter(name, `"${name}" is unknown`));
       }
+      return Promise.resolve(settings);
     },
     send: unused,
     look: unused,

@@ -35,31 +35,36 @@ export function depositAddress(xpub: string, index: number): string {
 }
 
 /**
- * Checks the checksum, the curve point and the depth of an extended public key.
+ * Checks the checksum, the curve point and the depth of an extended public key, and clears what
+ * derives no address: the fingerprint of the parent, and the child number. Some wallets leave these
+ * out. The counter of indexes belongs to the text, so one key must always be the same text.
  *
  * @throws {ApiError} `invalid_parameter` for `xpub`
  */
-export function checkXpub(xpub: string): void {
-  externalChain(xpub);
+export function canonicalXpub(xpub: string): string {
+  const { depth, publicKey, chainCode } = readKey(xpub);
+  return new HDKey({ depth, publicKey: publicKey!, chainCode: chainCode! }).publicExtendedKey;
 }
 
 function externalChain(xpub: string): HDKey {
   const known = chains.get(xpub);
   if (known) return known;
-  const key = readKey(xpub);
-  if (key.depth !== ACCOUNT_DEPTH) {
-    throw invalidParameter(
-      "xpub",
-      `must be the key of the path m/44'/60'/0', which has depth 3: this key has depth ${key.depth}`,
-    );
-  }
-  const chain = key.deriveChild(EXTERNAL_CHAIN);
+  const chain = readKey(xpub).deriveChild(EXTERNAL_CHAIN);
   if (chains.size >= CHAINS_MAX) chains.clear();
   chains.set(xpub, chain);
   return chain;
 }
 
 function readKey(xpub: string): HDKey {
+  const key = decodeKey(xpub);
+  if (key.depth === ACCOUNT_DEPTH) return key;
+  throw invalidParameter(
+    "xpub",
+    `must be the key of the path m/44'/60'/0', which has depth 3: this key has depth ${key.depth}`,
+  );
+}
+
+function decodeKey(xpub: string): HDKey {
   try {
     return HDKey.fromExtendedKey(xpub);
   } catch {

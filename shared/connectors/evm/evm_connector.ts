@@ -34,7 +34,7 @@ export function evmConnector(): Connector {
     ],
     async checkSettings(settings) {
       const { checkEvmSettings } = await import("./evm_deposit.ts");
-      checkEvmSettings(settings);
+      return checkEvmSettings(settings);
     },
     send: call,
     look: call,

@@ -12,7 +12,7 @@ import type {
   ProviderCall,
   ProviderReply,
 } from "../../domain/providers/connector.ts";
-import { checkXpub, depositAddress } from "./evm_address.ts";
+import { canonicalXpub, depositAddress } from "./evm_address.ts";
 import { openedFact } from "./evm_facts.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
@@ -55,8 +55,9 @@ export function openDeposit(account: ProviderAccount, call: ProviderCall): Provi
 /**
  * Checks the settings of an account, with the curve point of its key.
  *
+ * @returns the settings to store, with the one spelling of the key
  * @throws {ApiError} `invalid_parameter` with the name of the setting
  */
-export function checkEvmSettings(settings: Readonly<Record<string, string>>): void {
-  checkXpub(readEvmSettings(settings).xpub);
+export function checkEvmSettings(settings: Readonly<Record<string, string>>) {
+  return { ...settings, xpub: canonicalXpub(readEvmSettings(settings).xpub) };
 }

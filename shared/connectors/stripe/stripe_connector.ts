@@ -41,7 +41,11 @@ export function stripeConnector(clock: Clock = systemClock): Connector {
   return {
     name: "stripe",
     method_kinds: ["card"],
-    checkSettings: (settings) => void readStripeSettings(settings),
+    // deno-lint-ignore require-await -- a refusal must be a rejection
+    checkSettings: async (settings) => {
+      readStripeSettings(settings);
+      return settings;
+    },
     send,
     look,
     find,

@@ -193,8 +193,11 @@ export interface Connector {
   readonly has_no_notifications?: true;
   /** Settings that the operator can change; absent: none. Stored objects depend on the others. */
   readonly changeable_settings?: readonly string[];
-  /** Checks settings when an account is added. Throws `ApiError` `invalid_parameter`. */
-  checkSettings(settings: Readonly<Record<string, string>>): void | Promise<void>;
+  /**
+   * Checks settings before they are stored, and resolves to the settings to store: the given ones,
+   * or the same with another spelling. Rejects with `ApiError` `invalid_parameter`.
+   */
+  checkSettings(settings: Readonly<Record<string, string>>): Promise<Record<string, string>>;
   /** Sends a call with its id as the idempotency key. Never throws. */
   send(
     account: ProviderAccount,
