@@ -149,7 +149,7 @@ export function CreatePage() {
                 { value: "token", label: "Card token" },
                 { value: "iban", label: "IBAN" },
                 { value: "wallet", label: "Wallet" },
-                { value: "address", label: "Address" },
+                { value: "address", label: "Own address" },
                 { value: "outcome", label: "Forced outcome" },
               ]}
             />

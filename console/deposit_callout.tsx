@@ -1,15 +1,10 @@
-/** The address to which the payer sends a payment by stablecoin, and a form that sends for them. */
+/** The address to which the payer sends a payment by stablecoin, and what the payer sends there. */
 
-import { useState } from "preact/hooks";
 import { type Deposit, missingAmount } from "../shared/domain/payments/lifecycle.ts";
 import type { NextAction, Payment } from "../shared/schema/payment.ts";
 import { Callout } from "./callout.tsx";
-import { call } from "./calls.ts";
-import { FieldError } from "./failure.ts";
-import { showFlash } from "./flash.tsx";
-import { Form, TextField } from "./form.tsx";
-import { formatMinor, parseAmount, plainMinor } from "./money.ts";
 import { QrCode } from "./qr_code.tsx";
+import { SendForm } from "./send_form.tsx";
 import { Fact, Facts, Id, Money, Time } from "./text.tsx";
 import { ARRIVING_STATUS } from "./words.ts";
 
@@ -53,51 +48,27 @@ export function DepositCallout(
           </p>
         </div>
       </div>
-      <SendForm payment={payment} missing={missing} />
+      <SendForm
+        payment={payment}
+        to={ARRIVING_STATUS}
+        missing={missing}
+        hint="Several transfers add up. Advance the payment to make them final or undo them."
+      />
     </Callout>
   );
 }
 
-/** Simulates a transfer that a block has. */
-function SendForm({ payment, missing }: { payment: Payment; missing: number }) {
-  const { id, currency } = payment;
-  const [typed, setTyped] = useState<string | null>(null);
-  const amount = typed ?? (missing > 0 ? plainMinor(missing, currency) : "");
+/** The card that simulates a transfer to the address of a payment that is over. */
+export function LateMoney({ payment }: { payment: Payment & Deposit }) {
   return (
-    <Form
-      label="Simulate a transfer"
-      build={(idempotencyKey) => {
-        const amount_received = amountOf(amount, currency);
-        return call("sandbox", "advance", id, { to: ARRIVING_STATUS, amount_received }, {
-          idempotencyKey,
-        });
-      }}
-      done={() => {
-        setTyped(null);
-        showFlash(`${formatMinor(amountOf(amount, currency), currency)} ${currency} sent.`);
-      }}
-      actions={(sending) => (
-        <button type="submit" aria-disabled={sending}>
-          {sending ? "Sending…" : "Simulate the transfer"}
-        </button>
-      )}
-    >
-      <TextField
-        label={`Amount in ${currency}`}
-        params={["amount_received"]}
-        value={amount}
-        set={setTyped}
-        inputMode="decimal"
-        hint="Several transfers add up. Advance the payment to make them final or undo them."
+    <section class="card" aria-labelledby="late">
+      <h2 id="late">Late money</h2>
+      <SendForm
+        payment={payment}
+        to={payment.status}
+        missing={0}
+        hint="The payer can still send money to the address. It becomes a part of the unapplied balance."
       />
-    </Form>
+    </section>
   );
-}
-
-function amountOf(text: string, currency: string): number {
-  try {
-    return parseAmount(text, currency);
-  } catch (error) {
-    throw new FieldError("amount_received", (error as Error).message);
-  }
 }

@@ -2,11 +2,13 @@
 
 import { useState } from "preact/hooks";
 import { completePayment } from "../shared/domain/changes/read_resource.ts";
+import { isDeposit } from "../shared/domain/payments/lifecycle.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
 import type { Payment } from "../shared/schema/payment.ts";
 import { PaymentCallout } from "./callouts.tsx";
 import { call } from "./calls.ts";
 import { Deliveries } from "./deliveries.tsx";
+import { LateMoney } from "./deposit_callout.tsx";
 import { instrumentText } from "./instrument_text.ts";
 import { Ledger } from "./ledger.tsx";
 import { useLive } from "./live.ts";
@@ -88,6 +90,7 @@ function PaymentView({ payment }: { payment: Payment }) {
         </div>
         <aside class="side-column" aria-label="About this payment">
           <PaymentMoves payment={payment} />
+          {isDeposit(payment) && payment.next_action === null && <LateMoney payment={payment} />}
           <section class="card details" aria-labelledby="details">
             <h2 id="details">Details</h2>
             <Details payment={payment} />

@@ -19,7 +19,7 @@ consoleCase("a payment to an address on a chain", async (step, place) => {
   };
 
   await step("the form creates it without an instrument", async () => {
-    await page.getByRole("radio", { name: "Address" }).check();
+    await page.getByRole("radio", { name: "Own address" }).check();
     assert.equal(await page.getByLabel("Currency").inputValue(), "USDC");
     await page.getByLabel("Amount", { exact: true }).fill("12.5");
     await page.getByRole("button", { name: "Create payment" }).click();
@@ -60,6 +60,19 @@ consoleCase("a payment to an address on a chain", async (step, place) => {
     await status("Completed").waitFor();
     assert.equal(await page.locator(".qr").count(), 0);
     assert.equal((await paymentNow()).amount_received, 12_500_000);
+  });
+  await step("late money becomes a part of the unapplied balance", async () => {
+    const form = page.getByRole("form", { name: "Simulate a transfer" });
+    await form.getByLabel("Amount in USDC").fill("0.25");
+    await form.getByRole("button").click();
+    await page.getByText("0.250000 USDC sent.").waitFor();
+    await page.getByRole("region", { name: "Ledger" }).getByText("0.250000").first().waitFor();
+    const { body } = await place.start.call("GET", "/api-v1-payments/v1/balance");
+    const { balances } = body as { balances: { account: string; amount_minor: number }[] };
+    const unapplied = balances.find(({ account }) => account === "unapplied");
+    assert.equal(unapplied?.amount_minor, 250_000);
+    assert.equal((await paymentNow()).status, "completed");
+    await keepScreenshot(page, "deposit-late");
   });
   await step("a refund needs the wallet of the payer", async () => {
     await page.getByRole("button", { name: "Refund…" }).click();
