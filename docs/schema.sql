@@ -126,13 +126,12 @@ create table pay.chain_payouts (
   destination text collate "C" not null,
   nonce bigint,
   tx_hashes text[] default '{}'::text[] not null,
-  first_fee bigint,
   max_fee bigint,
   priority_fee bigint,
   sent_at timestamp with time zone,
   exported_at timestamp with time zone,
   constraint chain_payouts_pkey PRIMARY KEY (environment_id, call_id),
-  constraint chain_payouts_sent_has_fees CHECK ((((sent_at IS NULL) = (max_fee IS NULL)) AND ((max_fee IS NULL) = (first_fee IS NULL)) AND ((max_fee IS NULL) = (priority_fee IS NULL)) AND ((max_fee IS NULL) OR (nonce IS NOT NULL)))),
+  constraint chain_payouts_sent_has_fees CHECK ((((sent_at IS NULL) = (max_fee IS NULL)) AND ((max_fee IS NULL) = (priority_fee IS NULL)) AND ((max_fee IS NULL) OR (nonce IS NOT NULL)))),
   constraint chain_payouts_signed_once CHECK (((exported_at IS NULL) OR (nonce IS NULL)))
 );
 alter table pay.chain_payouts owner to pay_owner;
@@ -143,8 +142,7 @@ comment on column pay.chain_payouts.call_id is 'The call of the refund or transf
 comment on column pay.chain_payouts.destination is 'The address that receives the money.';
 comment on column pay.chain_payouts.nonce is 'The nonce of its transaction. It never changes, so that a repeated transaction replaces the first; null: none yet.';
 comment on column pay.chain_payouts.tx_hashes is 'Hashes that the signer has returned. At most one of them is in a block.';
-comment on column pay.chain_payouts.first_fee is 'Maximum fee per unit of gas of the first transaction, in wei; null: nothing was sent.';
-comment on column pay.chain_payouts.max_fee is 'The same for the last transaction.';
+comment on column pay.chain_payouts.max_fee is 'Maximum fee per unit of gas of the last transaction, in wei; null: nothing was sent.';
 comment on column pay.chain_payouts.priority_fee is 'Maximum priority fee per unit of gas of the last transaction, in wei.';
 comment on column pay.chain_payouts.sent_at is 'Time of the last transaction with a new fee; null: nothing was sent.';
 comment on column pay.chain_payouts.exported_at is 'Time of the last export for people to sign; null: it was not exported.';

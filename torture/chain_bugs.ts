@@ -42,6 +42,15 @@ export const CHAIN_BUGS: readonly PlantedBug[] = [
     noticed_by: "tests/live/chain_payouts_test.ts",
   },
   {
+    name: "chain: a node decides the fee of a payout",
+    edits: [{
+      file: "shared/connectors/evm/evm_fees.ts",
+      find: "return Number(max_fee / BigInt(gas));",
+      replace: "return Number.MAX_SAFE_INTEGER;",
+    }],
+    noticed_by: "tests/live/chain_payout_fees_test.ts",
+  },
+  {
     name: "chain: one transfer settles two equal payouts",
     edits: [{
       file: "shared/connectors/evm/evm_payout_poll.ts",

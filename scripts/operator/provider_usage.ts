@@ -23,11 +23,13 @@ Accounts:
     --set NAME=VALUE       A setting of the connector. Repeat it for others. evm: network,
                            chain_id, rpc_urls, xpub, contract.USDC, contract.USDT,
                            confirmations or finality=finalized, expires_after_seconds,
-                           signer_url, signer_address.
+                           signer_url, signer_address, max_fee, max_tip.
   list                     List all accounts.
   set pac_... --set NAME=VALUE --unset NAME --secret NAME
                            Change settings, also of a disabled account. evm: rpc_urls,
-                           confirmations, finality, expires_after_seconds, signer_url.
+                           confirmations, finality, expires_after_seconds, signer_url,
+                           max_fee (the most that a payout may cost, in the network's coin),
+                           max_tip (gwei).
   test pac_...             Make a harmless call and print the provider's answer.
   disable pac_...          Take no new payments and transfers. Notifications, captures
                            and refunds of its payments still work.

@@ -194,9 +194,7 @@ export interface ChainPayout {
   nonce: number | null;
   /** Hashes that the signer has returned. At most one of them is in a block. */
   tx_hashes: readonly string[];
-  /** Maximum fee per unit of gas of the first transaction, in wei; null: nothing was sent. */
-  first_fee: number | null;
-  /** The same for the last transaction. */
+  /** Maximum fee per unit of gas of the last transaction, in wei; null: nothing was sent. */
   max_fee: number | null;
   priority_fee: number | null;
   /** Time since the last transaction with a new fee; null: nothing was sent. */

@@ -12,8 +12,8 @@ begin
     select json_build_object('call_id', c.id, 'op', c.op, 'subject_id', c.subject_id,
       'refund_id', c.refund_id, 'amount_minor', c.amount_minor, 'currency', c.currency,
       'destination', p_payout.destination, 'nonce', p_payout.nonce,
-      'tx_hashes', p_payout.tx_hashes, 'first_fee', p_payout.first_fee,
-      'max_fee', p_payout.max_fee, 'priority_fee', p_payout.priority_fee,
+      'tx_hashes', p_payout.tx_hashes, 'max_fee', p_payout.max_fee,
+      'priority_fee', p_payout.priority_fee,
       'sent_seconds', extract(epoch from pay.server_time() - p_payout.sent_at)::double precision,
       'is_exported', p_payout.exported_at is not null)
     from pay.provider_calls c
@@ -97,7 +97,6 @@ begin
   update pay.chain_payouts p
   set sent_at = case when p_max_fee > coalesce(p.max_fee, -1) then pay.server_time()
       else p.sent_at end,
-    first_fee = coalesce(p.first_fee, p_max_fee),
     max_fee = greatest(p.max_fee, p_max_fee),
     priority_fee = greatest(p.priority_fee, p_priority_fee)
   where p.account_id = p_account_id and p.call_id = p_call_id and p.nonce is not null;

@@ -23,7 +23,6 @@ function payoutTo(destination: string): ChainPayout {
     destination,
     nonce: 0,
     tx_hashes: [],
-    first_fee: 1,
     max_fee: 1,
     priority_fee: 1,
     sent_seconds: 0,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { HDKey } from "@scure/bip32";
-import { getAddress } from "viem";
+import { getAddress, parseEther, parseGwei } from "viem";
 import { publicKeyToAddress } from "viem/accounts";
 import { bytesToHex } from "@noble/hashes/utils.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
@@ -13,6 +13,7 @@ import { evmConnector } from "../../shared/connectors/evm/evm_connector.ts";
 import { EVM_NETWORKS } from "../../shared/connectors/evm/evm_networks.ts";
 import { rpcUrls } from "../../shared/connectors/evm/evm_rpc.ts";
 import { readEvmSettings } from "../../shared/connectors/evm/evm_settings.ts";
+import { readProjectFile } from "../support/documents/project_files.ts";
 import { XPUB } from "../support/chain/watched.ts";
 
 const GOOD = { network: "base", rpc_urls: "https://one.example/{secret}", xpub: XPUB };
@@ -57,6 +58,15 @@ const CASES: [string, Record<string, string>, string | null][] = [
   ["an expiry of seconds", { expires_after_seconds: "10" }, "expires_after_seconds"],
   ["a signer without an address", { signer_url: "https://signer.example" }, "signer_address"],
   ["the zero address as the signer", { signer_address: `0x${"0".repeat(40)}` }, "signer_address"],
+  ["a highest fee", { max_fee: "0.005", max_tip: "2.5" }, null],
+  ["a highest fee of 100 times the default", { max_fee: "0.1", max_tip: "100" }, null],
+  ["a highest fee above that", { max_fee: "0.1000001" }, "max_fee"],
+  ["a highest tip above that", { max_tip: "100.1" }, "max_tip"],
+  ["a highest fee of zero", { max_fee: "0" }, "max_fee"],
+  ["a highest fee below a wei", { max_fee: `0.${"0".repeat(18)}1` }, "max_fee"],
+  ["a negative highest fee", { max_fee: "-1" }, "max_fee"],
+  ["a highest fee with a unit", { max_fee: "0.01 ETH" }, "max_fee"],
+  ["a highest tip in wei", { max_tip: "1000000000" }, "max_tip"],
   ["an unknown setting", { base_url: "https://one.example" }, "base_url"],
   ["a private key", { xpub: WALLET.derive("m/44'/60'/0'").privateExtendedKey }, "xpub"],
   ["the key of another path", { xpub: WALLET.derive("m/44'/60'").publicExtendedKey }, "xpub"],
@@ -130,6 +140,28 @@ Deno.test("tokenTransferUri() has the form of EIP-681", () => {
     }),
     `ethereum:${TOKEN}@8453/transfer?address=0xabc&uint256=1990000`,
   );
+});
+
+Deno.test("readEvmSettings() has a highest fee and tip for each network", () => {
+  const read = (network: string, more = {}) => readEvmSettings({ ...GOOD, network, ...more });
+  for (const [network, { max_fee, max_tip }] of Object.entries(EVM_NETWORKS)) {
+    const settings = read(network);
+    assert.equal(settings.max_fee, parseEther(max_fee));
+    assert.equal(settings.max_tip, Number(parseGwei(max_tip)));
+  }
+  const { max_fee, max_tip } = read("polygon", { max_fee: "0.000000000000000001", max_tip: "0.5" });
+  assert.deepEqual([max_fee, max_tip], [1n, 5e8]);
+});
+
+Deno.test("docs/going-live.md has the highest fees and tips of the networks", async () => {
+  const text = await readProjectFile("docs/going-live.md");
+  for (const [network, { coin, max_fee, max_tip }] of Object.entries(EVM_NETWORKS)) {
+    const row = text.split("\n").find((line) =>
+      line.includes(`\`${network}\``) && /\| `[\d.]+` (ETH|POL)/.test(line)
+    );
+    const cells = row?.split("|").map((cell) => cell.trim()).slice(2, 4);
+    assert.deepEqual(cells, [`\`${max_fee}\` ${coin}`, `\`${max_tip}\``], network);
+  }
 });
 
 Deno.test("rpcUrls() gives each node its own secret", () => {

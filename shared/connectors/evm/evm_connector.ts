@@ -31,6 +31,8 @@ export function evmConnector(): Connector {
       "finality",
       "expires_after_seconds",
       "signer_url",
+      "max_fee",
+      "max_tip",
     ],
     async checkSettings(settings) {
       const { checkEvmSettings } = await import("./evm_deposit.ts");

@@ -15,6 +15,15 @@ import type {
   ProviderReply,
 } from "../../domain/providers/connector.ts";
 import { paddedAddress } from "./evm_chain.ts";
+import {
+  costOf,
+  excessOf,
+  type Fees,
+  firstFees,
+  isTooDear,
+  limitsText,
+  raisedFees,
+} from "./evm_fees.ts";
 import { PayoutChain } from "./evm_payout_chain.ts";
 import { RpcError } from "./evm_rpc.ts";
 import { type EvmSettings, readEvmSettings } from "./evm_settings.ts";
@@ -23,12 +32,6 @@ import { type EvmSettings, readEvmSettings } from "./evm_settings.ts";
 const STUCK_SECONDS = 180;
 /** Time after which another transaction with the nonce of a payout is for the operator. */
 const USED_SECONDS = 3_600;
-/** Nodes accept a replacement whose fees are at least 10 % higher; many require 12.5 %. */
-const BUMP = 1.125;
-/** Highest fee, as a multiple of the first one. Only an operator decides to pay more. */
-const FEE_CAP = 10;
-/** Every fee up to this one is allowed, in wei: a quiet network has fees near zero. */
-const FEE_CAP_LEAST = 1e9;
 /** Time after which a used nonce counts as final, if no node knows its count at the final block. */
 const FINAL_SECONDS = 7_200;
 /** `transfer(address,uint256)` of ERC-20. */
@@ -108,18 +111,19 @@ class Sender {
     const nonce = payout.nonce ?? await this.#begin();
     if (typeof nonce !== "number") return nonce;
     if (await this.#chain.count("latest", false) > nonce) return await this.#used(payout, nonce);
-    const fees = await this.#fees(payout);
-    if ("waiting" in fees) return fees;
-    const { contract, signer_url } = this.#route;
+    const { contract, signer_url, settings } = this.#route;
     const gas = await this.#chain.gas(contract, this.#data);
+    const next = await this.#fees(payout, gas);
+    if ("waiting" in next) return next;
+    const { fees, note } = next;
     await this.#books.sending(this.#account.id, this.#call.id, fees);
     const transaction = { contract, data: this.#data, nonce, gas, ...fees };
-    const tx_hash = await this.#chain.send(signer_url, transaction);
+    const tx_hash = await this.#chain.send(signer_url, transaction).catch((error) => {
+      throw new Error(`${error.message}${note}`);
+    });
     await this.#books.sent(this.#account.id, this.#call.id, tx_hash);
-    const { first_fee } = payout;
-    const is_raised = first_fee !== null && fees.max_fee > first_fee;
-    const more = is_raised ? `, with ${(fees.max_fee / first_fee).toFixed(1)} times the fees` : "";
-    return { waiting: `sent as ${tx_hash} with the nonce ${nonce}${more}` };
+    const cost = costOf(gas, fees.max_fee, settings);
+    return { waiting: `sent as ${tx_hash} with the nonce ${nonce}, for at most ${cost}${note}` };
   }
 
   /** Assigns a nonce to a new payout, if the chain would accept the transaction. */
@@ -128,8 +132,9 @@ class Sender {
     // A nonce without a transaction would block every later one.
     const shortage = await this.#shortage();
     if (shortage) return shortage;
+    let gas: number;
     try {
-      await this.#chain.gas(contract, this.#data);
+      gas = await this.#chain.gas(contract, this.#data);
     } catch (error) {
       if (!(error instanceof RpcError && error.kind === "refused")) throw error;
       if (!/revert/i.test(error.message)) throw error;
@@ -139,6 +144,8 @@ class Sender {
       const message = "The token refuses the payment to this address, so nothing was sent";
       return { refused: "provider_refused", message, reason: error.message };
     }
+    const excess = excessOf(await this.#chain.quotes(), gas, settings);
+    if (excess !== null) return { waiting: `not sent: ${excess}` };
     // The least: one node that counts too many would make a gap that nothing fills.
     const count = await this.#chain.count("pending", true);
     const signer = { chain_id: settings.chain_id, address: settings.signer_address!, count };
@@ -193,27 +200,36 @@ class Sender {
     }
   }
 
-  /** Returns the fees of the next transaction; `waiting` if the last one is not stuck. */
+  /**
+   * Returns the fees of the next transaction, and a note for the operator; `waiting` if the last
+   * transaction is not stuck, or the next one would cost too much.
+   */
   async #fees(
-    { tx_hashes, first_fee, max_fee, priority_fee, sent_seconds }: ChainPayout,
-  ): Promise<{ max_fee: number; priority_fee: number } | { waiting: string }> {
-    const fees = await this.#chain.fees();
-    if (first_fee === null || max_fee === null || priority_fee === null) return fees;
+    { tx_hashes, max_fee, priority_fee, sent_seconds }: ChainPayout,
+    gas: number,
+  ): Promise<{ fees: Fees; note: string } | { waiting: string }> {
+    const { settings } = this.#route;
+    const quotes = await this.#chain.quotes();
+    const excess = excessOf(quotes, gas, settings);
+    const note = excess === null ? "" : `; ${excess}`;
+    // A payout with a nonce holds up the later ones, so it is sent within the limits in any case.
+    if (max_fee === null || priority_fee === null) {
+      return { fees: firstFees(quotes, gas, settings), note };
+    }
     const last = { max_fee, priority_fee };
     const is_stuck = (sent_seconds ?? 0) >= STUCK_SECONDS;
-    if (!is_stuck) {
-      // Without a hash it is unknown whether the signer has got it.
-      if (tx_hashes.length === 0) return last;
-      return { waiting: `${tx_hashes.at(-1)} is in no block yet` };
+    // Without a hash it is unknown whether the signer has got it.
+    if (!is_stuck && tx_hashes.length > 0) {
+      return { waiting: `${tx_hashes.at(-1)} is in no block yet${note}` };
     }
-    const cap = Math.max(first_fee * FEE_CAP, FEE_CAP_LEAST);
-    const least = Math.ceil(max_fee * BUMP);
-    // At the cap the last transaction is sent again, because nodes drop transactions that wait
-    // long.
-    if (least > cap) return last;
-    const raised = Math.min(cap, Math.max(fees.max_fee, least));
-    const priority = Math.max(fees.priority_fee, Math.ceil(priority_fee * BUMP));
-    return { max_fee: raised, priority_fee: Math.min(raised, priority) };
+    const raised = is_stuck ? raisedFees(last, quotes, gas, settings) : null;
+    if (raised) return { fees: raised, note };
+    if (isTooDear(gas, last, settings)) {
+      return { waiting: `not sent again with ${gas} gas: ${limitsText(settings)} are too low` };
+    }
+    // Nodes drop transactions that wait long, so the last one is sent again.
+    const limits = `; ${limitsText(settings)} allow no raise`;
+    return { fees: last, note: is_stuck ? note || limits : note };
   }
 }
 

@@ -6,6 +6,7 @@
 import * as z from "zod";
 import { Chain, LOGS_DEADLINE_MS, paddedAddress, TRANSFER_TOPIC } from "./evm_chain.ts";
 import { callRpc, callRpcBatch, Hash, hex, Quantity, type RpcRequest, rpcUrls } from "./evm_rpc.ts";
+import type { FeeQuote, Fees } from "./evm_fees.ts";
 import type { EvmSettings } from "./evm_settings.ts";
 
 /** Unused gas costs nothing. A transfer of these tokens takes at most 70 000. */
@@ -21,6 +22,7 @@ const Log = z.object({
   transactionHash: Hash,
   logIndex: Quantity,
 });
+const Block = z.object({ baseFeePerGas: Quantity });
 const Receipt = z.object({ status: Quantity, blockNumber: Quantity }).nullable();
 
 /** A transfer of a token that has left the signer. */
@@ -42,13 +44,11 @@ interface Mined {
 }
 
 /** A transaction of the signer. */
-interface PayoutTransaction {
+interface PayoutTransaction extends Fees {
   contract: string;
   data: string;
   nonce: number;
   gas: number;
-  max_fee: number;
-  priority_fee: number;
 }
 
 /** The nodes of an account, for payouts. */
@@ -111,19 +111,15 @@ export class PayoutChain {
     return Math.max(GAS_MIN, Math.ceil(Math.max(...estimates) * GAS_RESERVE));
   }
 
-  /**
-   * Returns the fees, in wei, that bring a transaction into one of the next blocks. A wrong node can
-   * ask for too much, so the lowest answers count. Fees that are too low are raised later.
-   */
-  async fees(): Promise<{ max_fee: number; priority_fee: number }> {
-    const Base = z.object({ baseFeePerGas: Quantity });
-    const [tips, blocks] = await Promise.all([
-      this.#each({ method: "eth_maxPriorityFeePerGas", params: [], result: Quantity }),
-      this.#each({ method: "eth_getBlockByNumber", params: ["latest", false], result: Base }),
-    ]);
-    const priority_fee = Math.min(...tips);
-    const base_fee = Math.min(...blocks.map(({ baseFeePerGas }) => baseFeePerGas));
-    return { max_fee: 2 * base_fee + priority_fee, priority_fee };
+  /** Returns the prices of gas that each node reports. */
+  quotes(): Promise<FeeQuote[]> {
+    return Promise.all(this.#urls.map(async (url) => {
+      const [tip, block] = await Promise.all([
+        this.#ask(url, "eth_maxPriorityFeePerGas", [], Quantity),
+        this.#ask(url, "eth_getBlockByNumber", ["latest", false], Block),
+      ]);
+      return { tip, base_fee: block.baseFeePerGas };
+    }));
   }
 
   /** Returns the transaction in its block; null: no block has it. Throws if the nodes disagree. */

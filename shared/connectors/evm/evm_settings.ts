@@ -8,6 +8,7 @@ import { type Stablecoin, STABLECOINS } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
 import { isLoopback } from "../../core/loopback.ts";
 import { isValidAddress, withChecksumCase } from "../../core/wallet_address.ts";
+import { type FeeLimits, parseCoins, parseUnits } from "./evm_fees.ts";
 import { EVM_NETWORKS, type EvmNetwork, isMainChain } from "./evm_networks.ts";
 
 /** Stands for the secret of the account in `rpc_urls`. */
@@ -20,6 +21,9 @@ const EXPIRES_AFTER_SECONDS_MIN = 300;
 const EXPIRES_AFTER_SECONDS_MAX = 2_592_000;
 const CONFIRMATIONS_MAX = 10_000;
 const RPC_URLS_MAX = 2;
+/** Highest `max_fee` and `max_tip`, as a multiple of the default: more is a typing error. */
+const LIMIT_OF_DEFAULT = 100n;
+const GWEI_DIGITS = 9;
 
 const NAMES: readonly string[] = [
   "network",
@@ -32,13 +36,14 @@ const NAMES: readonly string[] = [
   "expires_after_seconds",
   "signer_url",
   "signer_address",
+  "max_fee",
+  "max_tip",
 ];
 const XPUB = /^xpub[1-9A-HJ-NP-Za-km-z]{107}$/;
 const PRIVATE_KEY = /^[a-z]prv|^(0x)?[0-9a-fA-F]{64}$|\s/i;
 
 /** The settings, with defaults. */
-export interface EvmSettings {
-  network: EvmNetwork;
+export interface EvmSettings extends FeeLimits {
   chain_id: number;
   /** One or two. */
   rpc_urls: readonly string[];
@@ -94,6 +99,10 @@ export function readEvmSettings(settings: Texts): EvmSettings {
     ),
     signer_url,
     signer_address,
+    max_fee: readLimit(settings, "max_fee", network, EVM_NETWORKS[network].coin, parseCoins),
+    max_tip: Number(
+      readLimit(settings, "max_tip", network, "gwei", (text) => parseUnits(text, GWEI_DIGITS)),
+    ),
     is_main: isMainChain(chain_id),
   };
 }
@@ -109,6 +118,24 @@ function readNumber(settings: Texts, name: string, absent: number, min: number, 
   const value = /^\d{1,16}$/.test(text) ? Number(text) : NaN;
   if (value >= min && value <= max) return value;
   throw invalidParameter(name, `must be a whole number from ${min} to ${max}`);
+}
+
+function readLimit(
+  settings: Texts,
+  name: "max_fee" | "max_tip",
+  network: EvmNetwork,
+  unit: string,
+  parse: (text: string) => bigint | null,
+): bigint {
+  const absent = EVM_NETWORKS[network][name];
+  const most = parse(absent)! * LIMIT_OF_DEFAULT;
+  const value = parse(settings[name] ?? absent);
+  if (value !== null && value > 0n && value <= most) return value;
+  const times = `${LIMIT_OF_DEFAULT} times the default of ${absent}`;
+  throw invalidParameter(
+    name,
+    `must be a number of ${unit} above 0, such as 0.5, at most ${times}`,
+  );
 }
 
 function readRpcUrls(text: string | undefined): string[] {

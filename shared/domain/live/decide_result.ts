@@ -67,6 +67,9 @@ const ABSENT_AFTER_MS = 3_600_000;
 /** Time since the first attempt. Every call that then has no result needs the operator. */
 const GIVE_UP_AFTER_MS = 7 * 24 * 3_600_000;
 
+/** The operator reads a reply on one or two lines. A transaction with its fee needs 220 characters. */
+const REPLY_LENGTH_MAX = 300;
+
 /** The other parts of a subject, which a fee does not concern. */
 const NO_PARTS = { refund: null, dispute: null, deposit: null };
 
@@ -227,7 +230,7 @@ function decideUnknown(
   const age_ms = context.at_ms - call.first_sent_at_ms;
   const is_absent = reason === "absent" && age_ms > ABSENT_AFTER_MS;
   const result: CallResult = {
-    last_reply: reason.slice(0, 200),
+    last_reply: reason.slice(0, REPLY_LENGTH_MAX),
     may_repeat: may_repeat && call.may_repeat,
     ...(is_over || is_absent || age_ms > GIVE_UP_AFTER_MS ? { state: "operator" } : {
       state: "pending",
@@ -264,7 +267,7 @@ function decideWaiting(call: OwnCall, reason: string, { at_ms }: EventContext): 
       call_id: call.id,
       call: {
         state: "pending",
-        last_reply: reason.slice(0, 200),
+        last_reply: reason.slice(0, REPLY_LENGTH_MAX),
         next_attempt_at: formatTime(at_ms + WAITING_MS),
       },
       facts: [],
@@ -297,7 +300,7 @@ function decideRefusal(
       call_id: call.id,
       call: {
         state: "settled",
-        last_reply: `refused: ${reply.reason ?? reply.message}`.slice(0, 200),
+        last_reply: `refused: ${reply.reason ?? reply.message}`.slice(0, REPLY_LENGTH_MAX),
       },
       facts: reply.unusable_account === undefined
         ? []

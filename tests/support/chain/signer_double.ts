@@ -14,6 +14,8 @@ export interface SignerDouble extends AsyncDisposable {
   nonces: number[];
   /** The highest fees of the requests, in wei. */
   fees: number[];
+  /** The most that each of them could cost, in wei. */
+  costs: number[];
 }
 
 /** Starts a signer on a free loopback port. */
@@ -22,9 +24,10 @@ export function startSigner(node_url: string): SignerDouble {
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     async (request) => {
       const body = await request.json();
-      const [{ nonce, maxFeePerGas }] = body.params;
+      const [{ nonce, gas, maxFeePerGas }] = body.params;
       signer.nonces.push(Number(nonce));
       signer.fees.push(Number(maxFeePerGas));
+      signer.costs.push(Number(gas) * Number(maxFeePerGas));
       if (signer.way === "dead") return new Response(null, { status: 503 });
       if (signer.way === "refused") {
         const error = { code: -32000, message: "authentication needed" };
@@ -42,6 +45,7 @@ export function startSigner(node_url: string): SignerDouble {
     way: "well",
     nonces: [],
     fees: [],
+    costs: [],
     [Symbol.asyncDispose]: () => server.shutdown(),
   };
   return signer;

@@ -1,0 +1,111 @@
+/** Fees of payouts with one node that lies about the prices of gas. */
+
+import assert from "node:assert/strict";
+import { runProviderCommand } from "../../scripts/operator/providers.ts";
+import { findConnector } from "../../shared/connectors/connectors.ts";
+import { startNodeProxy } from "../support/chain/node_proxy.ts";
+import { newAddress, payoutCase } from "../support/chain/payout_case.ts";
+
+const STUCK_S = 200;
+const gwei = (amount: number) => `0x${(amount * 1e9).toString(16)}`;
+
+payoutCase("one node that lies about fees", async (given, signer, t) => {
+  const { service: { sql }, world: { node }, account_id, transfer, paid, later, final } = given;
+  await using proxy = startNodeProxy(node.url);
+  await given.set({ rpc_urls: proxy.url });
+  await paid();
+  const report = (base: string, tip: string) => {
+    proxy.change = (method, [block]) => {
+      if (method === "eth_maxPriorityFeePerGas") return { result: tip };
+      if (method !== "eth_getBlockByNumber" || block !== "latest") return;
+      return { result: { baseFeePerGas: base } };
+    };
+  };
+  const run = async (command: Parameters<typeof runProviderCommand>[0]) => {
+    let [out, messages] = ["", ""];
+    await runProviderCommand(command, {
+      sql,
+      findConnector,
+      env: () => undefined,
+      baseUrl: () => Promise.reject(new Error("evm has no notifications")),
+      print: (text) => out += text,
+      printMessage: (line) => messages += line,
+    });
+    return out + messages;
+  };
+  const calls = () => run({ action: "calls", is_json: false });
+  const set = (settings: Record<string, string>) =>
+    run({ action: "set", id: account_id, settings, removed: [], secret_name: null });
+  const nonces = async () => {
+    const rows = await sql`select from pay.chain_payouts where nonce is not null`;
+    return rows.length;
+  };
+
+  await t.step("a tip of 10^15 wei is not paid, and takes no nonce", async () => {
+    report(gwei(1), gwei(1e6));
+    const to = newAddress();
+    const made = await transfer(10, to);
+    await later();
+    assert.deepEqual([signer.nonces, await nonces()], [[], 0]);
+    const shown = await calls();
+    assert.match(shown, /not sent: the tip is 1000000 gwei at a base fee of 1, and max_tip 1: if/);
+    assert.match(shown, /raise it; if not, change rpc_urls/);
+    proxy.change = () => undefined;
+    await later();
+    await final();
+    assert.deepEqual([await given.statusOf(made), await given.received(to)], ["completed", [10]]);
+  });
+  await t.step("a fee above max_fee waits until the operator raises it", async () => {
+    report(gwei(100), gwei(1));
+    const before = signer.nonces.length;
+    const made = await transfer(10, newAddress());
+    await later();
+    assert.equal(signer.nonces.length, before);
+    assert.match(await calls(), /not sent: the fee is 0\.0121 ETH, and max_fee 0\.001: if/);
+    assert.match(await set({ max_fee: "0.02" }), /Changed pac_/);
+    await later();
+    const [cost] = signer.costs.slice(before);
+    assert.ok(cost! > 1e16 && cost! <= 2e16, `${cost} wei`);
+    proxy.change = () => undefined;
+    await final();
+    assert.equal(await given.statusOf(made), "completed");
+    await set({ max_fee: "0.001" });
+  });
+  await t.step("first fees that are far too low do not hold up the later nonces", async () => {
+    report(gwei(0.05), "0x0");
+    const before = signer.nonces.length;
+    const made: { id: string }[] = [];
+    for (let i = 0; i < 3; i++) made.push(await transfer(10 + i, newAddress()));
+    const statuses = () => Promise.all(made.map((each) => given.statusOf(each)));
+    for (let turn = 0; turn < 12; turn++) {
+      await later(STUCK_S);
+      await node.call("anvil_setNextBlockBaseFeePerGas", gwei(4));
+      await given.mined();
+    }
+    proxy.change = () => undefined;
+    assert.ok(Math.max(...signer.costs.slice(before)) <= 1e15, "never above max_fee");
+    await final();
+    assert.deepEqual(await statuses(), ["completed", "completed", "completed"]);
+  });
+  await t.step("at the limit it waits, and says so; a higher limit lets it go on", async () => {
+    await set({ max_fee: "0.0002" });
+    const before = signer.nonces.length;
+    const made = await transfer(10, newAddress());
+    for (let turn = 0; turn < 4; turn++) {
+      await later(STUCK_S);
+      await node.call("anvil_setNextBlockBaseFeePerGas", gwei(4));
+      await given.mined();
+    }
+    assert.equal(await given.statusOf(made), "pending");
+    assert.ok(Math.max(...signer.costs.slice(before)) <= 2e14, "never above max_fee");
+    assert.match(await calls(), /max_fee 0\.0002/);
+    await set({ max_fee: "0.002" });
+    for (let turn = 0; turn < 4; turn++) {
+      await later(STUCK_S);
+      await node.call("anvil_setNextBlockBaseFeePerGas", gwei(4));
+      await given.mined();
+    }
+    await final();
+    assert.equal(await given.statusOf(made), "completed");
+  });
+});
