@@ -27,6 +27,36 @@ export function isValidIban(normalized: string): boolean {
   return remainderOf97(normalized.slice(4) + normalized.slice(0, 4)) === 1;
 }
 
+/** The begin of an IBAN in free text. */
+const START = /(?<![A-Za-z0-9])[A-Za-z]{2}[0-9]{2}/g;
+/** Shortest and longest IBAN. */
+const LENGTH_MIN = 15;
+const LENGTH_MAX = 34;
+/** Characters that people write between the groups of an IBAN. */
+const SEPARATOR = /[\s\-.]/;
+
+/**
+ * Reports whether free text contains an IBAN, with or without separators. It ends where a group of
+ * letters and digits ends. Of the texts that have this form, one in 97 passes by chance. Takes linear
+ * time.
+ */
+export function containsIban(text: string): boolean {
+  for (const { index } of text.matchAll(START)) {
+    let iban = "";
+    for (let at = index; at <= text.length && iban.length <= LENGTH_MAX; at++) {
+      const character = text[at] ?? " ";
+      if (/[A-Za-z0-9]/.test(character)) {
+        iban += character.toUpperCase();
+        continue;
+      }
+      if (iban.length >= LENGTH_MIN && isValidIban(iban)) return true;
+      // A second separator ends the text that can be an IBAN.
+      if (!SEPARATOR.test(character) || SEPARATOR.test(text[at + 1] ?? " ")) break;
+    }
+  }
+  return false;
+}
+
 /** Returns the country code of a normalized IBAN, such as `DE`. */
 export function ibanCountry(normalized: string): string {
   return normalized.slice(0, 2);

@@ -1,7 +1,13 @@
 /** IBANs: published examples, every error in a single character, and limits of form and length. */
 
 import assert from "node:assert/strict";
-import { ibanCountry, ibanLastFour, isValidIban, normalizeIban } from "../../shared/core/iban.ts";
+import {
+  containsIban,
+  ibanCountry,
+  ibanLastFour,
+  isValidIban,
+  normalizeIban,
+} from "../../shared/core/iban.ts";
 
 const VALID = [
   "DE89 3704 0044 0532 0130 00",
@@ -76,3 +82,38 @@ Deno.test("ibanCountry() and ibanLastFour() return the parts that may be shown",
   assert.equal(ibanCountry(iban), "FR");
   assert.equal(ibanLastFour(iban), "2606");
 });
+
+for (const text of VALID) {
+  Deno.test(`containsIban() finds ${JSON.stringify(text)} in a sentence`, () => {
+    for (
+      const spelt of [
+        text,
+        normalizeIban(text),
+        text.replaceAll(" ", "-"),
+        text.trim().replaceAll(" ", "."),
+      ]
+    ) {
+      assert.ok(containsIban(`from ${spelt.trim()}, thanks`), spelt);
+      assert.ok(containsIban(`{"iban":"${spelt.trim()}"}`), spelt);
+    }
+  });
+}
+
+/** Texts without an IBAN. */
+const WITHOUT = [
+  "",
+  "DE89",
+  "order DE89 of 3704 pieces",
+  "DE88 3704 0044 0532 0130 00",
+  "DE89  3704 0044 0532 0130 00",
+  "XDE89370400440532013000",
+  "pay_1m7wvb3bsdsgqhzksxxwbk1970",
+  "2030-01-01T00:00:00.000Z",
+  "0x000000000000000000000000000000000000dEaD",
+];
+
+for (const text of WITHOUT) {
+  Deno.test(`containsIban() finds nothing in ${JSON.stringify(text)}`, () => {
+    assert.ok(!containsIban(text));
+  });
+}

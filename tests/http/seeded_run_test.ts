@@ -289,12 +289,58 @@ serviceCase("a seeded sandbox", async (t, service) => {
     const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
     assert.deepEqual(lines.map((line) => JSON.parse(line).n), [10_000]);
   });
-  await t.step("card numbers in any place are left out", async () => {
-    const key = await makeSeeded(service, "cards");
-    const reference = "card 4111 1111 1111 1111";
-    await service.pay({ reference }, { key });
-    await service.call("GET", `${PAYMENTS}?reference=4111111111111111`, { key });
-    assert.doesNotMatch(await transcriptOf(service, key), /4111/);
+  await t.step("secrets of payers and merchants in any place are left out", async () => {
+    const key = await makeSeeded(service, "secrets");
+    const number = "4111 1111 1111 1111";
+    const card = { number: "5105 1051 0510 5100", exp_month: 12, exp_year: 2034, cvc: "987" };
+    const iban = "DE89 3704 0044 0532 0130 00";
+    /** Bodies, the texts that the transcript must not have, and one that it has. */
+    const bodies: [Record<string, unknown>, RegExp, string][] = [
+      [{ reference: `card ${number}` }, /4111/, "null"],
+      [{ card: { ...card, number: "5105 1051 0510 5101" } }, /5105/, "2034"],
+      [{ card: { ...card, cvv: "987" } }, /987/, "2034"],
+      [{ card: { ...card, "security-code": 987, cvc2: "987" } }, /987/, "2034"],
+      [{ card: { ...card, number: ["5105", "1051", "0510", "5100"] } }, /5105/, "2034"],
+      [{ card: { ...card, number: { a: "51051051", b: "05105100" } } }, /5105/, "2034"],
+      [{ card: "5105 1051 0510 5101" }, /5105/, "1000"],
+      [{ card: { ...card, pan_1: "51051051", pan_2: "05105100" } }, /5105/, "2034"],
+      [{ description: "5105 1051", reference: "0510 5100" }, /5105/, "1000"],
+      [{ metadata: { a: "5105", b: "1051", c: "0510-5100" } }, /5105/, "1000"],
+      [{ metadata: { cvv: "987", CVC: "987", card_code: "x" } }, /987/, "card_code"],
+      [{ iban }, /DE89|0532/, "3000"],
+      [{ iban: { iban, bic: "COBADEFF" } }, /DE89|0532/, "COBADEFF"],
+      [{ iban: { account: "0532013000" } }, /0532/, "account"],
+      [{ iban: [iban] }, /0532/, "1000"],
+      [{ description: `refund to ${iban}` }, /DE89|0532/, "1000"],
+      [{ metadata: { from: iban, "DE89370400440532013000": "x" } }, /DE89|0532/, "from"],
+      [{ bank: { account_number: "0532013000" } }, /0532/, "bank"],
+      [{ payer: { email: "a@shop.example", ssn: "078051120" } }, /0780/, "a@shop.example"],
+    ];
+    for (const [body] of bodies) await service.pay(body, { key });
+    const queries: [string, RegExp, string][] = [
+      ["?reference=4111111111111111", /4111/, "?reference="],
+      [`?reference=${encodeURIComponent(iban)}`, /DE89|0532/, "?reference="],
+      ["?cursor=0532013000&limit=3", /0532/, "&limit=3"],
+      ["/DE89370400440532013000", /DE89|0532/, "GET"],
+    ];
+    for (const [query] of queries) await service.call("GET", `${PAYMENTS}${query}`, { key });
+    const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
+    for (const [at, [sent, hidden, shown]] of [...bodies, ...queries].entries()) {
+      assert.doesNotMatch(lines[at]!, hidden);
+      assert.ok(lines[at]!.includes(shown), `${shown} in ${lines[at]}`);
+    }
+  });
+  await t.step("secrets of endpoints are left out", async () => {
+    const key = await makeSeeded(service, "endpoints");
+    const made = await service.call("POST", ENDPOINTS, {
+      key,
+      body: { url: "https://shop.example/hooks" },
+    });
+    assert.match(made.body.secret, /^whsec_/);
+    await service.call("POST", `${ENDPOINTS}/${made.body.id}/rotate_secret`, { key, body: {} });
+    const transcript = await transcriptOf(service, key);
+    assert.doesNotMatch(transcript, /whsec_/);
+    assert.match(transcript, /"secret":"…"/);
   });
 });
 
