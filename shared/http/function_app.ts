@@ -285,7 +285,8 @@ function renderFailure(c: Ctx, error: Error): Response {
     ? error
     : new ApiError("internal_error", "Something went wrong on our side: try again");
   state.code = shown.code;
-  if (shown !== error) state.fault = faultOf(error);
+  const cause = shown === error ? error.cause : error;
+  if (cause !== undefined) state.fault = faultOf(cause);
   return c.body(renderError(shown, state.request_id), shown.status as 500, {
     "Content-Type": "application/json",
     ...shown.headers,

@@ -23,7 +23,7 @@ export interface LogLine {
   ms: number;
   /** The code of an error, or the `error` of an attempt; null if there is none. */
   code: ErrorCode | DeliveryAttempt["error"];
-  /** Only with `internal_error`: class, SQLSTATE and place of the thrown error. */
+  /** Class, SQLSTATE and place of an unexpected error, or of the one behind a 503. */
   fault?: string;
   /** For an attempt: the ids of its event, delivery and endpoint, and its number. */
   event_id?: string;

@@ -92,6 +92,9 @@ const DATABASE_ERRORS: [code: string, answered: string][] = [
   ["57P01", "service_unavailable"],
   ["57014", "service_unavailable"],
   ["08006", "service_unavailable"],
+  ["08P01", "service_unavailable"],
+  ["25006", "service_unavailable"],
+  ["3D000", "service_unavailable"],
   ["CONNECT_TIMEOUT", "service_unavailable"],
   ["CONNECTION_CLOSED", "service_unavailable"],
   ["CONNECTION_DESTROYED", "service_unavailable"],
@@ -103,14 +106,18 @@ const DATABASE_ERRORS: [code: string, answered: string][] = [
   ["42501", "internal_error"],
   ["22P02", "internal_error"],
   ["PAY01", "internal_error"],
+  ["58000", "internal_error"],
+  ["58030", "internal_error"],
   ["XX000", "internal_error"],
+  ["XX001", "internal_error"],
 ];
 
 for (const [code, answered] of DATABASE_ERRORS) {
   Deno.test(`toApiError() of ${code} is ${answered}`, () => {
-    const shown = toApiError(Object.assign(new Error("secret"), { code }));
-    if (answered === "internal_error") assert.ok(!("status" in shown));
-    else assert.deepEqual(shown, databaseUnavailable());
+    const error = Object.assign(new Error("secret"), { code, routine: "ExecInsert" });
+    const shown = toApiError(error);
+    if (answered === "internal_error") assert.equal(shown, error);
+    else assert.deepEqual(shown, Object.assign(databaseUnavailable(), { cause: error }));
   });
 }
 
@@ -142,12 +149,10 @@ serviceCase("an unexpected database error reveals nothing to the caller", async 
       });
       const answered = DATABASE_ERRORS.find(([name]) => name === code)![1];
       assertError(answer, answered, null);
-      if (answered === "internal_error") {
-        assert.equal(answer.body.error.message, message);
-        const [fault, place] = service.logs[0]!.fault!.split(" at ");
-        assert.equal(fault, `PostgresError ${code}`);
-        assert.match(place ?? "store/x.ts:1", /^store\/\w+\.ts:\d+$/);
-      }
+      if (answered === "internal_error") assert.equal(answer.body.error.message, message);
+      const [fault, place] = service.logs[0]!.fault!.split(" at ");
+      assert.equal(fault, `PostgresError ${code}`);
+      assert.match(place ?? "store/x.ts:1", /^store\/\w+\.ts:\d+$/);
       assert.ok(!JSON.stringify([answer.text, [...answer.headers], service.logs]).includes(canary));
       const [{ n }] = await service
         .sql`select count(*)::int as n from pay.idempotency_keys` as unknown as [{ n: number }];
