@@ -188,19 +188,23 @@ export type CaptureMethod = z.infer<typeof CaptureMethod>;
 const REFUSED_RETURN_URL =
   'must begin with https, such as "https://shop.example/return", without a user name or password';
 
-/** The page to which the payer comes back after the next action. */
+/**
+ * The page to which the payer comes back after the next action, as a browser reads it: a parser
+ * repairs spaces, backslashes and line breaks, and only its result was checked.
+ */
 const ReturnUrl = mustBe(
   z.string().max(MAX_RETURN_URL).refine(isReturnUrl, REFUSED_RETURN_URL).describe(
     "The page of your shop to which the payer comes back after `next_action`, with the parameter " +
-      "`payment_id` added. https, or with a test key also http on localhost",
-  ),
+      "`payment_id` added. https, or with a test key also http on localhost. Answers show it in " +
+      "its normal form, such as `https://shop.example/` for `https://shop.example`",
+  ).transform((text) => new URL(text).href),
   'a URL that begins with https, such as "https://shop.example/return", of at most ' +
     `${MAX_RETURN_URL} characters, without a user name or password`,
 );
 
 function isReturnUrl(text: string): boolean {
   const url = URL.parse(text);
-  if (!url || url.username || url.password) return false;
+  if (!url || url.username || url.password || url.href.length > MAX_RETURN_URL) return false;
   return url.protocol === "https:" || url.protocol === "http:" && isLoopback(url.hostname);
 }
 

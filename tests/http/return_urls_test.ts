@@ -1,6 +1,6 @@
 /**
  * `return_url` of a create (contract §2): https, or http on the own machine with a test key. The
- * payment shows it as it was sent.
+ * payment shows its normal form.
  */
 
 import assert from "node:assert/strict";
@@ -22,6 +22,21 @@ const ACCEPTED: [string, url: string][] = [
   [`${MAX_RETURN_URL} characters`, LONGEST],
 ];
 
+/** URLs that a parser repairs, and their normal forms. */
+const REPAIRED: [string, url: string, stored: string][] = [
+  ["no path", "https://shop.example", "https://shop.example/"],
+  ["upper case", "HTTPS://Shop.Example/Return", "https://shop.example/Return"],
+  ["spaces around it", ` ${SHOP}\n`, SHOP],
+  ["a line break in it", "https://shop.example/\nreturn", SHOP],
+  ["a tab in the scheme", "ht\ttps://shop.example/return", SHOP],
+  ["backslashes", "https:\\\\shop.example\\return", SHOP],
+  ["no slashes", "https:shop.example/return", SHOP],
+  ["a path with dots", "https://shop.example/a/../return", SHOP],
+  ["quotes and spaces", 'https://shop.example/a b"<>', "https://shop.example/a%20b%22%3C%3E"],
+  ["letters outside ASCII", "https://käse.example/ü", "https://xn--kse-qla.example/%C3%BC"],
+  ["the port of the scheme", "https://shop.example:443/return", SHOP],
+];
+
 const REFUSED: [string, url: unknown][] = [
   ["http elsewhere", "http://shop.example/return"],
   ["http on a name that begins with localhost", "http://localhost.shop.example/"],
@@ -37,6 +52,7 @@ const REFUSED: [string, url: unknown][] = [
   ["a path", "/return"],
   ["an empty text", ""],
   [`${MAX_RETURN_URL + 1} characters`, `${LONGEST}y`],
+  [`${MAX_RETURN_URL + 1} characters in its normal form`, LONGEST.replace(/yyy$/, "éy")],
   ["a number", 5],
   ["null", null],
   ["a list", [SHOP]],
@@ -49,6 +65,14 @@ serviceCase("POST /v1/payments keeps a return URL", async (t, service) => {
       assert.deepEqual([answer.status, answer.body.return_url], [201, return_url]);
       const { body } = await service.call("GET", `${PAYMENTS}/${answer.body.id}`);
       assert.equal(body.return_url, return_url);
+    });
+  }
+  for (const [name, return_url, stored] of REPAIRED) {
+    await t.step(`${name}: in its normal form`, async () => {
+      const answer = await service.pay({ return_url });
+      assert.deepEqual([answer.status, answer.body.return_url], [201, stored], answer.text);
+      const { body } = await service.call("GET", `${PAYMENTS}/${answer.body.id}`);
+      assert.equal(body.return_url, stored);
     });
   }
   await t.step("no return URL is null", async () => {
