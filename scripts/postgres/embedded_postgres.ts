@@ -10,7 +10,8 @@
 import { join } from "node:path";
 import process from "node:process";
 import { takeFileLock } from "../data_dir/file_lock.ts";
-import { postgresAccount, postgresHome } from "./postgres_account.ts";
+import { noteDataFolder, removeAbandonedHomes } from "./abandoned_homes.ts";
+import { FALLBACK_PARENT, postgresAccount, postgresHome } from "./postgres_account.ts";
 import { postgresCache } from "./postgres_cache.ts";
 import { endLeftoverServer, openCluster, SUPERUSER } from "./postgres_cluster.ts";
 import { type InstallOptions, installPostgres } from "./postgres_package.ts";
@@ -105,6 +106,8 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     const programs = await installPostgres(programs_home, options);
     const cluster = await openCluster(home, programs, { ...options, account });
     await endLeftoverServer(cluster.path);
+    if (home !== data_dir) await noteDataFolder(home, data_dir);
+    if ("uid" in account) await tidy(options);
     const settings = {
       ...DEFAULT_SETTINGS,
       shared_buffers: `${sharedBuffers()}MB`,
@@ -133,6 +136,13 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
     lock.release();
     throw error;
   }
+}
+
+/** Removes the databases of deleted data folders. A failure is no reason not to start. */
+async function tidy({ onProgress }: PostgresOptions): Promise<void> {
+  const removed = await removeAbandonedHomes(FALLBACK_PARENT).catch(() => 0);
+  if (removed === 0) return;
+  onProgress?.(`Removed the databases of ${removed} deleted data folders from ${FALLBACK_PARENT}`);
 }
 
 type Launch = (port: number) => Promise<PostgresProcess | LaunchFailure>;

@@ -12,7 +12,7 @@ import { join } from "node:path";
 export type Account = { uid: number; gid: number } | Record<never, never>;
 
 /** Folder of the databases of a root caller whose data folder the account cannot enter. */
-const FALLBACK_PARENT = "/var/lib/payments-local";
+export const FALLBACK_PARENT = "/var/lib/payments-local";
 /** File in the data folder that names the fallback folder. */
 const RECORD = "postgres_home";
 /** The ids of the user `nobody` if /etc/passwd does not have it. */

@@ -154,6 +154,12 @@ export async function endLeftoverServer(cluster: string): Promise<void> {
   await Deno.remove(pid_file).catch(() => {});
 }
 
+/** Whether a server of this cluster runs. */
+export async function hasServer(cluster: string): Promise<boolean> {
+  const text = await Deno.readTextFile(join(cluster, "postmaster.pid")).catch(() => "");
+  return await isServerOf(cluster, Number.parseInt(text));
+}
+
 /** Whether a process with this id exists and is the server of this cluster. */
 async function isServerOf(cluster: string, pid: number): Promise<boolean> {
   if (!(pid > 1)) return false;

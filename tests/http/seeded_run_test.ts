@@ -325,7 +325,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
     ];
     for (const [query] of queries) await service.call("GET", `${PAYMENTS}${query}`, { key });
     const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
-    for (const [at, [sent, hidden, shown]] of [...bodies, ...queries].entries()) {
+    for (const [at, [, hidden, shown]] of [...bodies, ...queries].entries()) {
       assert.doesNotMatch(lines[at]!, hidden);
       assert.ok(lines[at]!.includes(shown), `${shown} in ${lines[at]}`);
     }
