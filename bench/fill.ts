@@ -140,9 +140,10 @@ async function copyRows(sql: Sql, source: Source, first: number, last: number): 
   await sql.unsafe(
     `with ${copies(source, first, last)}
      insert into pay.idempotency_keys
-       (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+       (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
+         created_at)
      select t.environment_id, t.api_key_id, ${COPY_KEY}, t.fingerprint, ${request},
-       t.status, ${body}, c.at
+       t.request_line, t.status, ${body}, c.at
      from copy c cross join pay.idempotency_keys t
      where t.environment_id = $1 and t.api_key_id = $6 and t.key = $4
      order by c.n`,

@@ -30,10 +30,13 @@ export function commitInSevenRoundTrips(sql: Sql): Store["commit"] {
       access.observe(api_key_id, null, environment_id);
       const [claimed] = await sql`
         insert into pay.idempotency_keys
-          (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+          (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
+            created_at)
         values (${environment_id}, ${api_key_id}, ${idempotency.key},
-          decode(${idempotency.fingerprint}, 'hex'), ${access.request_id}, ${answer.status},
-          ${answer.body}, ${formatTime(access.at_ms)})
+          decode(${idempotency.fingerprint}, 'hex'), ${access.request_id},
+          ${idempotency.request_line}, ${answer.status}, ${answer.body}, ${
+        formatTime(access.at_ms)
+      })
         on conflict do nothing returning 1`;
       if (!claimed) throw new Error("a key that was used before");
       await sql`insert into pay.payments ${sql({ environment_id, ...payment })}`;

@@ -51,10 +51,7 @@ export type NextAction =
     uri: string;
   };
 
-/**
- * A payment. Times are RFC 3339 in UTC. A payment that was created with release 1.0.0 lacks the
- * optional members until it changes.
- */
+/** A payment. Times are RFC 3339 in UTC. */
 export interface Payment {
   /** `pay_…` */
   id: string;
@@ -68,13 +65,13 @@ export interface Payment {
   /** Sum of the completed refunds in minor units. */
   amount_refunded: number;
   /** Sum of the pending refunds in minor units. */
-  amount_refunding?: number | undefined;
+  amount_refunding: number;
   /** The amount that was taken: less than `amount` after a capture of a part. */
-  amount_captured?: number | undefined;
+  amount_captured: number;
   /** The amount that the payer has charged back. */
-  amount_disputed?: number | undefined;
+  amount_disputed: number;
   /** The amount that has arrived, on rails where the payer sends; null for the others. */
-  amount_received?: number | null | undefined;
+  amount_received: number | null;
   capability: Capability;
   method_kind: MethodKind;
   method: PaymentMethod | null;
@@ -86,12 +83,12 @@ export interface Payment {
   metadata: Metadata;
   next_action: NextAction | null;
   /** The page of your shop to which the payer comes back after `next_action`. */
-  return_url?: string | null | undefined;
-  capture?: CaptureMethod | undefined;
+  return_url: string | null;
+  capture: CaptureMethod;
   /** With `authorized`: the time at which the service cancels the payment if it is not captured. */
-  capture_before?: string | null | undefined;
+  capture_before: string | null;
   /** As in the create; null with a live key. */
-  settlement?: Settlement | null | undefined;
+  settlement: Settlement | null;
   /** The reason if the payment was declined or failed. */
   failure_code: DeclineCode | FailureCode | null;
   failure_message: string | null;

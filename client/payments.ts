@@ -115,7 +115,7 @@ export interface RefundDestination {
   address: string;
 }
 
-/** A refund. A refund that was created with release 1.0.0 lacks the optional members. */
+/** A refund. */
 export interface Refund {
   /** `re_…` */
   id: string;
@@ -130,15 +130,15 @@ export interface Refund {
   currency: string;
   status: RefundStatus;
   /** The reason if the refund failed. */
-  failure_code?: FailureCode | null | undefined;
-  failure_message?: string | null | undefined;
+  failure_code: FailureCode | null;
+  failure_message: string | null;
   reason: RefundReason | null;
   metadata: Metadata;
   /** The payer's wallet, for a refund of a payment by stablecoin; null for other refunds. */
-  destination?: RefundDestination | null | undefined;
+  destination: RefundDestination | null;
   livemode: boolean;
   created_at: string;
-  updated_at?: string | undefined;
+  updated_at: string;
 }
 
 /** `GET /v1/refunds` */

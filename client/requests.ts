@@ -11,10 +11,9 @@ export interface IdempotencyKey {
   object: "idempotency_key";
   /** `req_…` */
   first_request_id: string;
-  /** Null if release 1.0.0 answered the first request. */
-  method: string | null;
-  /** From the name of the function on. Null if release 1.0.0 answered the first request. */
-  path: string | null;
+  method: string;
+  /** From the name of the function on. */
+  path: string;
   /** Status of the stored answer. Null while the first request is under way. */
   status: number | null;
   created_at: string;

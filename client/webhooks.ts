@@ -148,8 +148,7 @@ export interface WebhookEndpoint {
   /** `whe_…` */
   id: string;
   object: "webhook_endpoint";
-  /** Missing on endpoints of release 1.0.0, which have a URL. */
-  delivery?: EndpointDelivery | undefined;
+  delivery: EndpointDelivery;
   /** Null for an inbox. */
   url: string | null;
   events: Subscription[];

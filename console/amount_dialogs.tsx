@@ -28,7 +28,7 @@ export function CaptureDialog({ payment, close }: { payment: Payment; close: () 
       <Form
         build={(idempotencyKey) =>
           call("payments", "capture", id, amountOf(amount, currency), { idempotencyKey })}
-        done={({ amount_captured = amount_minor }) => {
+        done={({ amount_captured }) => {
           close();
           showFlash(`${textOf(amount_captured, currency)} captured.`);
         }}

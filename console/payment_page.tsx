@@ -1,7 +1,6 @@
 /** The page of a payment: status, actions, timeline, ledger, refunds, disputes and deliveries. */
 
 import { useState } from "preact/hooks";
-import { completePayment } from "../shared/domain/changes/read_resource.ts";
 import { isDeposit } from "../shared/domain/payments/lifecycle.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
 import type { Payment } from "../shared/schema/payment.ts";
@@ -31,7 +30,7 @@ export function PaymentPage({ id }: { id: string }) {
       </p>
       {live.data === null && <h1 tabIndex={-1}>Payment</h1>}
       <Reading label="this payment" live={live} rows={5}>
-        {(payment) => <PaymentView payment={completePayment(payment)} />}
+        {(payment) => <PaymentView payment={payment} />}
       </Reading>
     </>
   );

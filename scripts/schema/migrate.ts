@@ -137,7 +137,7 @@ async function findPending(
     if (statements?.length && fingerprint(statements.join(";\n")) !== fingerprint(text)) {
       throw new ForeignDatabaseError(
         `has a different ${migration.file} than this version of the project: it was created by a ` +
-          "version between releases, or before 1.0.0",
+          "version between releases",
       );
     }
   }
@@ -152,7 +152,7 @@ function refusal(
 ): MigrationError {
   const made_by = version > (migrations.at(-1)?.version ?? "")
     ? "it was created by a newer version"
-    : "it was created by a version between releases, or before 1.0.0";
+    : "it was created by a version between releases";
   const is_known = migrations.some((migration) => migration.version === version);
   return new ForeignDatabaseError(
     is_known

@@ -1,16 +1,14 @@
 /**
- * `deno task schema` writes docs/schema.sql, a description of a database with all migrations.
- * `deno task schema --release NAME` also writes the migration for changes in supabase/schemas.
+ * `deno task schema` prints a description of a database with all migrations.
+ * `deno task schema --release NAME` writes the migration for changes in supabase/schemas.
  * `deno task schema --check` writes nothing. It fails if the migrations and supabase/schemas
- * differ, if docs/schema.sql is not current, or if a released migration has changed.
+ * differ, or if a released migration has changed.
  *
  * It starts a PostgreSQL server, or uses the one of TEST_DATABASE_URL, whose user must be allowed
  * to create databases.
  */
 
 import postgres from "postgres";
-import { fileURLToPath } from "node:url";
-import { diffLines } from "../diff_lines.ts";
 import { migrate, MigrationError, MIGRATIONS_DIR } from "./migrate.ts";
 import { readMigrationFolder } from "./migration_folder.ts";
 import { findBrokenReleases, readReleases, RELEASES_FILE } from "./releases.ts";
@@ -25,13 +23,9 @@ import {
 } from "./schema_release.ts";
 import { type ScratchServer, withScratchServer } from "../postgres/scratch_database.ts";
 
-/** The path of the committed description. */
-export const SCHEMA_FILE = fileURLToPath(new URL("../../docs/schema.sql", import.meta.url));
-
 const HEADER =
   `-- The database as the migrations make it, without the bodies of functions and the queries of views,
--- which are in supabase/schemas. "deno task schema" writes it, "deno task schema --check" and the
--- tests compare it. This is a description: do not edit it, do not run it.
+-- which are in supabase/schemas. This is a description: do not run it.
 
 `;
 const FOLDERS: SchemaFolders = {
@@ -43,7 +37,7 @@ const USAGE = "Usage: deno task schema [--check | --release NAME]";
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
-/** Returns the text of docs/schema.sql for a migrated database. */
+/** Returns the description of a migrated database. */
 export async function renderSchema(url: string): Promise<string> {
   const sql = postgres(url, { max: 1, onnotice: () => {} });
   try {
@@ -54,8 +48,8 @@ export async function renderSchema(url: string): Promise<string> {
 }
 
 /**
- * Compares the migrations, supabase/schemas, docs/schema.sql and supabase/releases.json. Returns a
- * message for each difference, with a remedy.
+ * Compares the migrations with supabase/schemas and supabase/releases.json. Returns a message for
+ * each difference, with a remedy.
  */
 export async function checkSchema(server: ScratchServer): Promise<string[]> {
   const problems = await findBrokenReleases(
@@ -67,14 +61,6 @@ export async function checkSchema(server: ScratchServer): Promise<string[]> {
     problems.push(
       `${difference}\nThe migrations (-) and supabase/schemas (+) differ: run ` +
         '"deno task schema --release NAME"',
-    );
-  }
-  const committed = await Deno.readTextFile(SCHEMA_FILE).catch(() => "");
-  const found = await renderMigrated(server);
-  if (committed !== found) {
-    problems.push(
-      `${diffLines(committed, found)}\ndocs/schema.sql (-) does not describe the migrations (+): ` +
-        'run "deno task schema"',
     );
   }
   return problems;
@@ -99,8 +85,7 @@ async function main(args: readonly string[]): Promise<number> {
     return await withScratchServer(async (server) => {
       if (option === "--check") return await check(server);
       if (name !== undefined) await release(server, name);
-      await Deno.writeTextFile(SCHEMA_FILE, await renderMigrated(server));
-      console.log(`Written: ${SCHEMA_FILE}`);
+      else console.log(await renderMigrated(server));
       return 0;
     });
   } catch (error) {
@@ -116,7 +101,7 @@ async function main(args: readonly string[]): Promise<number> {
 async function check(server: ScratchServer): Promise<number> {
   const problems = await checkSchema(server);
   if (problems.length === 0) {
-    console.log("The migrations, supabase/schemas and docs/schema.sql agree");
+    console.log("The migrations and supabase/schemas agree");
     return 0;
   }
   console.error(problems.join("\n\n"));

@@ -18,7 +18,6 @@ import { mustBe, replaceable } from "./requirement.ts";
 import {
   AmountMinor,
   AmountTwin,
-  type Complete,
   Currency,
   CurrencyCode,
   Description,
@@ -331,13 +330,13 @@ export const Payment = z.object({
   amount_minor: AmountMinor,
   currency: CurrencyCode,
   amount_refunded: Sum.describe("Sum of the completed refunds, in minor units"),
-  amount_refunding: Sum.optional().describe("Sum of the pending refunds, in minor units"),
-  amount_captured: Sum.optional()
+  amount_refunding: Sum.describe("Sum of the pending refunds, in minor units"),
+  amount_captured: Sum
     .describe("The amount that was taken: less than `amount` after a capture of a part"),
-  amount_disputed: Sum.optional().describe(
+  amount_disputed: Sum.describe(
     "The amount that the payer has charged back, in minor units",
   ),
-  amount_received: Sum.nullable().optional()
+  amount_received: Sum.nullable()
     .describe("The amount that has arrived, on rails where the payer sends; null for the others"),
   capability: Capability,
   method_kind: MethodKind,
@@ -348,12 +347,12 @@ export const Payment = z.object({
   reference: z.string().nullable().describe("Your own number of the order or invoice"),
   metadata: ShownMetadata,
   next_action: NextAction.nullable(),
-  return_url: z.string().nullable().optional()
+  return_url: z.string().nullable()
     .describe("The page of your shop to which the payer comes back after `next_action`"),
-  capture: CaptureMethod.optional(),
-  capture_before: Instant.nullable().optional()
+  capture: CaptureMethod,
+  capture_before: Instant.nullable()
     .describe("The time at which an uncaptured authorization is cancelled by itself"),
-  settlement: Settlement.nullable().optional().describe(
+  settlement: Settlement.nullable().describe(
     "`manual` if the payment waits for an advance; null with a live key",
   ),
   failure_code: z.enum([...DECLINE_CODES, ...FAILURE_CODES]).nullable()
@@ -367,11 +366,8 @@ export const Payment = z.object({
   updated_at: Instant,
   completed_at: Instant.nullable(),
   cancelled_at: Instant.nullable(),
-}).describe(
-  "A payment. Payments that were created with release 1.0.0 lack the optional members until they " +
-    "change",
-);
-export type Payment = Complete<z.infer<typeof Payment>>;
+}).describe("A payment");
+export type Payment = z.infer<typeof Payment>;
 
 /** The body of a capture. Without an amount it captures the whole authorized amount. */
 export const CapturePaymentBody = z.object({

@@ -9,7 +9,6 @@ import { FAILURE_CODES, PaymentStatus } from "./payment.ts";
 import {
   AmountMinor,
   AmountTwin,
-  type Complete,
   CurrencyCode,
   id,
   Instant,
@@ -53,7 +52,7 @@ export const RefundStatus = z.enum(REFUND_STATUSES).describe(
 );
 export type RefundStatus = z.infer<typeof RefundStatus>;
 
-/** A refund in an answer. Refunds of release 1.0.0 lack the optional members. */
+/** A refund in an answer. */
 export const Refund = z.object({
   id: id("re_"),
   object: z.literal("refund"),
@@ -63,18 +62,18 @@ export const Refund = z.object({
   amount_minor: AmountMinor,
   currency: CurrencyCode,
   status: RefundStatus,
-  failure_code: z.enum(FAILURE_CODES).nullable().optional()
+  failure_code: z.enum(FAILURE_CODES).nullable()
     .describe("The reason of a failed refund, for programs; null if it did not fail"),
-  failure_message: z.string().nullable().optional()
+  failure_message: z.string().nullable()
     .describe("The reason of the failure in words, for people"),
   reason: RefundReason.nullable(),
   metadata: ShownMetadata,
-  destination: RefundDestination.nullable().optional().describe("The wallet that the payer named"),
+  destination: RefundDestination.nullable().describe("The wallet that the payer named"),
   livemode: z.boolean(),
   created_at: Instant,
-  updated_at: Instant.optional(),
+  updated_at: Instant,
 }).describe("A refund: money back to the payer");
-export type Refund = Complete<z.infer<typeof Refund>>;
+export type Refund = z.infer<typeof Refund>;
 
 /** The body of an advance of a refund: the status to move to. */
 export const AdvanceRefundBody = z.object({ to: RefundStatus }).describe("The status to move to");

@@ -15,9 +15,8 @@ export const IdempotencyKey = z.object({
   key: z.string().describe("The key, as the header `Idempotency-Key` sent it"),
   object: z.literal("idempotency_key"),
   first_request_id: id("req_").describe("Id of the first request with this key"),
-  method: z.string().nullable()
-    .describe("HTTP method of the first request. Null: release 1.0.0 answered it"),
-  path: z.string().nullable().describe(`${PATH_WORDS}. Null: release 1.0.0 answered it`),
+  method: z.string().describe("HTTP method of the first request"),
+  path: z.string().describe(PATH_WORDS),
   status: z.number().int().nullable().describe(
     "HTTP status of the stored answer. Null while the first request is under way",
   ),

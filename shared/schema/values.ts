@@ -109,9 +109,6 @@ export const Time = mustBe(
   "a date and time with its time zone, such as 2026-01-31T09:00:00Z",
 );
 
-/** A resource with all its members. Answers can lack members that a later release has added. */
-export type Complete<T> = { [Name in keyof T]-?: Exclude<T[Name], undefined> };
-
 /** Networks of a wallet. */
 export const Network = z.enum(NETWORKS).describe("Network of the wallet");
 /** Stablecoins. */

@@ -106,8 +106,7 @@ export type DisabledReason = typeof DISABLED_REASONS[number];
 export const WebhookEndpoint = z.object({
   id: id("whe_"),
   object: z.literal("webhook_endpoint"),
-  delivery: EndpointDelivery.optional()
-    .describe("`url` or `inbox`. Missing on endpoints of release 1.0.0, which have a URL"),
+  delivery: EndpointDelivery.describe("`url` or `inbox`"),
   url: z.string().nullable().describe("Address that receives the events. Null for an inbox"),
   events: z.array(EventSubscription).describe("The types of events that it receives"),
   status: EndpointStatus,

@@ -9,9 +9,9 @@ select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
 alter table pay.idempotency_keys
-  add column request_line text collate "C",
+  add column request_line text collate "C" not null,
   add column replays integer not null default 0;
-comment on column pay.idempotency_keys.request_line is 'Method and path of the first request; null: functions of release 1.0.0 claimed the key.';
+comment on column pay.idempotency_keys.request_line is 'Method and path of the first request.';
 comment on column pay.idempotency_keys.replays is 'How often the answer was replayed, counted behind the answers.';
 
 create table pay.requests (

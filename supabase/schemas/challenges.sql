@@ -4,7 +4,6 @@
 
 -- The payment with the challenge of a token, the name of its account, and the settings of the
 -- sandbox as JSON text (null: none); no row if there is no payment.
--- Release 1.0.0 made no challenges, so its payments have none.
 create or replace function pay.read_challenge(p_token text)
 returns table (environment_id text, account text, body text, settings text)
 language plpgsql volatile security definer

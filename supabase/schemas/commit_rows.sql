@@ -4,9 +4,8 @@
 
 -- Writes the payments of the committed changes: a change that expects a sequence updates its
 -- payment, the others insert one. p_won, p_environments: the n of the committed changes, and the
--- environment of each. p_moved: the n of the changes that update. The functions of release 1.0.0
--- send no amounts of later columns; their chargebacks take the amount that is not refunded.
--- pay.lock_subjects has locked the rows that change, so none moves. Each is looked up by its whole
+-- environment of each. p_moved: the n of the changes that update. A new payment leaves out the
+-- amounts that are 0. pay.lock_subjects has locked the rows that change, so none moves. Each is looked up by its whole
 -- key: a join that was planned while the table was small would read all payments of the
 -- environment. Internal.
 create or replace function pay.write_payments(
@@ -22,8 +21,7 @@ begin
       amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
   select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
     coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
-    coalesce(p.amount_disputed,
-      case p.status when 'chargeback' then p.amount_minor - p.amount_refunded else 0 end),
+    coalesce(p.amount_disputed, 0),
     p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
   from json_to_recordset(p_payments) as p (
     n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
@@ -50,10 +48,8 @@ begin
     )
     update pay.payments t
     set status = p.status, amount_refunded = p.amount_refunded,
-      amount_refunding = coalesce(p.amount_refunding, t.amount_refunding),
-      amount_released = coalesce(p.amount_released, t.amount_released),
-      amount_disputed = coalesce(p.amount_disputed,
-        case p.status when 'chargeback' then t.amount_minor - p.amount_refunded else 0 end),
+      amount_refunding = p.amount_refunding, amount_released = p.amount_released,
+      amount_disputed = p.amount_disputed,
       sequence = p.sequence, updated_at = p.updated_at, body = p.body
     from moved p
     where t.ctid = p.place;
@@ -113,7 +109,7 @@ as $$
 begin
   insert into pay.refunds as t
     (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
-  select w.environment_id, r.id, r.payment_id, coalesce(r.status, 'completed'), r.amount_minor,
+  select w.environment_id, r.id, r.payment_id, r.status, r.amount_minor,
     r.currency, r.created_at, r.body
   from json_to_recordset(p_refunds) as r (
     n integer, id text, payment_id text, status text, amount_minor bigint, currency text,

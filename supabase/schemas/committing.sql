@@ -132,9 +132,8 @@ $$;
 --                 fault_id: the declared fault that has decided the change; mostly absent
 -- p_payments      [{n, id, status, amount_minor, amount_refunded, amount_refunding,
 --                   amount_released, amount_disputed, currency, method_kind, reference, sequence,
---                   created_at, updated_at, body}]; release 1.0.0 sends no
---                   amount_refunding, amount_released and amount_disputed. A create leaves out
---                   those that are 0
+--                   created_at, updated_at, body}]. A create leaves out the
+--                   amounts that are 0
 -- p_transfers     [{n, id, status, amount_minor, currency, sequence, created_at, updated_at, body}]
 -- p_refunds       [{n, id, payment_id, status, amount_minor, currency, created_at, body}]
 -- p_ledger        as pay.record_movements takes it

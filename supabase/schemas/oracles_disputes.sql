@@ -1,6 +1,5 @@
 -- Purpose: oracles over disputes (oracles.sql).
 
--- Chargebacks of release 1.0.0, whose bodies lack amount_disputed, have no dispute.
 create or replace view pay.oracle_disputes with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   p.status || ', amount_disputed ' || p.amount_disputed || ': ' || coalesce(d.disputes, 0)
@@ -14,8 +13,6 @@ left join pay.sandbox_times c on c.environment_id = p.environment_id
 where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (p.status = 'chargeback' or d.payment_id is not null)
-  and (p.status <> 'chargeback' or d.payment_id is not null
-    or position('"amount_disputed":' in p.body) > 0)
   and (p.status <> 'chargeback' or coalesce(d.disputes, 0) <> 1
     or coalesce(d.amount_minor, 0) <> p.amount_disputed);
 comment on view pay.oracle_disputes is

@@ -59,8 +59,7 @@ where (m.directly_before is not null or m.sequence = 1
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')
-    -- Chargebacks of release 1.0.0 have no dispute. The end of a dispute stands before that of the
-    -- chargeback.
+    -- The end of a dispute stands before that of the chargeback.
     when m.type = 'dispute.created' then m.directly_before is null
       or m.before is not null and m.before <> 'dispute.won'
     when m.type like 'dispute.%' then case
@@ -143,13 +142,10 @@ where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())
     or position('"sequence":' || x.sequence || ',' in x.body) = 0
     or position('"amount_minor":' || x.amount_minor || ',' in x.body) = 0
     or position('"amount_refunded":' || x.amount_refunded || ',' in x.body) = 0
-    -- Bodies of release 1.0.0 lack these members.
-    or (position('"amount_refunding":' in x.body) > 0 or x.amount_refunding > 0)
-      and position('"amount_refunding":' || x.amount_refunding || ',' in x.body) = 0
-    or position('"amount_disputed":' in x.body) > 0
-      and position('"amount_disputed":' || x.amount_disputed || ',' in x.body) = 0
-    or position('"amount_captured":' in x.body) > 0
-      and position('"amount_captured":' || x.amount_minor - x.amount_released || ',' in x.body) = 0
+    -- Null for a transfer, which has none of these three.
+    or position('"amount_refunding":' || x.amount_refunding || ',' in x.body) = 0
+    or position('"amount_disputed":' || x.amount_disputed || ',' in x.body) = 0
+    or position('"amount_captured":' || x.amount_minor - x.amount_released || ',' in x.body) = 0
       and (x.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
         or position('"amount_captured":0,' in x.body) = 0)
     or position('"currency":"' || x.currency || '",' in x.body) = 0

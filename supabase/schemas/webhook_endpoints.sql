@@ -93,7 +93,7 @@ $$;
 -- Creates, updates or deletes an endpoint.
 -- p_expects_revision  the revision that the change was decided on; null for a create
 -- p_endpoint          {id, delivery, url, events, status, secrets, revision, created_at, body};
---                     null for a delete. Functions of release 1.0.0 send no delivery: it is url
+--                     null for a delete
 -- Outcomes: stale (the endpoint was changed or deleted since)
 --           full (the environment has no free slot)
 --           calling_off (the endpoint was disabled, and some of its deliveries from before are not
@@ -129,7 +129,6 @@ begin
   if p_endpoint is not null then
     v_endpoint := json_populate_record(null::pay.webhook_endpoints, p_endpoint::json);
     v_endpoint.environment_id := v_access.environment_id;
-    v_endpoint.delivery := coalesce(v_endpoint.delivery, 'url');
   end if;
   v_access.outcome := pay.write_webhook_endpoint(
     v_access.environment_id, p_id, v_before, v_endpoint);

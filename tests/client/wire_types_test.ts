@@ -20,9 +20,10 @@ import type * as refund from "../../shared/schema/refund.ts";
 import type * as sandbox from "../../shared/schema/sandbox.ts";
 import type * as request from "../../shared/schema/request.ts";
 import type * as transfer from "../../shared/schema/transfer.ts";
-import type { Complete } from "../../shared/schema/values.ts";
 import type * as webhook from "../../shared/schema/webhook.ts";
 
+/** A type without optional members. */
+type Complete<T> = { [Name in keyof T]-?: Exclude<T[Name], undefined> };
 /** One level of an intersection, as one object. */
 type Flat<T> = T extends object ? { [K in keyof T]: T[K] } : T;
 /** True if two types are the same. Optional and undefined members are different. */

@@ -58,18 +58,6 @@ const REQUESTS: [name: string, asked: ProviderCall, path: string, form: Record<s
       ...METADATA,
       ...EXPAND_CARD,
     }],
-    [
-      "a payment of an older release",
-      call({}, { capture: undefined, return_url: undefined }),
-      "/v1/payment_intents",
-      {
-        ...CREATE,
-        capture_method: "automatic",
-        error_on_requires_action: "true",
-        ...METADATA,
-        ...EXPAND_CARD,
-      },
-    ],
     ["500 ISK", call({ amount_minor: 500, currency: "ISK" }), "/v1/payment_intents", {
       ...CREATE,
       amount: "50000",

@@ -1,6 +1,6 @@
 /**
- * The description of the schema: docs/schema.sql is current, and every kind of change appears in
- * it.
+ * The migrations and supabase/schemas make the same schema, and every kind of change appears in its
+ * description.
  */
 
 import assert from "node:assert/strict";
@@ -85,7 +85,7 @@ const CHANGES_INSIDE: [name: string, statement: string, line: RegExp][] = [
   ],
 ];
 
-Deno.test("migrations, supabase/schemas and docs/schema.sql agree", async () => {
+Deno.test("the migrations and supabase/schemas agree", async () => {
   const problems = await checkSchema(scratchServer(testServer().superuser_url));
   assert.ok(problems.length === 0, problems.join("\n\n"));
 });

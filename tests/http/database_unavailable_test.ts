@@ -111,8 +111,10 @@ async function whileKeyIsHeld<T>(
     await session`begin`;
     await session`
       insert into pay.idempotency_keys
-        (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
-      values (${key.environment_id}, ${key.id}, 'held', sha256('x'), 'req_x', 200, '', now())`;
+        (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
+          created_at)
+      values (${key.environment_id}, ${key.id}, 'held', sha256('x'), 'req_x', 'POST /x', 200, '',
+        now())`;
     return await work();
   } finally {
     await session`rollback`;

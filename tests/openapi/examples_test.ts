@@ -215,11 +215,12 @@ async function inProgress(service: TestService): Promise<TestAnswer> {
   try {
     await first`begin`;
     await first`insert into pay.idempotency_keys
-      (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+      (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
+        created_at)
       values (${await service.environmentOf(
       service.key,
     )}, ${service.key.id}, 'order-1002', decode(${hash}, 'hex'),
-        ${`req_${"0".repeat(26)}`}, 201, '{}', now())`;
+        ${`req_${"0".repeat(26)}`}, ${`POST ${PAYMENTS}`}, 201, '{}', now())`;
     return await service.call("POST", PAYMENTS, { body, idempotency_key: "order-1002" });
   } finally {
     await first`rollback`;

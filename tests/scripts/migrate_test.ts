@@ -154,7 +154,7 @@ const REFUSALS: [name: string, files: Record<string, string | null>, message: Re
   [
     "with a migration that has no file",
     { "20260102000000_one.sql": null },
-    /^The database has migration 20260102000000, which .* between releases, or before 1\.0\.0\./,
+    /^The database has migration 20260102000000, which .* between releases\./,
   ],
   [
     "without a migration before an applied one",

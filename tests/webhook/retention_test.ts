@@ -156,8 +156,9 @@ serviceCase("pay.purge() finds expired keys without reading the others", async (
   const makeKeys = (name: string, at_ms: number) =>
     sql`
       insert into pay.idempotency_keys
-        (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
-      select ${environment_id}, ${id}, ${name} || n, sha256('x'), 'req_' || n, 201,
+        (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
+          created_at)
+      select ${environment_id}, ${id}, ${name} || n, sha256('x'), 'req_' || n, 'POST /x', 201,
         repeat('x', 200), ${new Date(at_ms)}::timestamptz + n * interval '1 ms'
       from generate_series(1, ${KEYS}::int) n`;
   const connection = await sql.reserve();

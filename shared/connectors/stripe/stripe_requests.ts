@@ -11,12 +11,6 @@ import { ABANDONED } from "./stripe_objects.ts";
 /** Answers show a payment with its charge and the movement with the fee. */
 export const EXPAND_CHARGE = ["expand[]", "latest_charge.balance_transaction"] as const;
 
-/** The terms of a payment. Payments of older releases do not have them. */
-interface PaymentTerms {
-  capture?: "automatic" | "manual";
-  return_url?: string | null;
-}
-
 type Refusal = Extract<ProviderReply, { refused: unknown }>;
 
 /** Returns the request of a call, or the reason why this connector cannot send it. */
@@ -71,7 +65,7 @@ function authorization(
   call: ProviderCall,
   amount: string,
 ): [path: string, fields: StripeFields] {
-  const { capture = "automatic", return_url = null } = call.subject as Payment & PaymentTerms;
+  const { capture, return_url } = call.subject as Payment;
   return ["/v1/payment_intents", [
     ["amount", amount],
     ["currency", call.currency.toLowerCase()],

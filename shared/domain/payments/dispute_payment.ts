@@ -73,18 +73,13 @@ export function disputeTestCard(change: PaymentChange): void {
   if (testCardOf(method.card)?.behaviour === "dispute") openDispute(change, "fraudulent");
 }
 
-/**
- * Ends a dispute. If the merchant wins, the payment gets its money and its earlier status back.
- * @param dispute null: a payment of release 1.0.0 was charged back without one
- */
+/** Ends a dispute. If the merchant wins, the payment gets its money and its earlier status back. */
 export function closeDispute(
   change: PaymentChange,
-  dispute: Dispute | null,
+  dispute: Dispute,
   status: "won" | "lost",
 ): void {
-  if (dispute) {
-    change.addDisputeEvent(`dispute.${status}`, { ...dispute, status, closed_at: change.at });
-  }
+  change.addDisputeEvent(`dispute.${status}`, { ...dispute, status, closed_at: change.at });
   if (status === "won") winDispute(change);
 }
 

@@ -18,8 +18,8 @@ export interface StoredDispute {
 }
 
 /**
- * Returns the open or lost dispute of a payment that is charged back. Null: the payment is not, or
- * it is of release 1.0.0, which had no disputes. One round trip, for such a payment only.
+ * Returns the open or lost dispute of a payment that is charged back, or null for other payments.
+ * One round trip, for a payment that is charged back only.
  */
 export async function currentDispute(
   store: Store,

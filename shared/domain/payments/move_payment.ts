@@ -116,7 +116,7 @@ interface AdvanceOptions {
 /**
  * Decides an advance to the status `to`. Returns null if the payment has this status already.
  * @param urls for the URL of a next action
- * @param dispute of a payment that is charged back. Null: it is of release 1.0.0 and has none
+ * @param dispute of a payment that is charged back; null for other payments
  */
 export function decideAdvance(
   payment: Payment,
@@ -142,7 +142,7 @@ export function decideAdvance(
   const change = new ChangeBuilder(payment, context);
   if (isDeposit(payment) && isOpenDeposit(payment)) advanceDeposit(change, to, amount_received);
   else if (amount_received !== undefined) throw lateWithMove(payment);
-  else if (payment.status === "chargeback") closeDispute(change, dispute, "won");
+  else if (payment.status === "chargeback") closeDispute(change, dispute!, "won");
   else if (to === "chargeback") openDispute(change, reason);
   else advance(change, to, urls);
   return change.finish({ status: 200, body: change.body });

@@ -11,7 +11,6 @@ import { ibanCountry, ibanLastFour, isValidIban, normalizeIban } from "../../cor
 import { inferNetwork, isValidAddress } from "../../core/wallet_address.ts";
 import type { Capability, CardInput, CreatePaymentBody } from "../../schema/payment.ts";
 import type { MethodKind, PaymentMethod } from "../../schema/payment.ts";
-import type { Complete } from "../../schema/values.ts";
 import { TEST_TOKENS, type TestBehaviour, testCard, testIban, testWallet } from "./test_values.ts";
 
 /** A checked instrument without its secret parts, and its behaviour in the sandbox. */
@@ -124,11 +123,14 @@ function readCard(card: CardInput, livemode: boolean, at_ms: number): Instrument
       'Live keys take no card numbers: send the token of the provider as "card.token"',
     );
   }
-  return readTestCard(card as Complete<CardInput>, at_ms);
+  return readTestCard(card as CompleteCard, at_ms);
 }
 
+/** A card with all its members. */
+type CompleteCard = { [Name in keyof CardInput]-?: Exclude<CardInput[Name], undefined> };
+
 /** Reads a test card. The schema has checked that a card without a token has all its members. */
-function readTestCard(card: Complete<CardInput>, at_ms: number): Instrument {
+function readTestCard(card: CompleteCard, at_ms: number): Instrument {
   const number = normalizeCardNumber(card.number);
   const behaviour = testCard(number);
   // The message does not repeat the number, which can be a real one.

@@ -160,7 +160,7 @@ function addressAfter(
   sent_delivery: EndpointDelivery | undefined,
   sent_url: string | null,
 ): { delivery: EndpointDelivery; url: string | null } {
-  const delivery = sent_delivery ?? deliveryOf(endpoint);
+  const delivery = sent_delivery ?? endpoint.delivery;
   if (delivery === "inbox") {
     if (sent_url !== null) throw invalidParameter("url", `"url" ${URL_RULES.refused}`);
     return { delivery, url: null };
@@ -168,11 +168,6 @@ function addressAfter(
   const url = sent_url ?? endpoint.url;
   if (url === null) throw invalidParameter("url", `"url" ${URL_RULES.required}`);
   return { delivery, url };
-}
-
-/** Returns the way in which an endpoint gets its events. Those of release 1.0.0 have a URL. */
-function deliveryOf({ delivery }: WebhookEndpoint): EndpointDelivery {
-  return delivery ?? "url";
 }
 
 /** Makes the change to this state of an endpoint. Its answer has a reference to `secret`. */
@@ -185,7 +180,7 @@ function changeTo(stored: StoredEndpoint, status: number, secret?: SecretSource)
     expects_revision: revision === 0 ? null : revision,
     endpoint: {
       id,
-      delivery: deliveryOf(endpoint),
+      delivery: endpoint.delivery,
       url,
       events,
       status: endpoint.status,

@@ -1,27 +1,10 @@
--- Written by "deno task schema --release functions_and_views" from supabase/schemas: do not edit.
+-- Written by "deno task schema --release functions" from supabase/schemas: do not edit.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
 set check_function_bodies = off;
-
-drop function pay.claim(json,pay.admission[]);
-drop function pay.commit(text,text,text,text,text,text,integer);
-drop function pay.end_trigger(text,text,boolean,text);
-drop function pay.hold_environment(text);
-drop function pay.limit_writes(json,pay.admission[],integer[],integer[]);
-drop function pay.max_live_keys();
-drop function pay.move_environment(text,text,timestamp with time zone);
-drop function pay.note_use(bytea[],timestamp with time zone);
-drop function pay.read_resource(text,text,text,timestamp with time zone);
-drop function pay.reset_sandbox(text,text);
-drop function pay.sandbox_reset_body(text,boolean);
-drop function pay.slot_character(smallint);
-drop function pay.write_events(json,integer[],text[]);
-drop function pay.write_webhook_endpoint(text,text,text,pay.webhook_endpoints);
-drop function pay.list(text);
-drop function pay.find_room(jsonb,integer,integer,integer,integer);
 
 create or replace function pay.note_use(p_hashes bytea[], p_found pay.admission[])
 returns void
@@ -234,6 +217,18 @@ begin
 end
 $$;
 
+create or replace function pay.end_api_key(p_id text, p_at timestamptz)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.api_keys k set revoked_at = coalesce(k.revoked_at, p_at) where k.id = p_id;
+  update pay.api_key_secrets s set revoked_at = coalesce(s.revoked_at, p_at)
+  where s.api_key_id = p_id;
+end
+$$;
+
 create or replace function pay.create_api_key(
   p_id text,
   p_environment_id text,
@@ -338,6 +333,136 @@ begin
 end
 $$;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
+
+create or replace function pay.revoke_api_key(p_id text)
+returns boolean
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform from pay.api_keys k where k.id = p_id and k.revoked_at is null for update;
+  if not found then
+    return false;
+  end if;
+  perform pay.end_api_key(p_id, now());
+  return true;
+end
+$$;
+grant execute on function pay.revoke_api_key(text) to pay_operator;
+
+create or replace function pay.judge_key_change(
+  p_action text,
+  p_caller pay.api_keys,
+  p_key pay.api_keys,
+  p_at timestamptz
+)
+returns text
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_key.id is null then 'not_found'
+    -- Null is every scope.
+    when p_caller.scopes is not null
+      and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
+    -- The caller learns the new secret, which must not outlive the caller's key.
+    when p_action = 'rotate' and p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
+      then 'outlives'
+    when p_action = 'rotate' and p_key.expires_at <= p_at then 'ended'
+    when p_action = 'create' and not pay.take_key_place(p_caller.environment_id, p_at) then 'full'
+    else 'committed'
+  end
+$$;
+
+create or replace function pay.write_key_change(
+  p_caller pay.api_keys,
+  p_key pay.api_keys,
+  p_action text,
+  p_at timestamptz,
+  p_secret json,
+  p_older_expire_at timestamptz
+)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_action = 'create' then
+    insert into pay.api_keys
+      (id, environment_id, livemode, name, scopes, created_at, expires_at)
+    values
+      (p_key.id, p_caller.environment_id, p_caller.livemode, p_key.name, p_key.scopes, p_at,
+        least(p_key.expires_at, p_caller.expires_at));
+  end if;
+  if p_action = 'revoke' then
+    perform pay.end_api_key(p_key.id, p_at);
+  else
+    perform pay.add_api_key_secret(
+      p_key.id, p_at, p_secret ->> 'hash', p_secret ->> 'prefix', p_secret ->> 'last_four',
+      coalesce(p_older_expire_at, p_at));
+  end if;
+  return (
+    select pay.api_key_body(k, p_at) from pay.api_keys k
+    where k.environment_id = p_caller.environment_id and k.id = p_key.id
+  );
+end
+$$;
+
+create or replace function pay.change_api_key(
+  p_request text,
+  p_action text,
+  p_id text,
+  p_key text,
+  p_secret text,
+  p_older_expire_at timestamptz,
+  p_refusal text
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_secret json := p_secret::json;
+  v_caller pay.api_keys;
+  v_key pay.api_keys;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_caller from pay.api_keys k where k.id = v_access.api_key_id;
+  if p_action = 'create' then
+    v_key := json_populate_record(null::pay.api_keys, p_key::json);
+    v_key.id := p_id;
+  else
+    select * into v_key from pay.api_keys k
+    where k.environment_id = v_access.environment_id and k.id = p_id and k.revoked_at is null
+    for update;
+  end if;
+  v_access.outcome := pay.judge_key_change(p_action, v_caller, v_key, v_access.at);
+  case v_access.outcome
+    when 'ended' then
+      v_access.status := 409;
+      v_access.body := p_refusal;
+    when 'committed' then
+      v_access.body := pay.write_key_change(
+        v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at);
+      if v_secret is not null then
+        v_access.body := left(v_access.body, -1) || ',"secret":'
+          || to_json(v_secret ->> 'reference')::text || '}';
+      end if;
+    else
+      perform pay.release_key(p_request, v_access);
+      return v_access;
+  end case;
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.change_api_key(
+  text, text, text, text, text, timestamptz, text) to pay_api;
 
 create or replace function pay.payout_json(p_payout pay.chain_payouts)
 returns json
@@ -608,8 +733,7 @@ begin
       amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
   select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
     coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
-    coalesce(p.amount_disputed,
-      case p.status when 'chargeback' then p.amount_minor - p.amount_refunded else 0 end),
+    coalesce(p.amount_disputed, 0),
     p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
   from json_to_recordset(p_payments) as p (
     n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
@@ -636,10 +760,8 @@ begin
     )
     update pay.payments t
     set status = p.status, amount_refunded = p.amount_refunded,
-      amount_refunding = coalesce(p.amount_refunding, t.amount_refunding),
-      amount_released = coalesce(p.amount_released, t.amount_released),
-      amount_disputed = coalesce(p.amount_disputed,
-        case p.status when 'chargeback' then t.amount_minor - p.amount_refunded else 0 end),
+      amount_refunding = p.amount_refunding, amount_released = p.amount_released,
+      amount_disputed = p.amount_disputed,
       sequence = p.sequence, updated_at = p.updated_at, body = p.body
     from moved p
     where t.ctid = p.place;
@@ -696,7 +818,7 @@ as $$
 begin
   insert into pay.refunds as t
     (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
-  select w.environment_id, r.id, r.payment_id, coalesce(r.status, 'completed'), r.amount_minor,
+  select w.environment_id, r.id, r.payment_id, r.status, r.amount_minor,
     r.currency, r.created_at, r.body
   from json_to_recordset(p_refunds) as r (
     n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
@@ -747,6 +869,53 @@ begin
   )
   select count(*) into v_deliveries from delivery_made;
   return v_deliveries;
+end
+$$;
+
+create or replace function pay.lock_subjects(p_changes json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    with
+    asked as materialized (
+      select c.n, c.expects_id, c.expects_sequence, f.environment_id
+      from unnest(p_found) f
+      join json_to_recordset(p_changes) as c (n integer, expects_id text, expects_sequence integer)
+        on c.n = f.n
+      where f.outcome = 'ok' and c.expects_id is not null
+    ),
+    payment as materialized (
+      select c.n, p.id
+      from asked c
+      join pay.payments p
+        on p.environment_id = c.environment_id
+        and p.id = c.expects_id
+        and p.sequence = c.expects_sequence
+      order by p.environment_id, p.id
+      for update of p
+    ),
+    transfer as materialized (
+      select c.n, t.id
+      from asked c
+      join pay.transfers t
+        on t.environment_id = c.environment_id
+        and t.id = c.expects_id
+        and t.sequence = c.expects_sequence
+      order by t.environment_id, t.id
+      for update of t
+    )
+    select c.n from asked c
+    except
+    select min(x.n) from (select * from payment union all select * from transfer) x group by x.id
+  loop
+    p_found[v_n].outcome := 'stale';
+  end loop;
+  return p_found;
 end
 $$;
 
@@ -1250,6 +1419,20 @@ as $$
     and p_object_id in (d.id, d.provider_reference)
 $$;
 
+create or replace function pay.create_environment(
+  p_id text, p_account text, p_livemode boolean, p_name text
+)
+returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.environment_ids', array[p_id]::text, true);
+  insert into pay.environments (id, public_id, account, livemode, name)
+  values (p_id, p_id, p_account, p_livemode, p_name);
+end
+$$;
+grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
+
 create or replace function pay.hold_environment(p_public_id text, p_is_alone boolean default false)
 returns text
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
@@ -1524,6 +1707,179 @@ begin
 end
 $$;
 
+create or replace function pay.read_outbox()
+returns table (
+  due_deliveries bigint,
+  oldest_due_seconds double precision,
+  pending_deliveries bigint,
+  failed_deliveries_last_hour bigint,
+  failing_endpoints bigint
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most constant integer := 100000;
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
+    (
+      select count(*) from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending' and d.next_attempt_at <= now()
+          and (d.leased_until is null or d.leased_until <= now())
+        limit v_most
+      ) due
+    ),
+    (
+      select coalesce(extract(epoch from now() - min(o.since)), 0)::double precision
+      from pay.webhook_endpoints t
+      cross join lateral (
+        (
+          select d.next_attempt_at as since from pay.webhook_deliveries d
+          where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.lost_claims = 0
+            and (d.leased_until is null or d.leased_until <= now())
+          order by d.next_attempt_at limit 1
+        )
+        union all
+        select d.next_attempt_at from pay.webhook_deliveries d
+        where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.lost_claims > 0
+          and (d.leased_until is null or d.leased_until <= now())
+      ) o
+    ),
+    (
+      select count(*) from (
+        select from pay.webhook_deliveries d where d.status = 'pending' limit v_most
+      ) pending
+    ),
+    (
+      select count(*) from pay.environments e
+      join pay.webhook_deliveries d on d.environment_id = e.id
+        and d.id >= pay.id_floor('whd_', now() - interval '1 hour')
+      where d.status = 'failed' and e.retired_at is null
+    ),
+    (
+      select count(*) from pay.webhook_endpoints t
+      where t.status = 'enabled' and t.failing_since is not null
+    );
+end
+$$;
+grant execute on function pay.read_outbox() to pay_operator;
+
+create or replace function pay.read_books()
+returns table (
+  oracle_findings bigint,
+  books_checked_at timestamptz
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most constant integer := 100000;
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
+    (
+      select case
+        when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
+      end
+      from (select from pay.oracle_findings limit v_most) findings
+    ),
+    (
+      select to_timestamp(s.value::double precision) from pay.settings s
+      where s.name = 'books_checked_at'
+    );
+end
+$$;
+grant execute on function pay.read_books() to pay_operator;
+
+create or replace function pay.read_service()
+returns table (
+  is_retention_behind boolean,
+  test_keys bigint,
+  live_keys bigint,
+  is_relay_configured boolean
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
+    exists (
+      select from pay.environments e
+      cross join lateral (
+        select v.id from pay.events v where v.environment_id = e.id order by v.id limit 1
+      ) oldest
+      where oldest.id < pay.id_floor('evt_', now() - interval '31 days')
+    ),
+    (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
+    (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
+    (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token'));
+end
+$$;
+grant execute on function pay.read_service() to pay_operator;
+
+create or replace function pay.read_cron()
+returns table (
+  last_relay_wake_at timestamptz,
+  last_retention_at timestamptz,
+  failed_cron_runs bigint
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if to_regclass('cron.job_run_details') is null then
+    return query select null::timestamptz, null::timestamptz, null::bigint;
+    return;
+  end if;
+  -- The newest runs, by their primary key: some 80 minutes of our jobs.
+  return query execute '
+    select max(r.start_time) filter (where j.jobname = ''pay-relay''),
+      max(r.start_time) filter (where j.jobname = ''pay-retention''),
+      count(*) filter (where r.status = ''failed'')
+    from (select * from cron.job_run_details order by runid desc limit 1000) r
+    join cron.job j on j.jobid = r.jobid and j.jobname like ''pay-%''';
+exception when insufficient_privilege then
+  return query select null::timestamptz, null::timestamptz, null::bigint;
+end
+$$;
+grant execute on function pay.read_cron() to pay_operator;
+
+create or replace function pay.read_wakes()
+returns table (last_relay_status integer, failed_relay_wakes_last_hour bigint)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if to_regclass('net._http_response') is null then
+    return query select null::integer, null::bigint;
+    return;
+  end if;
+  return query execute '
+    with wake as materialized (
+      select w.woken_at, r.id is not null as is_answered, r.status_code
+      from pay.recent_wakes() w
+      left join net._http_response r on r.id = w.request_id
+        and r.created between w.woken_at and w.woken_at + interval ''5 minutes''
+        and r.created >= now() - interval ''1 hour''
+    )
+    select
+      (select k.status_code from wake k where k.is_answered order by k.woken_at desc limit 1),
+      (
+        select count(*) from wake k
+        where case
+          when k.is_answered then coalesce(k.status_code, 0) not between 200 and 299
+          else k.woken_at between now() - interval ''10 minutes'' and now() - interval ''1 minute''
+        end
+      )';
+exception when insufficient_privilege then
+  return query select null::integer, null::bigint;
+end
+$$;
+grant execute on function pay.read_wakes() to pay_operator;
+
 create or replace function pay.read_providers()
 returns table (
   unsettled_calls bigint,
@@ -1570,6 +1926,12 @@ begin
 end
 $$;
 grant execute on function pay.read_providers() to pay_operator;
+
+create or replace function pay.idempotency_retention()
+returns interval
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select interval '24 hours' $$;
 
 create or replace function pay.find_answers(
   p_requests json, p_found pay.admission[], p_is_read boolean
@@ -1694,6 +2056,59 @@ begin
     p_found := pay.count_requests(p_found);
   end if;
   return p_found;
+end
+$$;
+
+create or replace function pay.admit_one(p_request text, p_hold text default 'shared')
+returns pay.admission
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, p_hold, false);
+begin
+  return v_found[1];
+end
+$$;
+
+create or replace function pay.claim_one(p_request text, p_access pay.admission)
+returns pay.admission
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found pay.admission[] := pay.claim(p_request::json, array[p_access]);
+begin
+  return v_found[1];
+end
+$$;
+
+create or replace function pay.keep_answer(p_request text, p_access pay.admission)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_request json := p_request::json -> 0;
+begin
+  update pay.idempotency_keys k
+  set status = coalesce(p_access.status, k.status), body = p_access.body
+  where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
+end
+$$;
+
+create or replace function pay.release_key(p_request text, p_access pay.admission)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_request json := p_request::json -> 0;
+begin
+  delete from pay.idempotency_keys k
+  where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
 end
 $$;
 
@@ -2166,6 +2581,27 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 100 $$;
 
+create or replace function pay.max_live_secrets()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 5 $$;
+
+create or replace function pay.delete_keys(p_ids text[])
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  delete from pay.api_key_secrets s where s.api_key_id = any (p_ids);
+  delete from pay.api_keys k where k.id = any (p_ids);
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
 create or replace function pay.take_key_place(p_environment_id text, p_at timestamptz)
 returns boolean
 language plpgsql volatile security definer
@@ -2193,6 +2629,37 @@ begin
     for update skip locked
   ));
   return true;
+end
+$$;
+
+create or replace function pay.drop_ended_secrets(p_ids text[], p_at timestamptz)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  with gone as (
+    delete from pay.api_key_secrets s
+    where s.api_key_id = any (p_ids) and s.expires_at <= p_at
+      and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = s.api_key_id
+          and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    returning s.api_key_id, s.last_used_at
+  ),
+  noted as (
+    update pay.api_keys k set last_used_at = g.last_used_at
+    from (
+      select gone.api_key_id, max(gone.last_used_at) as last_used_at from gone group by 1
+    ) g
+    where k.id = g.api_key_id and g.last_used_at is not null
+      and (k.last_used_at is null or k.last_used_at < g.last_used_at)
+  )
+  select count(*) into v_rows from gone;
+  return v_rows;
 end
 $$;
 
@@ -2254,6 +2721,310 @@ begin
 end
 $$;
 
+create or replace function pay.ledger_entry_id(
+  p_transaction_id text, p_leg smallint, p_direction text
+)
+returns text
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ordinals constant text := '0123456789abcdefghjkmnpqrstvwxyz';
+begin
+  return 'le_' || substr(p_transaction_id, 5, 25) || substr(
+    v_ordinals,
+    strpos(v_ordinals, substr(p_transaction_id, 30)) + 2 * p_leg
+      + case p_direction when 'debit' then 1 else 2 end,
+    1
+  );
+end
+$$;
+
+create or replace function pay.has_ledger_entry(p_environment_id text, p_id text)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from pay.ledger_entries e
+    where e.environment_id = p_environment_id
+      and e.transaction_id >= 'txn_' || substr(p_id, 4, 25)
+      and e.transaction_id < 'txn_' || substr(p_id, 4)
+      and e.id = p_id
+  )
+$$;
+
+create or replace function pay.page_movements(
+  p_environment_id text, p_subject_id text, p_transaction_id text, p_account text, p_before text,
+  p_limit integer
+)
+returns table (movement pay.ledger_movements, n bigint)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_rows constant integer := pay.page_rows() / 2;
+  v_before constant text := replace(p_before, 'le_', 'txn_');
+  -- The transactions of the change that the entry belongs to begin with this.
+  v_change constant text := substr(v_before, 1, 29);
+  -- Computed here: in the comparison, below row-level security, a call would be a filter.
+  v_first constant text := coalesce(p_transaction_id, '');
+  v_last constant text := coalesce(p_transaction_id, '~');
+begin
+  if p_subject_id is null or p_transaction_id is not null then
+    return query
+      select r.movement, r.n from (
+        select t as movement, t.debit_account, t.credit_account, row_number() over newest as n
+        from pay.ledger_movements t
+        where t.environment_id = any (array[p_environment_id])
+          and t.transaction_id between v_first and v_last
+          and t.transaction_id < v_before
+          and (t.transaction_id < v_change
+            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+          and (p_subject_id is null or t.subject_id = p_subject_id)
+        window newest as (order by t.environment_id desc, t.transaction_id desc, t.leg desc)
+        order by t.environment_id desc, t.transaction_id desc, t.leg desc
+        limit v_rows
+      ) r
+      where p_account is null or p_account in (r.debit_account, r.credit_account) or r.n = v_rows
+      limit p_limit;
+  else
+    return query
+      select r.movement, r.n from (
+        select t as movement, t.debit_account, t.credit_account, row_number() over newest as n
+        from pay.ledger_movements t
+        where t.subject_id = any (array[p_subject_id]) and t.environment_id = p_environment_id
+          and t.transaction_id < v_before
+          and (t.transaction_id < v_change
+            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+        window newest as (order by t.subject_id desc, t.transaction_id desc, t.leg desc)
+        order by t.subject_id desc, t.transaction_id desc, t.leg desc
+        limit v_rows
+      ) r
+      where p_account is null or p_account in (r.debit_account, r.credit_account) or r.n = v_rows
+      limit p_limit;
+  end if;
+end
+$$;
+
+create or replace function pay.ledger_page(
+  p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb,
+  out data text, out has_more boolean, out next_cursor text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_before constant text := coalesce(p_starting_after, '~');
+  v_account constant text := p_filters ->> 'account';
+  v_is_left boolean;
+  v_last_shown text;
+  v_last_read text;
+begin
+  select
+    string_agg(p.body, ',' order by p.place) filter (where p.is_shown),
+    bool_or(p.is_match and not p.is_shown),
+    min(p.id) filter (where p.is_shown),
+    min(p.id) filter (where p.n = pay.page_rows() / 2)
+  into data, v_is_left, v_last_shown, v_last_read
+  from (
+    select e.*, b.body,
+      e.is_match and (e.place = 1 or (
+        e.place <= p_limit
+        and sum(octet_length(b.body)) over (order by e.id desc) <= pay.page_bytes()
+      )) as is_shown
+    from (
+      select m.movement, m.n, (m.movement).subject_id, side.direction, side.account, entry.id,
+        entry.is_match,
+        count(*) filter (where entry.is_match) over (order by entry.id desc) as place
+      from pay.page_movements(
+        p_environment_id, p_filters ->> 'subject_id', p_filters ->> 'transaction_id', v_account,
+        v_before, case when v_account is null then p_limit / 2 else p_limit end + 2
+      ) m
+      cross join lateral (
+        values ('debit', (m.movement).debit_account), ('credit', (m.movement).credit_account)
+      ) as side (direction, account)
+      cross join lateral (
+        select coalesce(side.account = v_account, true) as is_match,
+          pay.ledger_entry_id((m.movement).transaction_id, (m.movement).leg, side.direction) as id
+      ) entry
+      where entry.id < v_before
+    ) e
+    -- The body in the order of the contract (§3), only for entries that can be shown.
+    left join lateral (
+      select row_to_json(w)::text as body from (
+        select e.id, 'ledger_entry' as object, (e.movement).transaction_id, e.account, e.direction,
+          (e.movement).amount_minor, (e.movement).currency,
+          case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
+          (e.movement).refund_id,
+          case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
+          pay.wire_time((e.movement).created_at) as created_at
+      ) w
+    ) b on e.is_match and e.place <= p_limit
+  ) p;
+  data := coalesce(data, '');
+  has_more := coalesce(v_is_left, false) or v_last_read is not null;
+  next_cursor := case when v_is_left then v_last_shown else v_last_read end;
+end
+$$;
+
+create or replace function pay.add_to_total(
+  p_environment_id text, p_currency text, p_debit_account text, p_credit_account text,
+  p_amount_minor numeric
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_max_updates constant smallint := 63;
+  v_lock text := concat_ws(
+    ' ', 'total', p_environment_id, p_currency, p_debit_account, p_credit_account);
+  v_stripe smallint := 0;
+begin
+  while not pg_try_advisory_xact_lock(hashtextextended(v_lock, v_stripe)) loop
+    v_stripe := v_stripe + 1;
+    if v_stripe = 64 then
+      v_stripe := floor(random() * 64);
+      perform pg_advisory_xact_lock(hashtextextended(v_lock, v_stripe));
+      exit;
+    end if;
+  end loop;
+  update pay.ledger_totals t
+  set amount_minor = t.amount_minor + p_amount_minor,
+    updates = case when t.updates < v_max_updates then t.updates + 1 else 0 end,
+    generation = case when t.updates < v_max_updates then t.generation else t.generation + 1 end
+  where t.ctid = (
+    select o.ctid from pay.ledger_totals o
+    where o.environment_id = p_environment_id and o.currency = p_currency
+      and o.debit_account = p_debit_account and o.credit_account = p_credit_account
+      and o.stripe = v_stripe
+    order by o.generation desc limit 1
+  );
+  if not found then
+    insert into pay.ledger_totals (
+      environment_id, currency, debit_account, credit_account, stripe, generation, updates,
+      amount_minor
+    )
+    values (
+      p_environment_id, p_currency, p_debit_account, p_credit_account, v_stripe, 0, 0,
+      p_amount_minor
+    );
+  end if;
+end
+$$;
+
+create or replace function pay.record_movements(
+  p_ledger json, p_changes integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_total record;
+begin
+  for v_total in
+    with movement as (
+      insert into pay.ledger_movements (
+        environment_id, transaction_id, leg, kind, subject_id, refund_id, debit_account,
+        credit_account, amount_minor, currency, created_at
+      )
+      select p_environments[array_position(p_changes, l.n)], l.transaction_id, l.leg, l.kind,
+        l.subject_id, l.refund_id, l.debit_account, l.credit_account, l.amount_minor, l.currency,
+        l.created_at
+      from json_to_recordset(p_ledger) as l (
+        n integer, transaction_id text, leg smallint, kind text, subject_id text, refund_id text,
+        debit_account text, credit_account text, amount_minor bigint, currency text,
+        created_at timestamptz
+      )
+      where l.n = any (p_changes)
+      returning environment_id, currency, debit_account, credit_account, amount_minor
+    )
+    select m.environment_id, m.currency, m.debit_account, m.credit_account,
+      sum(m.amount_minor) as amount_minor
+    from movement m
+    group by m.environment_id, m.currency, m.debit_account, m.credit_account
+    order by m.environment_id, m.currency, m.debit_account, m.credit_account
+  loop
+    perform pay.add_to_total(v_total.environment_id, v_total.currency, v_total.debit_account,
+      v_total.credit_account, v_total.amount_minor);
+  end loop;
+end
+$$;
+
+create or replace function pay.read_totals(p_environment_id text)
+returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
+language sql stable
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
+as $$
+  with recursive newest as (
+    (
+      select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
+      from pay.ledger_totals t
+      where t.environment_id = p_environment_id
+      order by t.environment_id desc, t.currency desc, t.debit_account desc, t.credit_account desc,
+        t.stripe desc, t.generation desc
+      limit 1
+    )
+    union all
+    select o.currency, o.debit_account, o.credit_account, o.stripe, o.amount_minor
+    from newest n
+    cross join lateral (
+      select t.currency, t.debit_account, t.credit_account, t.stripe, t.amount_minor
+      from pay.ledger_totals t
+      where t.environment_id = p_environment_id
+        and (t.currency, t.debit_account, t.credit_account, t.stripe)
+          < (n.currency, n.debit_account, n.credit_account, n.stripe)
+      order by t.environment_id desc, t.currency desc, t.debit_account desc, t.credit_account desc,
+        t.stripe desc, t.generation desc
+      limit 1
+    ) o
+  )
+  select n.currency, n.debit_account, n.credit_account, sum(n.amount_minor)
+  from newest n
+  group by n.currency, n.debit_account, n.credit_account
+$$;
+
+create or replace function pay.account_sums(p_environment_id text)
+returns table (currency text, account text, debits_minor numeric, credits_minor numeric)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)
+  from pay.read_totals(p_environment_id) t
+  cross join lateral (
+    values
+      (t.debit_account, t.amount_minor, 0::numeric),
+      (t.credit_account, 0::numeric, t.amount_minor)
+  ) as side (account, debits_minor, credits_minor)
+  group by t.currency, side.account
+$$;
+
+create or replace function pay.available_minor(p_environment_id text, p_currency text)
+returns numeric
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(sum(s.credits_minor - s.debits_minor), 0)
+  from pay.account_sums(p_environment_id) s
+  where s.currency = p_currency and s.account = 'available'
+$$;
+
+create or replace function pay.page_rows()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 2000 $$;
+
+create or replace function pay.page_bytes()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 262144 $$;
+
 create or replace function pay.list_column(p_kind text, p_filters jsonb)
 returns text
 language sql immutable
@@ -2291,6 +3062,83 @@ as $$
         then t.body::json #>> ''{customer,email}'' end'
     else format('t.%I::text', p_name)
   end
+$$;
+
+create or replace function pay.list_range(p_kind text, p_column text)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_column is null then 'true'
+    when p_column = 'environment_id' then 't.environment_id = any (array[$1])'
+    else format('t.%1$I = any (array[$2 ->> %1$L]) and t.environment_id = $1', p_column)
+  end
+  || ' and t.id < $3 and t.id >= $4'
+  -- The predicates of the partial indexes.
+  || case
+    when p_column = 'reference' then ' and t.reference is not null'
+    when p_kind = 'payments' and p_column = 'status' then ' and t.status <> ''completed'''
+    else ''
+  end
+$$;
+
+create or replace function pay.list_subject(p_environment_id text, p_kind text, p_filters jsonb)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows text := 'select t.* from pay.events t
+    where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''
+    order by t.sequence limit pay.page_rows() + 1';
+  v_are_few boolean;
+begin
+  if p_kind <> 'events' or not p_filters ? 'subject_id' then
+    return null;
+  end if;
+  execute format('select count(*) <= pay.page_rows() from (%s) few', v_rows)
+  into v_are_few
+  using p_environment_id, p_filters;
+  return case when v_are_few then v_rows end;
+end
+$$;
+
+create or replace function pay.list_query(
+  p_source text, p_range text, p_columns text[], p_match text, p_body text
+)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select format(
+    'select
+       string_agg(page.body, '','' order by page.n) filter (where page.is_shown),
+       bool_or(page.body is not null and not page.is_shown),
+       min(page.id) filter (where page.is_shown),
+       min(page.id) filter (where page.n = pay.page_rows())
+     from (
+       select t.n, t.id, t.body,
+         t.body is not null and (row_number() over shown = 1 or (
+           row_number() over shown <= $5
+           and sum(octet_length(t.body)) over shown <= pay.page_bytes()
+         )) as is_shown
+       from (
+         select %3$s, case when %5$s then %6$s end as body, row_number() over (order by %4$s) as n
+         from %1$s t
+         where %2$s
+         order by %4$s
+         limit pay.page_rows()
+       ) t
+       where t.body is not null or t.n = pay.page_rows()
+       window shown as (order by %4$s rows unbounded preceding)
+       limit $5 + 1
+     ) page',
+    p_source, p_range,
+    (select string_agg('t.' || c, ', ') from unnest(p_columns) c),
+    (select string_agg('t.' || c || ' desc', ', ') from unnest(p_columns) c),
+    p_match, p_body
+  )
 $$;
 
 create or replace function pay.list_page(
@@ -2358,6 +3206,53 @@ begin
   data := coalesce(data, '');
   has_more := coalesce(v_is_left, false) or v_last_read is not null;
   next_cursor := case when v_is_left then v_last_shown else v_last_read end;
+end
+$$;
+
+create or replace function pay.filtered_page(
+  p_environment_id text, p_at timestamptz, p_request json,
+  out outcome text, out data text, out has_more boolean, out next_cursor text
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_kind text := p_request ->> 'kind';
+  v_parent_id text := p_request ->> 'parent_id';
+  v_limit integer := p_request ->> 'limit';
+  v_starting_after text := p_request ->> 'starting_after';
+  v_filters jsonb := coalesce(p_request -> 'filters', '{}');
+  v_is_known boolean;
+begin
+  outcome := 'ok';
+  if v_parent_id is not null and not exists (
+    select from pay.payments t where t.environment_id = p_environment_id and t.id = v_parent_id
+  ) then
+    outcome := 'not_found';
+    return;
+  end if;
+  if v_starting_after is not null then
+    if v_kind = 'ledger_entries' then
+      v_is_known := pay.has_ledger_entry(p_environment_id, v_starting_after);
+    else
+      execute format(
+        'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', v_kind
+      ) into v_is_known using p_environment_id, v_starting_after;
+    end if;
+    if not v_is_known then
+      outcome := 'unknown_cursor';
+      return;
+    end if;
+  end if;
+  if v_kind = 'ledger_entries' then
+    select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
+    from pay.ledger_page(p_environment_id, v_limit, v_starting_after, v_filters) p;
+  else
+    select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
+    from pay.list_page(p_environment_id, p_at, v_kind, v_limit, v_starting_after, v_filters) p;
+  end if;
 end
 $$;
 
@@ -2525,6 +3420,132 @@ begin
 end
 $$;
 grant execute on function pay.load(text) to pay_api;
+
+create or replace function pay.balance(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+begin
+  if v_access.outcome = 'ok' then
+    select format(
+      '{"object":"balance","livemode":%s,"balances":[%s]}',
+      (select e.livemode from pay.environments e where e.id = v_access.environment_id)::text,
+      string_agg(row_to_json(b)::text, ',' order by b.currency, b.account)
+    )
+    into v_access.body
+    from (
+      select s.currency, s.account, s.debits_minor, s.credits_minor,
+        s.credits_minor - s.debits_minor as amount_minor
+      from pay.account_sums(v_access.environment_id) s
+    ) b;
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.balance(text) to pay_api;
+
+create or replace function pay.recent_suffix()
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$ select pay.id_floor('', now() - interval '29 days') $$;
+
+create or replace function pay.find_breaches(p_oracle text)
+returns table (environment_id text, subject_id text, detail text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query execute format(
+    'select f.environment_id, f.subject_id, f.detail from pay.%I f
+     where f.environment_id not in (
+       select e.id from pay.environments e where e.retired_at is not null
+     )', p_oracle);
+end
+$$;
+
+create or replace function pay.list_oracles()
+returns table (oracle text, promise text)
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
+  where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
+$$;
+
+create or replace function pay.check_books()
+returns table (oracle text, promise text, findings bigint, examples text[])
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  perform set_config('pay.worker', 'on', true);
+  for oracle, promise in select o.oracle, o.promise from pay.list_oracles() o order by 2, 1 loop
+    select count(*), coalesce(
+      (array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail)))[1:3], '{}')
+    into findings, examples
+    from pay.find_breaches(oracle) f;
+    return next;
+  end loop;
+end
+$$;
+grant execute on function pay.check_books() to pay_operator;
+
+create or replace function pay.note_findings()
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_oracle text;
+  v_found bigint;
+  v_total bigint := 0;
+begin
+  perform set_config('pay.worker', 'on', true);
+  for v_oracle in select o.oracle from pay.list_oracles() o order by 1 loop
+    with found as materialized (select * from pay.find_breaches(v_oracle)),
+    noted as (
+      insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
+      select f.environment_id, v_oracle, f.subject_id, min(f.detail) from found f
+      group by f.environment_id, f.subject_id
+      on conflict on constraint oracle_findings_pkey do nothing
+    )
+    select count(*) into v_found from found;
+    v_total := v_total + v_found;
+    if v_found > 0 then
+      raise warning '% findings of pay.%', v_found, v_oracle
+        using hint = 'select * from pay.check_books()';
+    end if;
+  end loop;
+  insert into pay.settings (name, value)
+  values ('books_checked_at', extract(epoch from now())::text)
+  on conflict on constraint settings_pkey do update set value = excluded.value;
+  return v_total;
+end
+$$;
+grant execute on function pay.note_findings() to pay_operator;
+
+create or replace function pay.forget_findings()
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_forgotten bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.oracle_findings;
+  get diagnostics v_forgotten = row_count;
+  return v_forgotten;
+end
+$$;
+grant execute on function pay.forget_findings() to pay_operator;
 
 create or replace function pay.reconcile()
 returns table (oracle text, environment_id text, subject_id text, detail text)
@@ -3914,6 +4935,34 @@ begin
 end
 $$;
 
+create or replace function pay.max_windows_ahead()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 150 $$;
+
+create or replace function pay.requests_used(p_environment_id text, p_at timestamptz)
+returns table (api_key_id text, used numeric)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_seconds numeric := extract(epoch from p_at) / 2;
+  v_window bigint := floor(v_seconds);
+begin
+  return query
+    select c.api_key_id,
+      sum(case when c.window_number >= v_window then c.current_count else 0 end)
+      + (1 - (v_seconds - v_window))
+        * sum(case when c.window_number >= v_window then c.previous_count else c.current_count end)
+    from pay.rate_counters c
+    where c.environment_id = p_environment_id
+      and c.window_number between v_window - 1 and v_window + pay.max_windows_ahead()
+    group by c.api_key_id;
+end
+$$;
+
 create or replace function pay.limit_requests(
   p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[], p_counts boolean
 )
@@ -3988,6 +5037,69 @@ begin
       pay.find_answers(p_requests, p_found, true), p_key_rates, p_environment_rates, false);
   end if;
   return v_limited;
+end
+$$;
+
+create or replace function pay.add_requests(
+  p_environment_id text,
+  p_api_key_id text,
+  p_at timestamptz,
+  p_requests integer
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off
+as $$
+declare
+  v_window bigint := floor(extract(epoch from p_at) / 2);
+  v_stripe smallint;
+begin
+  select c.stripe into v_stripe
+  from pay.rate_counters c
+  where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+  order by c.stripe limit 1
+  for update skip locked;
+  if v_stripe is not null then
+    update pay.rate_counters c
+    set window_number = case
+        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+          then c.window_number
+        else v_window
+      end,
+      current_count = p_requests + case
+        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+          then c.current_count
+        else 0
+      end,
+      previous_count = case
+        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+          then c.previous_count
+        when c.window_number = v_window - 1 then c.current_count
+        else 0
+      end
+    where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+      and c.stripe = v_stripe;
+    return;
+  end if;
+  -- All stripes are locked: insert another. If 64 are locked, these requests are not counted.
+  for v_stripe in
+    select free.n from generate_series(0, 63) as free (n)
+    where not exists (
+      select from pay.rate_counters c
+      where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+        and c.stripe = free.n
+    )
+    order by free.n
+  loop
+    continue when not pg_try_advisory_xact_lock(
+      hashtextextended('stripe ' || p_api_key_id, v_stripe));
+    insert into pay.rate_counters
+      (environment_id, api_key_id, stripe, window_number, current_count, previous_count)
+    values (p_environment_id, p_api_key_id, v_stripe, v_window, p_requests, 0)
+    on conflict on constraint rate_counters_pkey do nothing;
+    exit when found;
+  end loop;
 end
 $$;
 
@@ -4101,6 +5213,53 @@ $$;
 grant execute on function
   pay.relay_turn(text, text, integer, integer, integer, integer, text, timestamptz, timestamptz)
   to pay_api;
+
+create or replace function pay.lock_due(
+  p_endpoints text[],
+  p_rooms integer[],
+  p_shares integer[],
+  p_reads integer[],
+  p_at timestamptz
+)
+returns pay.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_due pay.due_delivery[];
+  v_is_any_lost boolean;
+begin
+  select
+    array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
+      c.place - c.share, c.is_lost)::pay.due_delivery),
+    bool_or(c.is_lost)
+  into v_due, v_is_any_lost
+  from (
+    select l.*, o.room, o.share,
+      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
+    from unnest(p_endpoints, p_rooms, p_shares, p_reads) as o (endpoint_id, room, share, reads)
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.next_attempt_at, d.leased_until is not null as is_lost
+      from pay.webhook_deliveries d
+      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims = 0
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.next_attempt_at, d.subject_id, d.sequence
+      limit o.reads
+      for update skip locked
+    ) l
+  ) c
+  where c.place <= c.room;
+
+  if v_is_any_lost then
+    update pay.webhook_deliveries d
+    set lost_claims = 1, leased_until = null
+    from unnest(v_due) c
+    where c.is_lost and d.environment_id = c.environment_id and d.id = c.id;
+  end if;
+  return v_due;
+end
+$$;
 
 create or replace function pay.take_places(
   p_due pay.due_delivery[],
@@ -4262,6 +5421,38 @@ begin
 end
 $$;
 
+create or replace function pay.call_off_deliveries(
+  p_environment_id text,
+  p_endpoint_id text,
+  p_most integer
+)
+returns boolean
+language sql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+  with called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from (
+      select w.id from pay.webhook_deliveries w
+      where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
+        and w.status = 'pending'
+        and (w.leased_until is null or w.leased_until <= pay.server_time())
+      limit p_most
+      for update skip locked
+    ) waiting
+    where d.environment_id = p_environment_id and d.id = waiting.id
+    returning d.id
+  )
+  select count(*) >= p_most from called_off
+$$;
+
+create or replace function pay.called_off_at_once()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 5000 $$;
+
 create or replace function pay.disable_webhook_endpoint(
   p_environment_id text,
   p_id text,
@@ -4305,6 +5496,20 @@ end
 $$;
 grant execute on function pay.disable_webhook_endpoint(
   text, text, integer, timestamptz, text, text, text, text) to pay_api;
+
+create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
+returns table (revision integer, status text, body text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select t.revision, t.status, t.body from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.id = p_id;
+end
+$$;
+grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
 
 create or replace function pay.give_faults(p_due pay.due_delivery[], p_at timestamptz)
 returns pay.due_delivery[]
@@ -4625,6 +5830,31 @@ begin
 end
 $$;
 
+create or replace function pay.note_failing_endpoints(
+  p_environments text[],
+  p_ids text[],
+  p_to_success boolean[],
+  p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with turned as materialized (
+    select t.environment_id, t.id, u.to_success
+    from unnest(p_environments, p_ids, p_to_success) as u (environment_id, id, to_success)
+    join pay.webhook_endpoints t on t.environment_id = u.environment_id and t.id = u.id
+    for update of t skip locked
+  )
+  update pay.webhook_endpoints t
+  set failing_since = case when not u.to_success then p_at end
+  from turned u
+  where t.environment_id = u.environment_id and t.id = u.id
+    and (t.failing_since is null) <> u.to_success;
+end
+$$;
+
 create or replace function pay.find_room(
   p_rooms jsonb,
   p_limit integer,
@@ -4700,6 +5930,34 @@ begin
       case when k.is_failing then 2 end
     ) as room
   ) r;
+end
+$$;
+
+create or replace function pay.claim_suspect(
+  p_suspects_ahead jsonb,
+  p_at timestamptz,
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_longest_look constant interval := '200 ms';
+  v_due pay.due_delivery[];
+  v_is_claimed boolean;
+begin
+  loop
+    v_due := pay.lock_suspects(p_suspects_ahead, p_at);
+    exit when v_due is null;
+    return query select * from pay.claim_first_suspect(v_due, p_leased_until, p_ahead);
+    v_is_claimed := found;
+    -- Postpones suspects that wait for an earlier delivery, and cancels those of disabled
+    -- endpoints.
+    perform pay.put_off_deliveries(v_due, p_at);
+    exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
+  end loop;
 end
 $$;
 
@@ -5080,6 +6338,23 @@ begin
 end
 $$;
 grant execute on function pay.reset_sandbox(text, text, boolean) to pay_api;
+
+create or replace function pay.id_floor(p_prefix text, p_at timestamptz)
+returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rest bigint := floor(extract(epoch from p_at) * 1000);
+  v_time text := '';
+begin
+  for v_character in 1..9 loop
+    v_time := substr('0123456789abcdefghjkmnpqrstvwxyz', (v_rest % 32)::integer + 1, 1) || v_time;
+    v_rest := v_rest / 32;
+  end loop;
+  return p_prefix || v_time || repeat('0', 17);
+end
+$$;
 
 create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
@@ -6073,6 +7348,28 @@ begin
 end
 $$;
 
+create or replace function pay.configure_relay(p_url text, p_token text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_url !~ '^https?://[^[:space:]]+/api-v1-payments/internal/relay$' then
+    raise exception 'relay url must end in /api-v1-payments/internal/relay'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if p_token !~ '^[!-~]{16,200}$' then
+    raise exception 'relay token must be 16 to 200 visible ASCII characters'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.settings (name, value)
+  values ('relay_url', p_url), ('relay_token', p_token)
+  on conflict on constraint settings_pkey do update set value = excluded.value;
+end
+$$;
+grant execute on function pay.configure_relay(text, text) to pay_operator;
+
 create or replace function pay.due_relay()
 returns table (url text, token text)
 language plpgsql volatile security definer
@@ -6095,6 +7392,64 @@ begin
 end
 $$;
 grant execute on function pay.due_relay() to pay_operator;
+
+create or replace function pay.note_wake(p_request_id bigint)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.relay_wakes w where w.woken_at < now() - interval '1 hour';
+  insert into pay.relay_wakes (request_id) values (p_request_id::text)
+  on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
+end
+$$;
+grant execute on function pay.note_wake(bigint) to pay_operator;
+
+create or replace function pay.recent_wakes()
+returns table (request_id bigint, woken_at timestamptz)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select w.request_id::bigint, w.woken_at from pay.relay_wakes w
+    where w.woken_at >= now() - interval '1 hour';
+end
+$$;
+grant execute on function pay.recent_wakes() to pay_operator;
+
+create or replace function pay.wake_relay()
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_relay record;
+  v_request_id bigint;
+begin
+  for v_relay in select * from pay.due_relay() loop
+    -- Dynamic, so that this function can be created without pg_net.
+    execute
+      'select net.http_post(url := $1, body := $2, params := $3, headers := $4,
+         timeout_milliseconds := $5)'
+    into v_request_id
+    using
+      v_relay.url,
+      '{}'::jsonb,
+      '{}'::jsonb,
+      jsonb_build_object(
+        'Content-Type', 'application/json',
+        'Authorization', 'Bearer ' || v_relay.token
+      ),
+      2000;
+    perform pay.note_wake(v_request_id);
+  end loop;
+end
+$$;
+grant execute on function pay.wake_relay() to pay_operator;
 
 create or replace function pay.max_transcript_lines()
 returns integer
@@ -6383,7 +7738,6 @@ begin
   if p_endpoint is not null then
     v_endpoint := json_populate_record(null::pay.webhook_endpoints, p_endpoint::json);
     v_endpoint.environment_id := v_access.environment_id;
-    v_endpoint.delivery := coalesce(v_endpoint.delivery, 'url');
   end if;
   v_access.outcome := pay.write_webhook_endpoint(
     v_access.environment_id, p_id, v_before, v_endpoint);
@@ -6642,6 +7996,12 @@ as $$
   from missed m
 $$;
 
+create or replace function pay.patterns_of(p_type text)
+returns text[]
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $$;
+
 create or replace function pay.delivery_id(p_stem text, p_slot smallint)
 returns text
 language sql immutable parallel safe
@@ -6661,6 +8021,15 @@ as $$
 begin
   return to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
 end
+$$;
+
+create or replace function pay.without_second_attempt(p_attempts text)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select split_part(p_attempts, '},{', 1) || '},{' || substr(a.others, strpos(a.others, '},{') + 3)
+  from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
 $$;
 
 create or replace function pay.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
@@ -6766,6 +8135,17 @@ comment on column pay.health.unmatched_facts is
 comment on column pay.health.stalled_readings is
   'Accounts of providers whose readings have failed for five minutes. Should be 0.';
 grant select on pay.health to pay_operator;
+
+create or replace view pay.ledger_entries with (security_invoker = true) as
+select m.environment_id,
+  pay.ledger_entry_id(m.transaction_id, m.leg, side.direction) as id,
+  m.transaction_id, m.subject_id, m.refund_id, side.account, side.direction, m.amount_minor,
+  m.currency, m.created_at
+from pay.ledger_movements m
+cross join lateral (
+  values ('debit', m.debit_account), ('credit', m.credit_account)
+) as side (direction, account);
+comment on view pay.ledger_entries is 'The two entries of each movement of the ledger.';
 
 create or replace view pay.sandbox_times with (security_invoker = true) as
 select t.environment_id, t.now, pay.id_floor('', t.now - interval '29 days') as recent_suffix
@@ -7020,8 +8400,6 @@ left join pay.sandbox_times c on c.environment_id = p.environment_id
 where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (p.status = 'chargeback' or d.payment_id is not null)
-  and (p.status <> 'chargeback' or d.payment_id is not null
-    or position('"amount_disputed":' in p.body) > 0)
   and (p.status <> 'chargeback' or coalesce(d.disputes, 0) <> 1
     or coalesce(d.amount_minor, 0) <> p.amount_disputed);
 comment on view pay.oracle_disputes is
@@ -7225,8 +8603,7 @@ where (m.directly_before is not null or m.sequence = 1
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')
-    -- Chargebacks of release 1.0.0 have no dispute. The end of a dispute stands before that of the
-    -- chargeback.
+    -- The end of a dispute stands before that of the chargeback.
     when m.type = 'dispute.created' then m.directly_before is null
       or m.before is not null and m.before <> 'dispute.won'
     when m.type like 'dispute.%' then case
@@ -7309,13 +8686,10 @@ where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())
     or position('"sequence":' || x.sequence || ',' in x.body) = 0
     or position('"amount_minor":' || x.amount_minor || ',' in x.body) = 0
     or position('"amount_refunded":' || x.amount_refunded || ',' in x.body) = 0
-    -- Bodies of release 1.0.0 lack these members.
-    or (position('"amount_refunding":' in x.body) > 0 or x.amount_refunding > 0)
-      and position('"amount_refunding":' || x.amount_refunding || ',' in x.body) = 0
-    or position('"amount_disputed":' in x.body) > 0
-      and position('"amount_disputed":' || x.amount_disputed || ',' in x.body) = 0
-    or position('"amount_captured":' in x.body) > 0
-      and position('"amount_captured":' || x.amount_minor - x.amount_released || ',' in x.body) = 0
+    -- Null for a transfer, which has none of these three.
+    or position('"amount_refunding":' || x.amount_refunding || ',' in x.body) = 0
+    or position('"amount_disputed":' || x.amount_disputed || ',' in x.body) = 0
+    or position('"amount_captured":' || x.amount_minor - x.amount_released || ',' in x.body) = 0
       and (x.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
         or position('"amount_captured":0,' in x.body) = 0)
     or position('"currency":"' || x.currency || '",' in x.body) = 0
