@@ -45,9 +45,16 @@ end
 $$$job$;
     execute 'select cron.schedule($1, $2, $3)'
     using 'pay-oracles', '41 * * * *', 'select pay.note_findings()';
+    -- Only our own jobs: the role can have others. A run that a crash has ended has neither time, so
+    -- the order of the runs decides.
     execute 'select cron.schedule($1, $2, $3)'
-    using 'pay-cron-log', '23 3 * * *',
-      'delete from cron.job_run_details where end_time < now() - interval ''7 days''';
+    using 'pay-cron-log', '23 3 * * *', $job$delete from cron.job_run_details r using cron.job j
+where j.jobid = r.jobid
+  and j.jobname in ('pay-relay', 'pay-retention', 'pay-oracles', 'pay-cron-log')
+  and r.runid <= (
+    select max(o.runid) from cron.job_run_details o
+    where coalesce(o.end_time, o.start_time) < now() - interval '7 days'
+  )$job$;
   elsif pg_catalog.to_regprocedure('cron.schedule(text,text,text)') is not null
     or pg_catalog.to_regnamespace('net') is not null then
     raise warning 'no job was scheduled: pg_cron and pg_net must both be in this database'

@@ -4,7 +4,10 @@
  */
 
 import assert from "node:assert/strict";
+import { createDependencies } from "../../shared/http/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
 import type { Settings } from "../../shared/http/settings.ts";
+import { cloneDatabase } from "../support/database/database.ts";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 import { RELAY_TOKEN } from "../support/service/service.ts";
 import {
@@ -111,3 +114,32 @@ serviceCase("POST /internal/… without a configured token is 401", async (t, se
     }
   }
 }, UNSET);
+
+Deno.test("POST /internal/relay of functions without a master secret is 503, and says why", async () => {
+  const database = await cloneDatabase();
+  const base_url = "http://localhost";
+  const statements: string[] = [];
+  const deps = createDependencies({
+    database_url: database.functions_url,
+    base_url,
+    relay_token: RELAY_TOKEN,
+    log: () => {},
+    on_statement: (text) => void statements.push(text),
+  });
+  try {
+    const headers = { Authorization: `Bearer ${RELAY_TOKEN}` };
+    const answer = await createPaymentsFunction(deps)(
+      new Request(`${base_url}${RELAY}`, { method: "POST", headers }),
+    );
+    const { error } = await answer.json();
+    assert.deepEqual([answer.status, error.code], [503, "service_unavailable"]);
+    assert.match(error.message, /WEBHOOK_MASTER_SECRET/);
+    assert.ok(answer.headers.has("Retry-After"));
+    await until(
+      "the work of providers goes on",
+      () => statements.some((text) => text.includes("pay.claim_provider_work")),
+    );
+  } finally {
+    await deps.close();
+  }
+});

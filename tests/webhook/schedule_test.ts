@@ -35,6 +35,14 @@ begin
   end loop;
 end
 $$`;
+/** Deletes the runs of these four jobs only, also those that never ended. */
+const LOG_JOB = `delete from cron.job_run_details r using cron.job j
+where j.jobid = r.jobid
+  and j.jobname in ('pay-relay', 'pay-retention', 'pay-oracles', 'pay-cron-log')
+  and r.runid <= (
+    select max(o.runid) from cron.job_run_details o
+    where coalesce(o.end_time, o.start_time) < now() - interval '7 days'
+  )`;
 const ENVIRONMENT = `env_${"0".repeat(26)}`;
 
 /** Writes a delivery that is due in this number of milliseconds. */
@@ -53,11 +61,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
     await t.step("are four, and belong to the role that migrated", async () => {
       const rows = await sql`select jobname, schedule, command, username from cron.job order by 1`;
       assert.deepEqual(rows.map(({ jobname, schedule, command }) => [jobname, schedule, command]), [
-        [
-          "pay-cron-log",
-          "23 3 * * *",
-          "delete from cron.job_run_details where end_time < now() - interval '7 days'",
-        ],
+        ["pay-cron-log", "23 3 * * *", LOG_JOB],
         ["pay-oracles", "41 * * * *", "select pay.note_findings()"],
         ["pay-relay", "5 seconds", "select pay.wake_relay()"],
         ["pay-retention", "* * * * *", RETENTION_JOB],
@@ -139,12 +143,41 @@ Deno.test("the jobs of pg_cron", async (t) => {
       await database.runJob("pay-retention");
       assert.equal((await sql`select from pay.events`).length, 0);
     });
-    await t.step("pay-cron-log keeps seven days", async () => {
-      await jobs`insert into cron.job_run_details (end_time)
-        values (now() - interval '8 days'), (now() - interval '6 days')`;
-      await database.runJob("pay-cron-log");
-      assert.equal((await sql`select from cron.job_run_details`).length, 1);
-    });
+    await t.step(
+      "pay-cron-log deletes its own runs after seven days, also unended ones",
+      async () => {
+        await jobs`select cron.schedule('nightly', '0 0 * * *', 'select 1')`;
+        await jobs`select cron.schedule('pay-roll', '0 0 * * *', 'select 1')`;
+        /** The names of jobs, and the ages of their runs in days; null: the run has no such time. */
+        const runs: [job: string | null, started: number | null, ended: number | null][] = [
+          ["pay-relay", 9, 9],
+          ["nightly", 9, 9],
+          ["pay-roll", 9, 9],
+          [null, 9, 9],
+          ["pay-retention", 9, null],
+          ["pay-oracles", null, null],
+          ["pay-cron-log", 8, 8],
+          ["nightly", 8, null],
+          ["pay-relay", null, null],
+          ["pay-retention", 6, 6],
+          ["pay-relay", 6, null],
+          ["nightly", 6, 6],
+        ];
+        for (const [job, started, ended] of runs) {
+          await sql`insert into cron.job_run_details (jobid, start_time, end_time)
+          values ((select jobid from cron.job where jobname = ${job}),
+            now() - ${started}::int * interval '1 day', now() - ${ended}::int * interval '1 day')`;
+        }
+        await database.runJob("pay-cron-log");
+        const left = await sql`select jobname from cron.job_run_details r
+        left join cron.job j using (jobid) order by runid`;
+        assert.deepEqual(left.map(({ jobname }) => jobname), [
+          ...["nightly", "pay-roll", null, "nightly"],
+          ...["pay-relay", "pay-retention", "pay-relay", "nightly"],
+        ]);
+        await sql`delete from cron.job where jobname in ('nightly', 'pay-roll')`;
+      },
+    );
     await t.step("pay_api can neither configure the relay nor read its token", async () => {
       const functions = postgres(database.functions_url, { max: 1, onnotice: () => {} });
       try {
@@ -297,7 +330,6 @@ Deno.test("pay.health shows the jobs of pg_cron", async () => {
       select jobid, case when n = 1 then 'failed' else 'succeeded' end,
         '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 s'
       from cron.job cross join generate_series(1, 3) n where jobname like 'pay-re%'`;
-    await database.sql`grant select on cron.job to public`;
     const [row] = await database.jobs`
       select last_relay_wake_at, last_retention_at, failed_cron_runs from pay.health`;
     const at = new Date("2026-01-01T00:00:03Z");
@@ -317,6 +349,7 @@ Deno.test("pay.health shows the jobs of pg_cron", async () => {
 /** The functions' answer to a wake, and the resulting row. */
 const WAKES: [name: string, answer: PgNetAnswer, status: number | null, failed: string][] = [
   ["the relay works", { status_code: 202 }, 202, "0"],
+  ["the functions have no master secret", { status_code: 503 }, 503, "1"],
   ["the token differs", { status_code: 401 }, 401, "1"],
   ["the address is wrong", { status_code: 404 }, 404, "1"],
   ["the functions fail", { status_code: 503 }, 503, "1"],

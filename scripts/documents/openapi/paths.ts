@@ -204,7 +204,12 @@ function keylessPaths(): Record<string, Json> {
         security: [{ relay_token: [] }],
         responses: {
           202: plainAnswer("The relay is awake", schemaRef(RelayAwake), { status: "awake" }),
-          ...errorRefs(["unauthorized", "origin_not_allowed", "internal_error"]),
+          ...errorRefs([
+            "unauthorized",
+            "origin_not_allowed",
+            "internal_error",
+            "service_unavailable",
+          ]),
         },
       },
     },

@@ -25,6 +25,7 @@ create table cron.job_run_details (
   start_time timestamptz,
   end_time timestamptz
 );
+grant select on cron.job to public;
 grant select, insert, delete on cron.job_run_details to public;
 
 -- Schedules a job, or changes the job of this name.
