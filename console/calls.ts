@@ -4,7 +4,12 @@
  */
 
 import { batch, signal } from "@preact/signals";
-import { ApiError, type Exchange, PaymentsClient } from "../client/mod.ts";
+import {
+  ApiError,
+  type Exchange,
+  PaymentsClient,
+  type PaymentsClientOptions,
+} from "../client/mod.ts";
 import { showFlash } from "./flash.tsx";
 import { go } from "./route.ts";
 import { endSession, leaveSandbox, session } from "./session.ts";
@@ -100,12 +105,35 @@ export function clearLog(): void {
   call_log.value = [];
 }
 
+/**
+ * Makes a client whose reads use up no declared faults, because these are for the requests that the
+ * user tests (contract §7). The exchanges that it reports do not have the header.
+ */
+export function openClient(
+  api_key: string,
+  base_url: string,
+  options: Pick<PaymentsClientOptions, "maxRetries" | "onExchange"> = {},
+): PaymentsClient {
+  return new PaymentsClient({
+    apiKey: api_key,
+    baseUrl: base_url,
+    fetch: (url, init) =>
+      fetch(
+        url,
+        init.method === "GET"
+          ? { ...init, headers: { ...init.headers, "Sandbox-Fault": "none" } }
+          : init,
+      ),
+    ...options,
+  });
+}
+
 async function run<T>(
   { resource, method, args }: Call<T>,
-  options: { maxRetries?: number; onExchange?: (exchange: Exchange) => void },
+  options: Parameters<typeof openClient>[2],
 ): Promise<T> {
   const { api_key, base_url } = session.value!;
-  const client = new PaymentsClient({ apiKey: api_key, baseUrl: base_url, ...options });
+  const client = openClient(api_key, base_url, options);
   try {
     const api = client as unknown as Record<string, Record<string, (...args: unknown[]) => T>>;
     return await api[resource]![method]!(...args);

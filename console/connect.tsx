@@ -2,9 +2,8 @@
 
 import { batch, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { PaymentsClient } from "../client/mod.ts";
 import { apiBaseUrl, isLocalStart } from "./api_base_url.ts";
-import { clearLog } from "./calls.ts";
+import { clearLog, openClient } from "./calls.ts";
 import { type Failure, failureOf } from "./failure.ts";
 import { FieldFault } from "./form.tsx";
 import { Logo } from "./logo.tsx";
@@ -43,8 +42,7 @@ export function Connect() {
     }
     setAsking(true);
     try {
-      await new PaymentsClient({ apiKey: api_key, baseUrl: base_url, maxRetries: 0 })
-        .payments.list({ limit: 1 });
+      await openClient(api_key, base_url, { maxRetries: 0 }).payments.list({ limit: 1 });
       open(api_key);
     } catch (error) {
       const found = failureOf(error);

@@ -3,18 +3,23 @@
 import type { EventType } from "../client/mod.ts";
 import { EVENT_TYPES } from "../shared/core/vocabulary.ts";
 import { call } from "./calls.ts";
+import { type Filter, Filters, readFilters } from "./filters.tsx";
 import { useLive } from "./live.ts";
 import { Empty, NoItems, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
-import { go } from "./route.ts";
 import { Events } from "./timeline.tsx";
 
 /** Number of events on a page. */
 const PAGE_SIZE = 20;
+const FILTERS: readonly Filter[] = [
+  { name: "type", label: "Type", options: EVENT_TYPES.map((type) => [type, type]) },
+];
 
 /** The events with a filter by type. */
 export function EventsPage({ query }: { query: Readonly<Record<string, string>> }) {
-  const { type, starting_after } = query;
+  const { values } = readFilters(FILTERS, query);
+  const { type } = values;
+  const { starting_after } = query;
   const live = useLive(
     call("events", "list", {
       limit: PAGE_SIZE,
@@ -28,23 +33,13 @@ export function EventsPage({ query }: { query: Readonly<Record<string, string>> 
       <div class="title">
         <h1 tabIndex={-1}>Events</h1>
       </div>
-      <form
-        class="filters"
-        role="search"
-        aria-label="Filter events"
-        onSubmit={(event) => event.preventDefault()}
-      >
-        <label>
-          <span>Type</span>
-          <select
-            value={type ?? ""}
-            onChange={(event) => go(["events"], { type: event.currentTarget.value }, true)}
-          >
-            <option value="">Any</option>
-            {EVENT_TYPES.map((name) => <option key={name} value={name}>{name}</option>)}
-          </select>
-        </label>
-      </form>
+      <Filters
+        label="Filter events"
+        steps={["events"]}
+        filters={FILTERS}
+        values={values}
+        failure={null}
+      />
       <Reading label="events" live={live} rows={6}>
         {(page) => (
           <>

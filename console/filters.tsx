@@ -1,6 +1,7 @@
 /** The filters of a list: one row of fields above it. Their values are in the query of the route. */
 
 import type { TargetedEvent } from "preact";
+import { useState } from "preact/hooks";
 import { concerns, type Failure, failureOf, FieldError } from "./failure.ts";
 import { FieldFault } from "./form.tsx";
 import { go } from "./route.ts";
@@ -13,6 +14,8 @@ export interface Filter {
   label: string;
   /** The values to choose from. Without them the filter is a field for text. */
   options?: readonly (readonly [value: string, label: string])[];
+  /** The choice without a value. By default "Any". */
+  none?: string;
   placeholder?: string;
   /** The text is a time. The query of the route has it as RFC 3339 in UTC. */
   is_time?: boolean;
@@ -92,19 +95,29 @@ export function Filters(props: {
   );
 }
 
+/** Shows its draft while the user types, because the list is rendered again with each read. */
 function FilterField(props: {
   filter: Filter;
   value: string;
   set: (text: string) => void;
   failure: Failure | null;
 }) {
-  const { filter: { name, label, options, placeholder = "", is_time }, value, failure } = props;
+  const { filter, value, failure } = props;
+  const { name, label, options, none = "Any", placeholder = "", is_time } = filter;
+  const [draft, setDraft] = useState<string | null>(null);
   const instant = is_time && value !== "" ? parseTime(value) : null;
+  // A filter is usually a whole minute, which needs no seconds.
+  const shown = instant === null ? value : formatTime(new Date(instant)).replace(/:00$/, "");
   const control = {
-    // A filter is usually a whole minute, which needs no seconds.
-    value: instant === null ? value : formatTime(new Date(instant)).replace(/:00$/, ""),
-    onChange: (event: TargetedEvent<HTMLInputElement | HTMLSelectElement>) =>
-      props.set(event.currentTarget.value),
+    value: draft ?? shown,
+    onInput: (event: TargetedEvent<HTMLInputElement | HTMLSelectElement>) =>
+      setDraft(event.currentTarget.value),
+    onChange: (event: TargetedEvent<HTMLInputElement | HTMLSelectElement>) => {
+      setDraft(null);
+      props.set(event.currentTarget.value);
+    },
+    // A text that was typed and taken back changes nothing.
+    onBlur: () => setDraft(null),
     ...(failure && { "aria-invalid": "true" as const, "aria-describedby": `${name}-error` }),
   };
   return (
@@ -114,7 +127,7 @@ function FilterField(props: {
         {options
           ? (
             <select {...control}>
-              <option value="">Any</option>
+              <option value="">{none}</option>
               {options.map(([option, text]) => <option key={option} value={option}>{text}</option>)}
             </select>
           )

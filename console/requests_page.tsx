@@ -1,44 +1,43 @@
 /** The page "Requests": the log of the requests that the sandbox has answered. */
 
-import type { TargetedEvent } from "preact";
+import { Fragment } from "preact";
 import type { LoggedRequest } from "../client/mod.ts";
 import { call } from "./calls.ts";
-import { concerns, type Failure, failureOf } from "./failure.ts";
-import { FieldFault } from "./form.tsx";
+import { concerns, failureOf } from "./failure.ts";
+import { type Filter, Filters, readFilters } from "./filters.tsx";
 import { useLive } from "./live.ts";
 import { Empty, NoItems, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
-import { go, href } from "./route.ts";
+import { href } from "./route.ts";
 import { Time } from "./text.tsx";
 
 /** Number of requests on a page. */
 const PAGE_SIZE = 20;
-/** The filters, with the words of their fields and an example of each. */
-const FILTERS = [
-  ["status", "HTTP status", "402"],
-  ["idempotency_key", "Idempotency key", "order-1001"],
-  ["path", "Path", "/api-v1-payments/v1/payments"],
-  ["request_id", "Request id", "req_…"],
-] as const;
-const NAMES = FILTERS.map(([name]) => name);
-/** The values of the filter by source. The first one is that of a visit without a filter. */
-const SOURCES = [
-  ["program", "My programs"],
-  ["web_page", "Web pages"],
-  ["any", "Any"],
-] as const;
+/** The value of the filter by source that shows all requests. */
+const ANY_SOURCE = "any";
+const FILTERS: readonly Filter[] = [
+  {
+    name: "source",
+    label: "Sent by",
+    none: "My programs",
+    options: [["web_page", "Web pages"], [ANY_SOURCE, "Any"]],
+  },
+  { name: "status", label: "HTTP status", placeholder: "402" },
+  { name: "idempotency_key", label: "Idempotency key", placeholder: "order-1001" },
+  { name: "path", label: "Path", placeholder: "/api-v1-payments/v1/payments" },
+  { name: "request_id", label: "Request id", placeholder: "req_…" },
+];
+const NAMES = FILTERS.map(({ name }) => name);
 
 /** The requests, newest first, with filters. */
 export function RequestsPage({ query }: { query: Readonly<Record<string, string>> }) {
-  const typed = Object.fromEntries(
-    NAMES.flatMap((name) => query[name] ? [[name, query[name]]] : []),
-  );
-  const source = SOURCES.find(([name]) => name === query["source"])?.[0] ?? SOURCES[0][0];
+  const { values } = readFilters(FILTERS, query);
+  const { source = "program", ...others } = values;
   const live = useLive(
     call("sandbox", "listRequests", {
       limit: PAGE_SIZE,
-      ...typed,
-      ...(source !== "any" && { source }),
+      ...others,
+      ...(source !== ANY_SOURCE && { source: source as LoggedRequest["source"] }),
       ...(query["starting_after"] && { starting_after: query["starting_after"] }),
     }),
     { logged: true },
@@ -50,7 +49,13 @@ export function RequestsPage({ query }: { query: Readonly<Record<string, string>
         <h1 tabIndex={-1}>Requests</h1>
         <p class="quiet">New requests appear by themselves.</p>
       </div>
-      <Filters values={typed} source={source} failure={failure} />
+      <Filters
+        label="Filter requests"
+        steps={["requests"]}
+        filters={FILTERS}
+        values={values}
+        failure={failure}
+      />
       {concerns(failure, NAMES)
         ? <Empty title="These filters cannot be applied" />
         : (
@@ -60,7 +65,7 @@ export function RequestsPage({ query }: { query: Readonly<Record<string, string>
                 {page.data.length === 0
                   ? (
                     <NoItems page={page}>
-                      <NoRequests is_filtered={Object.keys(typed).length > 0} source={source} />
+                      <NoRequests is_filtered={Object.keys(others).length > 0} source={source} />
                     </NoItems>
                   )
                   : <RequestTable requests={page.data} busy={live.is_stale} />}
@@ -73,9 +78,7 @@ export function RequestsPage({ query }: { query: Readonly<Record<string, string>
   );
 }
 
-type Source = typeof SOURCES[number][0];
-
-function NoRequests({ is_filtered, source }: { is_filtered: boolean; source: Source }) {
+function NoRequests({ is_filtered, source }: { is_filtered: boolean; source: string }) {
   if (is_filtered) {
     return (
       <Empty title="No request matches">
@@ -94,51 +97,6 @@ function NoRequests({ is_filtered, source }: { is_filtered: boolean; source: Sou
         <a href={href(["requests"], { source: "any" })}>Show those of this page too</a>
       )}
     </Empty>
-  );
-}
-
-function Filters(props: {
-  values: Readonly<Record<string, string>>;
-  source: Source;
-  failure: Failure | null;
-}) {
-  const { values, source, failure } = props;
-  const set = (name: string) => (event: TargetedEvent<HTMLInputElement | HTMLSelectElement>) => {
-    const value = event.currentTarget.value.trim();
-    go(["requests"], { source, ...values, [name]: value }, true);
-  };
-  return (
-    <form
-      class="filters request-filters"
-      role="search"
-      aria-label="Filter requests"
-      onSubmit={(event) => event.preventDefault()}
-    >
-      <label>
-        <span>Sent by</span>
-        <select value={source} onChange={set("source")}>
-          {SOURCES.map(([name, label]) => <option key={name} value={name}>{label}</option>)}
-        </select>
-      </label>
-      {FILTERS.map(([name, label, example]) => (
-        <div key={name} class="filter">
-          <label>
-            <span>{label}</span>
-            <input
-              type="text"
-              autoComplete="off"
-              spellcheck={false}
-              placeholder={example}
-              value={values[name] ?? ""}
-              onChange={set(name)}
-              {...(concerns(failure, [name]) &&
-                { "aria-invalid": "true" as const, "aria-describedby": `${name}-error` })}
-            />
-          </label>
-          {concerns(failure, [name]) && <FieldFault id={`${name}-error`} failure={failure} />}
-        </div>
-      ))}
-    </form>
   );
 }
 
@@ -174,10 +132,10 @@ function RequestRow({ request }: { request: LoggedRequest }) {
         {idempotent_replay && <span class="tag">replay</span>}
         {source === "web_page" && <span class="tag">web page</span>}
       </td>
-      <td class="grow" title={`${method} ${target} · ${request.id}`}>
-        <code>{method}</code> {place === null ? <code>{target}</code> : (
+      <td class="grow whole" title={`${method} ${target} · ${request.id}`}>
+        <code>{method}</code> {place === null ? <Path text={target} /> : (
           <a href={place}>
-            <code>{target}</code>
+            <Path text={target} />
           </a>
         )}
         <span class="phone-only">
@@ -202,10 +160,35 @@ function RequestRow({ request }: { request: LoggedRequest }) {
   );
 }
 
-/** The page of the payment or the endpoint that a path names; null: it names none. */
+/** The pages of the resources that a path can name, by the prefix of their ids. */
+const SECTION_OF: Readonly<Record<string, string>> = {
+  pay: "payments",
+  tr: "transfers",
+  whe: "webhooks",
+  re: "refunds",
+  dp: "disputes",
+  whd: "deliveries",
+};
+
+/** The page of the resource that a path names; null: it names none. */
 function placeOf(path: string): string | null {
-  const [id, kind] = /(pay|whe)_[0-9a-z]{26}/.exec(path) ?? [];
-  return id === undefined ? null : href([kind === "pay" ? "payments" : "webhooks", id]);
+  const [id, prefix] = /\b([a-z]{2,4})_[0-9a-z]{26}/.exec(path) ?? [];
+  const section = SECTION_OF[prefix ?? ""];
+  return id === undefined || section === undefined ? null : href([section, id]);
+}
+
+/** A path, which can break before each of its steps. Its end tells what the request does. */
+function Path({ text }: { text: string }) {
+  return (
+    <code>
+      {text.split(/(?=\/)/).map((step, i) => (
+        <Fragment key={i}>
+          {step}
+          <wbr />
+        </Fragment>
+      ))}
+    </code>
+  );
 }
 
 /** Characters of an idempotency key in the table. */

@@ -140,7 +140,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
     }
     const idempotency_key = mutating ? readIdempotencyKey(headers) : null;
     state.idempotency_key = idempotency_key;
-    const fault = readFaultHeader(headers);
+    const fault = readFaultHeader(c.req.raw);
     const query = parseQuery(operation.query, searchParams);
     const body = sent ? parseBody(operation.body, sent) : undefined;
 
@@ -169,7 +169,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
             run_number: state.run?.n ?? null,
             at_ms: access.at_ms,
             mint: idMint(access.at_ms, source.random, source.order_ms),
-            ...source,
+            random: source.random,
           },
           idempotency,
           has_provider_faults: fault_kinds.includes("provider"),

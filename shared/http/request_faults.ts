@@ -20,6 +20,9 @@ export const FAULT_HEADER = "Sandbox-Fault";
 /** The fault of a request. */
 type RequestFault = Omit<MatchedFault<"request">, "id">;
 
+/** The value of the header on a read that no declared fault concerns. */
+const NO_FAULT = "none";
+
 /** A fault that the client gets no answer for. Everything that the request asks for is done. */
 export class ConnectionLost extends Error {
   constructor() {
@@ -32,11 +35,20 @@ const RETRY_AFTER_S = "1";
 
 /**
  * Reads the header `Sandbox-Fault` of a request: the name of a fault, and for a delay its duration:
- * `delay; delay_ms=500`. Null without the header. Throws `invalid_parameter` for any other value.
+ * `delay; delay_ms=500`. A read can send `none`. Null without the header. Throws
+ * `invalid_parameter` for any other value.
  */
-export function readFaultHeader(headers: Headers): RequestFault | null {
+export function readFaultHeader({ method, headers }: Request): RequestFault | "none" | null {
   const text = headers.get(FAULT_HEADER);
   if (text === null) return null;
+  if (text.trim() === NO_FAULT) {
+    if (method === "GET") return NO_FAULT;
+    throw invalidParameter(
+      FAULT_HEADER,
+      `"${FAULT_HEADER}: ${NO_FAULT}" is for GET requests only: leave the header out, or delete the ` +
+        "declared faults",
+    );
+  }
   const [, name, ms] = /^([a-z_]+)(?:; *delay_ms=(\d{1,6}))?$/.exec(text.trim()) ?? [];
   const fault = FAULTS.request.find((known) => known === name);
   if (fault === undefined || (ms !== undefined && fault !== "delay")) {
@@ -80,15 +92,21 @@ export function faultThing(
 export class FaultOfRequest {
   readonly #c: Context<Env>;
   readonly #thing: () => FaultThing<"request">;
+  readonly #is_spared: boolean;
   #fault: RequestFault | null;
   /** True: the request is counted against the rate limit. */
   #is_counted = false;
   #has_waited = false;
 
-  /** @param sent the fault that the header of the request asks for */
-  constructor(c: Context<Env>, sent: RequestFault | null, thing: () => FaultThing<"request">) {
+  /** @param sent the fault that the header of the request asks for; `none` spares the request */
+  constructor(
+    c: Context<Env>,
+    sent: RequestFault | "none" | null,
+    thing: () => FaultThing<"request">,
+  ) {
     this.#c = c;
-    this.#fault = sent;
+    this.#is_spared = sent === NO_FAULT;
+    this.#fault = sent === NO_FAULT ? null : sent;
     this.#thing = thing;
   }
 
@@ -105,7 +123,8 @@ export class FaultOfRequest {
     decide: (access: Access) => Promise<T>,
   ): Promise<T> {
     const { faults } = this.#c.get("deps");
-    if (this.#fault === null && is_open && settings.fault_kinds.includes("request")) {
+    const can_fail = this.#fault === null && is_open && !this.#is_spared;
+    if (can_fail && settings.fault_kinds.includes("request")) {
       this.#fault = await faults.take(this.#counted(access), this.#thing());
       this.#is_counted = true;
     }

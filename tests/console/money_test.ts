@@ -25,6 +25,8 @@ for (const [amount_minor, currency, shown, typed] of EXACT) {
     assert.equal(formatMinor(amount_minor, currency), shown);
     assert.equal(plainMinor(amount_minor, currency), typed);
     assert.equal(parseAmount(typed, currency), amount_minor);
+    assert.equal(parseAmount(shown, currency), amount_minor);
+    assert.equal(parseAmount(`${shown} ${currency}`, currency), amount_minor);
   });
 }
 
@@ -42,6 +44,14 @@ const TYPED: [text: string, currency: string, amount_minor: number][] = [
   ["-0", "EUR", 0],
   ["-5", "EUR", -500],
   ["12", "EURO", 1200],
+  ["1,234.50", "EUR", 123450],
+  ["1,234.5", "EUR", 123450],
+  ["1,234,567", "EUR", 123456700],
+  ["1,234", "JPY", 1234],
+  ["1,234 JPY", "JPY", 1234],
+  ["19.99 eur", "EUR", 1999],
+  ["−10.50", "EUR", -1050],
+  ["−1,234.50 EUR", "EUR", -123450],
 ];
 
 for (const [text, currency, amount_minor] of TYPED) {
@@ -53,7 +63,17 @@ for (const [text, currency, amount_minor] of TYPED) {
 const REFUSED: [text: string, currency: string, message: RegExp][] = [
   ["", "EUR", /Enter an amount/],
   ["ten", "EUR", /not an amount: write it like 19.99/],
-  ["1,000.00", "EUR", /not an amount/],
+  ["1,234", "EUR", /"1,234" can mean 1234 or 1\.234: write it without a comma/],
+  ["1,234.", "EUR", /can mean 1234 or 1\.234/],
+  ["1,234", "KWD", /can mean 1234 or 1\.234/],
+  ["19,99", "EUR", /"19,99" is not an amount: write it like 19\.99/],
+  ["1.234,50", "EUR", /not an amount/],
+  ["12,34,567.00", "EUR", /not an amount/],
+  ["1234,567.00", "EUR", /not an amount/],
+  [",123.00", "EUR", /not an amount/],
+  ["1 234.50", "EUR", /not an amount/],
+  ["19.99 USD", "EUR", /"19\.99 USD" is not in EUR/],
+  ["1,234.5678", "EUR", /too many decimals/],
   ["1e3", "EUR", /not an amount/],
   ["0x10", "EUR", /not an amount/],
   [".", "EUR", /not an amount/],

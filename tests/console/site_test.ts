@@ -71,6 +71,59 @@ Deno.test("siteHandler() builds once, and again after a failure", async () => {
   assert.deepEqual([moved?.status, moved?.headers.get("Location")], [308, "/x/"]);
 });
 
+/** Headers of a request, and whether its answer is 304, compressed, or neither. */
+const VISITS: [headers: Record<string, string>, answer: "304" | "gzip" | "plain"][] = [
+  [{}, "plain"],
+  [{ "Accept-Encoding": "gzip, deflate, br, zstd" }, "gzip"],
+  [{ "Accept-Encoding": "GZIP;q=0.5" }, "gzip"],
+  [{ "Accept-Encoding": "br, gzip;q=0" }, "plain"],
+  [{ "Accept-Encoding": "identity, xgzip" }, "plain"],
+  [{ "If-None-Match": "<tag>" }, "304"],
+  [{ "If-None-Match": '"other", <tag>', "Accept-Encoding": "gzip" }, "304"],
+  [{ "If-None-Match": "*" }, "304"],
+  [{ "If-None-Match": '"other"' }, "plain"],
+];
+
+Deno.test("siteHandler() compresses a text, and sends an unchanged file once", async (t) => {
+  const text = "body { color: green }\n".repeat(100);
+  const site: StaticSite = {
+    files: new Map([
+      ["style.css", { type: "text/css; charset=utf-8", body: text }],
+      ["font.woff2", { type: "font/woff2", body: new Uint8Array(2_000) }],
+    ]),
+    headers: { "X-Content-Type-Options": "nosniff" },
+  };
+  const answer = siteHandler("/x", () => Promise.resolve(site));
+  const get = async (name: string, headers: Record<string, string> = {}, method = "GET") =>
+    (await answer(new Request(`http://127.0.0.1/x/${name}`, { method, headers })))!;
+  const tag = (await get("style.css")).headers.get("ETag")!;
+  assert.match(tag, /^W\/"[\w-]{43}"$/);
+  for (const [asked, expected] of VISITS) {
+    await t.step(`${JSON.stringify(asked)} → ${expected}`, async () => {
+      const headers = Object.fromEntries(
+        Object.entries(asked).map(([name, value]) => [name, value.replace("<tag>", tag)]),
+      );
+      const { status, headers: sent, body } = await get("style.css", headers);
+      const encoding = sent.get("Content-Encoding");
+      assert.equal(status === 304 ? "304" : encoding ?? "plain", expected);
+      assert.equal(sent.get("ETag"), tag);
+      assert.equal(sent.get("Cache-Control"), "no-cache");
+      assert.equal(sent.get("Vary"), "Accept-Encoding");
+      assert.equal(sent.get("X-Content-Type-Options"), "nosniff");
+      if (status === 304) return assert.equal(body, null);
+      const unpacked = encoding ? body!.pipeThrough(new DecompressionStream("gzip")) : body;
+      assert.equal(await new Response(unpacked).text(), text);
+    });
+  }
+  await t.step("a font is not compressed", async () => {
+    const { headers } = await get("font.woff2", { "Accept-Encoding": "gzip" });
+    assert.deepEqual([headers.get("Content-Encoding"), headers.get("Vary")], [null, null]);
+  });
+  await t.step("another content has another tag", async () => {
+    assert.notEqual((await get("font.woff2")).headers.get("ETag"), tag);
+  });
+});
+
 Deno.test("deno task console refuses an address that must not get keys", async () => {
   for (
     const args of [[], ["--base-url", "http://example.com/functions/v1"], ["--base-url", "no"]]
@@ -107,6 +160,32 @@ consoleCase("the folder of deno task console works on another host", async (step
       await page.getByRole("tab", { name: "Answer" }).click();
       assert.match(await page.getByRole("tabpanel").innerText(), /request-id: req_/);
     });
+  });
+});
+
+/** The maximum of bytes of a later visit: only headers. */
+const MAX_REVISIT = 10_000;
+
+consoleCase("a later visit transfers only what has changed", async (step, place) => {
+  const { page } = await place.open();
+  /** The bytes of all files of the page, as the browser counts them. */
+  const transferred = () =>
+    page.evaluate(() => {
+      // deno-lint-ignore no-explicit-any
+      const { performance } = globalThis as any;
+      const entries = ["navigation", "resource"].flatMap((type) =>
+        performance.getEntriesByType(type)
+      );
+      return entries.reduce((sum, { transferSize }) => sum + transferSize, 0) as number;
+    });
+  await step("a first visit transfers compressed files", async () => {
+    const bytes = await transferred();
+    assert.ok(bytes > MAX_REVISIT && bytes < MAX_WEIGHT, `${bytes}`);
+  });
+  await step("a reload transfers no file again", async () => {
+    await page.reload();
+    const bytes = await transferred();
+    assert.ok(bytes < MAX_REVISIT, `${bytes}`);
   });
 });
 

@@ -338,6 +338,59 @@ serviceCase("the header Sandbox-Fault", async (t, service) => {
   });
 });
 
+const READ = { headers: { "Sandbox-Fault": "none" } };
+
+serviceCase("the header Sandbox-Fault: none", async (t, service) => {
+  await t.step("spares a read: no declared fault happens, and none is used up", async () => {
+    for (const fault of ["rate_limited", "server_error_after", "connection_lost_after"]) {
+      const declared = await declare(service, { on: "request", fault });
+      const answer = await service.call("GET", PAYMENTS, READ);
+      assert.deepEqual([answer.status, answer.headers.get("Sandbox-Fault")], [200, null], fault);
+      assert.equal(await left(service, declared), 1, fault);
+      await service.call("DELETE", `${FAULTS}/${declared.id}`);
+    }
+  });
+  await t.step("leaves the fault to the next request", async () => {
+    const fault = await declare(service, { on: "request", fault: "rate_limited" });
+    assert.equal((await service.call("GET", PAYMENTS, READ)).status, 200);
+    assertRefused(await service.call("GET", PAYMENTS), 429, "rate_limited");
+    assert.equal(await left(service, fault), 0);
+  });
+  for (const [method, path] of [["POST", PAYMENTS], ["DELETE", `${FAULTS}/flt_1`]] as const) {
+    await t.step(`with ${method} → 400, nothing done, and no fault is used up`, async () => {
+      const made = await count(service);
+      const fault = await declare(service, { on: "request", fault: "server_error_before" });
+      const body = { amount: 1000, currency: "EUR", ...PAID };
+      const answer = await service.call(method, path, {
+        ...READ,
+        ...(method === "POST" && { body }),
+      });
+      assertRefused(answer, 400, "invalid_parameter", "Sandbox-Fault");
+      assert.match(answer.body.error.message, /is for GET requests only/);
+      assert.deepEqual([await count(service), await left(service, fault)], [made, 1]);
+      await service.call("DELETE", `${FAULTS}/${fault.id}`);
+    });
+  }
+  await t.step("with a live key → 403 test_key_required", async () => {
+    const answer = await service.call("GET", PAYMENTS, { ...READ, key: service.live.text });
+    assertRefused(answer, 403, "test_key_required");
+  });
+});
+
+serviceCase("Sandbox-Fault: none counts against the rate limit", async (_t, service) => {
+  const remaining = async (options = {}) => {
+    const answer = await service.call("GET", PAYMENTS, options);
+    return Number(/;r=(\d+);/.exec(answer.headers.get("RateLimit")!)![1]);
+  };
+  await declare(service, { on: "request", fault: "server_error_before" });
+  const before = await remaining(READ);
+  assert.equal(await remaining(READ), before - 1);
+  let answer: TestAnswer;
+  do answer = await service.call("GET", PAYMENTS, READ); while (answer.status === 200);
+  assertRefused(answer, 429, "rate_limited");
+  assert.equal(answer.headers.get("Sandbox-Fault"), null);
+}, { rate_limit: 5 });
+
 serviceCase("the local server ends the connection without an answer", async (_t, service) => {
   const server = await openLocalServer(0);
   server.serve({

@@ -4,7 +4,7 @@
  */
 
 import { formatTime } from "../../core/clock.ts";
-import { type IdMint, idMint, type RandomSource } from "../../core/ids.ts";
+import type { IdMint, RandomSource } from "../../core/ids.ts";
 import type { EventType } from "../../schema/event_type.ts";
 import type { EventRow } from "../../store/commit_rows.ts";
 
@@ -16,11 +16,6 @@ export interface EventContext {
   at_ms: number;
   mint: IdMint;
   random: RandomSource;
-  /**
-   * The real time, if `at_ms` is that of a sandbox with a clock of its own (`idMint`). In a seeded
-   * sandbox the number of the request.
-   */
-  order_ms?: number;
 }
 
 /** The request that makes a change. */
@@ -73,8 +68,17 @@ export function eventRow(facts: EventFacts, context: EventContext): EventRow {
     subject_id,
     sequence,
     created_at,
-    // A mint of its own, because the ids of one mint share their random characters.
-    delivery_id: idMint(context.at_ms, context.random, context.order_ms)("whd_").slice(0, -1),
+    delivery_id: deliveryStem(id),
     body: `${head.slice(0, -1)},"data":{"object":${object}},"request":${request}}`,
   };
+}
+
+/**
+ * Returns the id of the deliveries of an event without the last character, which is that of the
+ * endpoint's slot. The ordinal of the event stands before the two characters that
+ * `pay.delivery_id` sets, so the deliveries of one change sort by event and then by endpoint.
+ */
+function deliveryStem(event_id: string): string {
+  const suffix = event_id.slice(event_id.indexOf("_") + 1);
+  return `whd_${suffix.slice(0, -3)}${suffix.slice(-1)}${suffix.slice(-3, -2)}`;
 }

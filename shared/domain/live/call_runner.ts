@@ -83,7 +83,6 @@ export class CallRunner {
       at_ms,
       mint: idMint(at_ms, random, order_ms),
       random,
-      ...(order_ms !== undefined && { order_ms }),
     };
   }
 

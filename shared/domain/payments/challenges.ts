@@ -60,7 +60,7 @@ export function createChallenges(
           livemode: false,
           at_ms,
           mint: idMint(at_ms, source.random, source.order_ms),
-          ...source,
+          random: source.random,
         });
         authenticate(change, result);
         const [recorded] = await store.record([{

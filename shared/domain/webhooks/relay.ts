@@ -358,7 +358,7 @@ export class Relay {
       livemode,
       at_ms,
       mint: idMint(at_ms, source.random, source.order_ms),
-      ...source,
+      random: source.random,
     });
     return await store.disableEndpoint({
       environment_id,

@@ -5,7 +5,6 @@
 
 import type { Clock } from "../../core/clock.ts";
 import { ApiError, invalidParameter } from "../../core/errors.ts";
-import { idMint } from "../../core/ids.ts";
 import type { DisputeStatus } from "../../schema/dispute.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { EventType } from "../../schema/event_type.ts";
@@ -15,7 +14,7 @@ import type { Store } from "../../store/store.ts";
 import type { SecretSource, WebhookStore } from "../../store/webhook_store.ts";
 import { makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
-import { eventRow, type RequestContext } from "../changes/event.ts";
+import { eventRow } from "../changes/event.ts";
 import { readPayment } from "../changes/read_resource.ts";
 import { sampleDispute } from "../payments/dispute_payment.ts";
 import { sampleRefund } from "../payments/refund_payment.ts";
@@ -86,11 +85,11 @@ export function createTrigger(options: {
 
   /** Stores the delivery for an endpoint that has an inbox. */
   async function putIntoInbox(
-    { access, context, idempotency }: ServiceRequest,
+    { access, idempotency }: ServiceRequest,
     endpoint_id: string,
     event: EventRow,
   ): Promise<Reply> {
-    const triggered = deliveryOf(event, endpoint_id, context);
+    const triggered = deliveryOf(event, endpoint_id);
     const reply = await webhook_store.beginTrigger(
       withoutRateCount(access),
       { ...triggered, leased_until_ms: null },
@@ -107,7 +106,7 @@ export function createTrigger(options: {
   ): Promise<Reply> {
     const { endpoint_id, url, secrets } = endpoint;
     const counted = withoutRateCount(access);
-    const triggered = deliveryOf(event, endpoint_id, context);
+    const triggered = deliveryOf(event, endpoint_id);
     const kept = await webhook_store.beginTrigger(counted, {
       ...triggered,
       leased_until_ms: context.at_ms + LEASE_MS,
@@ -141,16 +140,15 @@ export function createTrigger(options: {
   }
 }
 
-/** Makes the row of a triggered delivery. */
-function deliveryOf(event: EventRow, endpoint_id: string, context: RequestContext) {
-  const { at_ms, random, order_ms } = context;
+/** Makes the row of a triggered delivery, which is the only one of its event. */
+function deliveryOf(event: EventRow, endpoint_id: string) {
   return {
     endpoint_id,
     event_id: event.id,
     type: event.type,
     subject_id: event.subject_id,
     body: event.body,
-    delivery_id: idMint(at_ms, random, order_ms)("whd_"),
+    delivery_id: `${event.delivery_id}0`,
   };
 }
 /** The status of the sample in an event of a dispute. */
