@@ -97,9 +97,9 @@ for (
   const [args, code, message] of [
     [[], 2, /^--forward-to is missing/],
     [["--forward-to", "localhost:3000"], 2, /^--forward-to must be a URL such as/],
-    [["--forward-to", "http://127.0.0.1:1", "--events", "payment.paid"], 1, /events/],
+    [["--forward-to", "http://127.0.0.1:1", "--events", "payment.paid"], 2, /events/],
     [["--forward-to", "http://127.0.0.1:1", "--endpoint", "whe_x", "--events", "*"], 2, /--events/],
-    [["--forward-to", "http://127.0.0.1:1", "--key", "sk_test_x"], 1, /--base-url and --key/],
+    [["--forward-to", "http://127.0.0.1:1", "--key", "sk_test_x"], 2, /--base-url and --key/],
     [["--forward-to", "http://127.0.0.1:1", "--endpoint", "URL"], 1, /\(invalid_state\)/],
   ] as const
 ) {
