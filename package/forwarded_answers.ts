@@ -4,7 +4,7 @@
  */
 
 import { readFileSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import process from "node:process";
 import { makeDataDir, writePrivately } from "./data_folder.ts";
 import type { ForwardResult } from "./forwarding.ts";
@@ -28,12 +28,8 @@ export class AnswersOfListener {
   readonly #path: string;
   #answers: ForwardedAnswer[] = [];
 
-  /**
-   * Begins without answers.
-   * @throws {CommandError} if the file cannot be written
-   */
+  /** Begins without answers. */
   constructor(data_dir: string, endpoint_id: string) {
-    makeDataDir(data_dir);
     this.#path = pathOf(data_dir, endpoint_id);
     this.#write();
   }
@@ -50,7 +46,13 @@ export class AnswersOfListener {
   }
 
   #write(): void {
-    writePrivately(this.#path, { pid: process.pid, answers: this.#answers } satisfies AnswersFile);
+    const file: AnswersFile = { pid: process.pid, answers: this.#answers };
+    try {
+      makeDataDir(dirname(this.#path));
+      writePrivately(this.#path, file);
+    } catch {
+      // Forwarding needs no file. Only `trigger` does not see the answers then.
+    }
   }
 }
 

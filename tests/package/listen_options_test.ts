@@ -84,7 +84,8 @@ Deno.test("listen --endpoint reads an inbox that somebody has made", () =>
       delivery: "inbox",
       events: ["payment.completed"],
     });
-    const command = await listen("--endpoint", id);
+    // It stores nothing, so it needs no data folder. Nobody can make one there.
+    const command = await listen("--endpoint", id, "--data-dir", "/proc/none");
     assert.doesNotMatch(command.stderr(), /whsec_/);
     await pay(client, 1);
     await until("it has arrived", () => receiver.arrivals.length === 1);
