@@ -2,12 +2,11 @@
 /** The command line of the package. */
 
 import process from "node:process";
-import { ApiError, PaymentsError } from "../client/mod.ts";
-import { CommandError, EXIT, readArguments, type Surroundings, UsageError } from "./command.ts";
-import { findCommand } from "./commands.ts";
+import { beforeRest, EXIT, readArguments, type Surroundings, UsageError } from "./command.ts";
+import { describeError, errorBody, exitCodeOf } from "./command_errors.ts";
+import { commandsOfGroup, findCommand } from "./commands.ts";
 import { renderCommandHelp, renderHelp } from "./help.ts";
 import { PACKAGE_VERSION } from "./package_name.ts";
-import { InstallationError } from "./programs.ts";
 
 const SURROUNDINGS: Surroundings = {
   env: (name) => process.env[name]?.trim() || undefined,
@@ -23,46 +22,52 @@ process.stdout.on("error", ({ code }: NodeJS.ErrnoException) => {
 process.exitCode = await main(process.argv.slice(2), SURROUNDINGS);
 
 async function main(args: readonly string[], surroundings: Surroundings): Promise<number> {
-  const { print, printMessage } = surroundings;
-  let is_json = false;
-  /** Spaces of the indentation of JSON. A program reads the output of a stream line by line. */
-  let indentation = 2;
   try {
-    const [first] = args;
-    if (first === undefined || first === "--help" || first === "help") {
-      print(renderHelp());
-      return first === undefined ? EXIT.usage : EXIT.success;
-    }
-    if (first === "--version") {
-      print(`${PACKAGE_VERSION}\n`);
-      return EXIT.success;
-    }
-    const found = findCommand(args);
-    if (found === null) throw new UsageError(`Unknown command "${first}". See --help`);
-    const { command } = found;
-    const { values, args: rest } = readArguments(command, found.args);
-    if (values["help"]) {
-      print(renderCommandHelp(command));
-      return EXIT.success;
-    }
-    is_json = values["json"] === true;
-    if (command.is_stream) indentation = 0;
-    return await command.run(values, rest, surroundings);
+    return await run(args, surroundings);
   } catch (error) {
-    if (is_json && error instanceof ApiError) {
-      print(`${JSON.stringify({ error: error.body }, null, indentation)}\n`);
+    // Arguments that cannot be parsed can ask for JSON too.
+    if (beforeRest(args).includes("--json")) {
+      // A program reads the output of a stream line by line.
+      const indentation = findCommand(args)?.command.is_stream ? 0 : 2;
+      surroundings.print(`${JSON.stringify({ error: errorBody(error) }, null, indentation)}\n`);
     } else {
-      printMessage(describe(error));
+      surroundings.printMessage(describeError(error));
     }
-    return error instanceof UsageError ? EXIT.usage : EXIT.failure;
+    return exitCodeOf(error);
   }
 }
 
-function describe(error: unknown): string {
-  if (error instanceof ApiError) return `${error.message} (${error.code})`;
-  const is_complete = error instanceof CommandError || error instanceof UsageError ||
-    error instanceof InstallationError || error instanceof PaymentsError ||
-    (error instanceof Error && error.constructor === Error);
-  if (is_complete) return error.message;
-  return error instanceof Error ? error.stack ?? error.message : String(error);
+async function run(given: readonly string[], surroundings: Surroundings): Promise<number> {
+  const { print } = surroundings;
+  const args = given[0] === "help" ? [...given.slice(1), "--help"] : given;
+  const [first] = args;
+  if (first === undefined || first === "--help" || first === "-h") {
+    print(renderHelp());
+    return first === undefined ? EXIT.usage : EXIT.success;
+  }
+  if (first === "--version" || first === "-v") {
+    print(`${PACKAGE_VERSION}\n`);
+    return EXIT.success;
+  }
+  const found = findCommand(args);
+  if (found === null) return helpOfGroup(first, args, surroundings);
+  const { command } = found;
+  const { values, args: rest } = readArguments(command, found.args);
+  if (values["help"]) {
+    print(renderCommandHelp(command));
+    return EXIT.success;
+  }
+  return await command.run(values, rest, surroundings);
+}
+
+/** Prints the commands that begin with a word, such as `payments`. */
+function helpOfGroup(first: string, args: readonly string[], { print }: Surroundings): number {
+  const group = commandsOfGroup(first);
+  if (group.length === 0) throw new UsageError(`Unknown command "${first}". See --help`);
+  if (!args.includes("--help") && !args.includes("-h")) {
+    const names = group.map(({ name }) => name).join(", ");
+    throw new UsageError(`"${args.slice(0, 2).join(" ")}" is no command: ${names}. See --help`);
+  }
+  print(renderHelp(group));
+  return EXIT.success;
 }

@@ -8,6 +8,8 @@ import { parseArgs } from "node:util";
 /** An option of a command. */
 export interface Option {
   type: "string" | "boolean";
+  /** One letter that also gives the option, such as `h`. */
+  short?: string;
   /** The name of the value in the help, such as `AMOUNT`. */
   value?: string;
   /** A phrase for the help, without a full stop. */
@@ -61,7 +63,7 @@ export class CommandError extends Error {
 
 /** An option of every command. */
 export const COMMON: Readonly<Record<string, Option>> = {
-  help: { type: "boolean", help: "show this help" },
+  help: { type: "boolean", short: "h", help: "show this help" },
 };
 /** An option of commands with a result. */
 export const JSON_OPTION: Readonly<Record<string, Option>> = {
@@ -83,19 +85,25 @@ export function readArguments(
   args: readonly string[],
 ): { values: Values; args: string[] } {
   const options = Object.fromEntries(
-    Object.entries({ ...COMMON, ...command.options }).map(([name, { type }]) => [name, { type }]),
+    Object.entries({ ...COMMON, ...command.options })
+      .map(([name, { type, short }]) => [name, { type, ...(short !== undefined && { short }) }]),
   );
-  const end = command.takesRest ? args.indexOf("--") : -1;
-  const own = end === -1 ? args : args.slice(0, end);
-  const rest = end === -1 ? [] : args.slice(end + 1);
+  const own = command.takesRest ? beforeRest(args) : [...args];
+  const rest = args.slice(own.length + 1);
   try {
-    const parsed = parseArgs({ args: [...own], options, allowPositionals: true, strict: true });
+    const parsed = parseArgs({ args: own, options, allowPositionals: true, strict: true });
     return { values: parsed.values as Values, args: [...parsed.positionals, ...rest] };
   } catch (error) {
     // The message names the option and the remedy, in several sentences.
     const [first] = (error as Error).message.split(". ");
     throw new UsageError(`${first}. See --help`);
   }
+}
+
+/** Returns the arguments before `--`. Those after it belong to another program. */
+export function beforeRest(args: readonly string[]): string[] {
+  const end = args.indexOf("--");
+  return end === -1 ? [...args] : args.slice(0, end);
 }
 
 /** Returns the value of an option that takes one. */

@@ -43,3 +43,8 @@ export function findCommand(args: readonly string[]): FoundCommand | null {
   }
   return null;
 }
+
+/** Returns the commands that begin with this word and have a second one, such as `payments`. */
+export function commandsOfGroup(word: string): readonly Command[] {
+  return COMMANDS.filter(({ name }) => name.startsWith(`${word} `));
+}

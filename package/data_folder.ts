@@ -1,7 +1,8 @@
 /** The data folder of a user's project: `.local`, unless another is named. */
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import process from "node:process";
 import { CommandError, type Surroundings, textOf, type Values } from "./command.ts";
 
 const DEFAULT_DATA_DIR = ".local";
@@ -24,5 +25,20 @@ export function makeDataDir(data_dir: string): void {
     if (code !== "EEXIST") {
       throw new CommandError(`The data folder "${data_dir}" cannot be made: ${message}`);
     }
+  }
+}
+
+/**
+ * Writes a file as JSON. Only the account of this process can read it, and a reader sees the old or
+ * the new content.
+ * @throws {CommandError} if the file cannot be written
+ */
+export function writePrivately(path: string, value: unknown): void {
+  const unfinished = `${path}.${process.pid}.unfinished`;
+  try {
+    writeFileSync(unfinished, `${JSON.stringify(value, null, 2)}\n`, { mode: 0o600 });
+    renameSync(unfinished, path);
+  } catch (error) {
+    throw new CommandError(`"${path}" cannot be written: ${(error as Error).message}`);
   }
 }

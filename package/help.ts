@@ -4,20 +4,20 @@ import { type Command, COMMON, type Option } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
 import { PACKAGE_NAME } from "./package_name.ts";
 
-/** Returns the help of the program. */
-export function renderHelp(): string {
-  const width = Math.max(...COMMANDS.map((command) => callOf(command).length));
+/** Returns the help of the program, or of the commands of a group. */
+export function renderHelp(commands: readonly Command[] = COMMANDS): string {
+  const width = Math.max(...commands.map((command) => callOf(command).length));
   return `${PACKAGE_NAME}: a payments API with a deterministic sandbox
 
 Usage: ${PACKAGE_NAME} COMMAND [OPTIONS]
 
 Commands:
-${COMMANDS.map((command) => `  ${callOf(command).padEnd(width)}  ${command.summary}`).join("\n")}
+${commands.map((command) => `  ${callOf(command).padEnd(width)}  ${command.summary}`).join("\n")}
 
 Examples:
-${COMMANDS.map(({ examples }) => `  ${PACKAGE_NAME} ${examples[0]}`).join("\n")}
+${commands.map(({ examples }) => `  ${PACKAGE_NAME} ${examples[0]}`).join("\n")}
 
---help after a command shows its options and more examples. --version prints the version.
+--help (-h) after a command shows its options and more examples. --version (-v) prints the version.
 Exit codes: 0 success, 1 failure, 2 invalid arguments; \`run\` has the exit code of its command.
 `;
 }
@@ -44,6 +44,7 @@ function callOf({ name, args }: Command): string {
   return args === undefined ? name : `${name} ${args}`;
 }
 
-function flagOf(name: string, { value }: Option): string {
-  return value === undefined ? `--${name}` : `--${name} ${value}`;
+function flagOf(name: string, { value, short }: Option): string {
+  const flag = short === undefined ? `--${name}` : `--${name}, -${short}`;
+  return value === undefined ? flag : `${flag} ${value}`;
 }

@@ -3,12 +3,10 @@
  * in the data folder names it, so the next `listen` goes on with it and its secret stays the same.
  */
 
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import process from "node:process";
 import { ApiError, type PaymentsClient, type Subscription } from "../client/mod.ts";
-import { CommandError } from "./command.ts";
-import { makeDataDir } from "./data_folder.ts";
+import { makeDataDir, writePrivately } from "./data_folder.ts";
 import { PACKAGE_NAME } from "./package_name.ts";
 
 /** An endpoint with an inbox. */
@@ -64,6 +62,14 @@ export async function openListener(client: PaymentsClient, wish: ListenerWish): 
   return made;
 }
 
+/** Returns the ids of the endpoints that `listen` has made for this service. */
+export function knownListeners(data_dir: string, base_url: string): Set<string> {
+  const stored = readListeners(join(data_dir, FILE));
+  return new Set(
+    stored.filter((one) => one.base_url === base_url).map(({ endpoint_id }) => endpoint_id),
+  );
+}
+
 /** Gives an endpoint the wanted events. Returns false if the sandbox has no such inbox. */
 async function adjust(client: PaymentsClient, id: string, events: Subscription[]) {
   try {
@@ -91,13 +97,6 @@ function readListeners(path: string): StoredListener[] {
   return [];
 }
 
-/** Only the account of this process can read the file. A reader sees the old or the new content. */
 function writeListeners(path: string, listeners: readonly StoredListener[]): void {
-  const unfinished = `${path}.${process.pid}.unfinished`;
-  try {
-    writeFileSync(unfinished, `${JSON.stringify({ listeners }, null, 2)}\n`, { mode: 0o600 });
-    renameSync(unfinished, path);
-  } catch (error) {
-    throw new CommandError(`"${path}" cannot be written: ${(error as Error).message}`);
-  }
+  writePrivately(path, { listeners });
 }

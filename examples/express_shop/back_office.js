@@ -21,8 +21,8 @@ export function createBackOffice({ book, client, adminToken }) {
 
   /** Charges an authorized order. The body can have a smaller `amount`. */
   office.post("/orders/:id/ship", async (request, response) => {
-    const { id, payment_id } = book.find(request.params.id);
-    const options = { idempotencyKey: `ship-${id}` };
+    const { payment_id } = book.find(request.params.id);
+    const options = { idempotencyKey: `ship-${payment_id}` };
     const payment = await client.payments.capture(payment_id, request.body ?? {}, options);
     response.json({ status: payment.status, captured: payment.amount_captured });
   });
@@ -40,8 +40,9 @@ export function createBackOffice({ book, client, adminToken }) {
   });
 
   office.post("/orders/:id/cancel", async (request, response) => {
-    const { id, payment_id } = book.find(request.params.id);
-    const payment = await client.payments.cancel(payment_id, { idempotencyKey: `cancel-${id}` });
+    const { payment_id } = book.find(request.params.id);
+    const options = { idempotencyKey: `cancel-${payment_id}` };
+    const payment = await client.payments.cancel(payment_id, options);
     response.json({ status: payment.status });
   });
 

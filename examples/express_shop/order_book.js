@@ -11,7 +11,8 @@
  * @property {number} amount
  * @property {string} currency
  * @property {boolean} ships_later the card is charged when the order ships
- * @property {string | null} payment_id null until the shop knows the payment
+ * @property {number} attempt the number of the payment: a decline can be followed by one more
+ * @property {string | null} payment_id null until the shop knows the payment of this attempt
  * @property {string | null} bank_url the page of 3-D Secure, while the payment waits for the payer
  * @property {"open" | "waiting" | "processing" | "authorized" | "paid" | "declined" | "failed"
  *   | "cancelled" | "disputed"} status
@@ -39,6 +40,9 @@ const STATUS_AFTER = {
   "payment.chargeback": "disputed",
 };
 
+/** Nothing was charged and nothing will be, so the payer can pay again. */
+export const PAYABLE_AGAIN = ["declined", "failed"];
+
 /** The order book. It applies each event once, and never an older event after a newer one. */
 export class OrderBook {
   /** @type {Map<string, Order>} */
@@ -58,6 +62,7 @@ export class OrderBook {
       amount,
       currency,
       ships_later,
+      attempt: 1,
       payment_id: null,
       bank_url: null,
       status: "open",
@@ -77,6 +82,16 @@ export class OrderBook {
     return order;
   }
 
+  /** Begins the next attempt to pay an order, if the last one has charged nothing. */
+  payAgain(order) {
+    if (!PAYABLE_AGAIN.includes(order.status)) return;
+    order.attempt++;
+    order.status = "open";
+    order.payment_id = null;
+    order.failure_code = null;
+    this.#sequences.delete(order.id);
+  }
+
   /** Applies an event. It ignores an event that it knows, and one of no order of this shop. */
   apply(event) {
     const { object } = event.data;
@@ -94,6 +109,8 @@ export class OrderBook {
   }
 
   #applyPayment(order, { type, sequence }, payment) {
+    // A webhook of an earlier attempt can come late.
+    if (payment.metadata.attempt !== String(order.attempt)) return;
     order.payment_id = payment.id;
     // Webhooks can arrive in another order than their events happened.
     if (sequence < (this.#sequences.get(order.id) ?? 0)) return;

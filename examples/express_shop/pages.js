@@ -1,5 +1,7 @@
 /** The pages of the shop, as HTML. */
 
+import { PAYABLE_AGAIN } from "./order_book.js";
+
 /**
  * Tokens of test cards. With a live key, the provider's form takes the card in the browser and
  * gives the page a token.
@@ -53,6 +55,7 @@ export function orderPage(order) {
   if (order.bank_url !== null) {
     parts.push(`<p><a href="${escape(order.bank_url)}">Go to your bank</a></p>`);
   }
+  if (PAYABLE_AGAIN.includes(order.status)) parts.push(cardForm(order.id));
   if (CHANGES_SOON.includes(order.status)) {
     parts.push("<script>setTimeout(() => location.reload(), 1000)</script>");
   }

@@ -58,7 +58,8 @@ export function createShop(
 
   app.post("/orders/:id/pay", async (request, response) => {
     const order = book.find(request.params.id);
-    const { id, amount, currency, ships_later } = order;
+    book.payAgain(order);
+    const { id, amount, currency, ships_later, attempt } = order;
     const page = `/orders/${id}`;
     if (order.payment_id !== null) return response.redirect(303, page);
     const payment = await client.payments.create({
@@ -66,13 +67,15 @@ export function createShop(
       currency,
       card: { token: request.body?.token ?? "" },
       reference: id,
+      metadata: { attempt: String(attempt) },
       return_url: publicUrl + page,
       capture: ships_later ? "manual" : "automatic",
     }, {
       // A second click, and a retry after a lost answer, make no second payment.
-      idempotencyKey: `order-${id}`,
+      idempotencyKey: `order-${id}-${attempt}`,
     }).catch(declinedPayment);
-    order.payment_id = payment.id;
+    // A webhook can tell the decline before this answer, and the payer can have begun to pay again.
+    if (order.attempt === attempt) order.payment_id = payment.id;
     const { next_action } = payment;
     response.redirect(303, next_action?.type === "authenticate" ? next_action.url : page);
   });

@@ -34,7 +34,7 @@ def create_back_office(book, payments, admin_token):
         order = book.find(order_id)
         path = f"/payments/{order.payment_id}/capture"
         body = part.model_dump(exclude_none=True)
-        payment = await payments.post(path, body, idempotency_key=f"ship-{order.id}")
+        payment = await payments.post(path, body, idempotency_key=f"ship-{order.payment_id}")
         return {"status": payment["status"], "captured": payment["amount_captured"]}
 
     @office.post("/orders/{order_id}/refund")
@@ -49,7 +49,7 @@ def create_back_office(book, payments, admin_token):
     async def cancel(order_id: str):
         order = book.find(order_id)
         path = f"/payments/{order.payment_id}/cancel"
-        payment = await payments.post(path, {}, idempotency_key=f"cancel-{order.id}")
+        payment = await payments.post(path, {}, idempotency_key=f"cancel-{order.payment_id}")
         return {"status": payment["status"]}
 
     return office

@@ -21,6 +21,9 @@ STATUS_AFTER = {
     "payment.chargeback": "disputed",
 }
 
+# Nothing was charged and nothing will be, so the payer can pay again.
+PAYABLE_AGAIN = ["declined", "failed"]
+
 
 class UnknownOrder(Exception):
     """There is no order with this id."""
@@ -35,7 +38,9 @@ class Order:
     amount: int
     currency: str
     ships_later: bool
-    # None until the shop knows the payment.
+    # The number of the payment: the payer can begin one more after a decline.
+    attempt: int = 1
+    # None until the shop knows the payment of this attempt.
     payment_id: str | None = None
     # The page of 3-D Secure, while the payment waits for the payer.
     bank_url: str | None = None
@@ -66,6 +71,16 @@ class OrderBook:
             raise UnknownOrder(order_id)
         return self._orders[order_id]
 
+    def pay_again(self, order):
+        """Begins the next attempt to pay an order, if the last one has charged nothing."""
+        if order.status not in PAYABLE_AGAIN:
+            return
+        order.attempt += 1
+        order.status = "open"
+        order.payment_id = None
+        order.failure_code = None
+        self._sequences.pop(order.id, None)
+
     def apply(self, event):
         """Applies an event. It ignores an event that it knows, and one of no order of this shop."""
         thing = event["data"]["object"]
@@ -87,6 +102,9 @@ class OrderBook:
         return next((order for order in orders if order.payment_id == payment_id), None)
 
     def _apply_payment(self, order, event, payment):
+        # A webhook of an earlier attempt can come late.
+        if payment["metadata"].get("attempt") != str(order.attempt):
+            return
         order.payment_id = payment["id"]
         # Webhooks can arrive in another order than their events happened.
         if event["sequence"] < self._sequences.get(order.id, 0):

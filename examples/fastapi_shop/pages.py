@@ -2,6 +2,8 @@
 
 from html import escape
 
+from order_book import PAYABLE_AGAIN
+
 # Tokens of test cards. With a live key, the provider's form takes the card in the browser and gives
 # the page a token.
 TEST_CARDS = {
@@ -55,6 +57,8 @@ def order_page(order):
     parts = [f'<p role="status">{TEXTS[order.status]}</p>']
     if order.bank_url is not None:
         parts.append(f'<p><a href="{escape(order.bank_url)}">Go to your bank</a></p>')
+    if order.status in PAYABLE_AGAIN:
+        parts.append(_card_form(order.id))
     if order.status in CHANGES_SOON:
         parts.append("<script>setTimeout(() => location.reload(), 1000)</script>")
     if order.refunded > 0:

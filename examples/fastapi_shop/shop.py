@@ -68,6 +68,8 @@ async def show_order(order_id: str):
 @app.post("/orders/{order_id}/pay")
 async def pay(order_id: str, token: Annotated[str, Form()] = ""):
     order = book.find(order_id)
+    book.pay_again(order)
+    attempt = order.attempt
     page = f"/orders/{order.id}"
     if order.payment_id is not None:
         return RedirectResponse(page, 303)
@@ -76,18 +78,22 @@ async def pay(order_id: str, token: Annotated[str, Form()] = ""):
         "currency": order.currency,
         "card": {"token": token},
         "reference": order.id,
+        "metadata": {"attempt": str(attempt)},
         "return_url": PUBLIC_URL + page,
         "capture": "manual" if order.ships_later else "automatic",
     }
     try:
         # A second click, and a retry after a lost answer, make no second payment.
-        payment = await payments.post("/payments", body, idempotency_key=f"order-{order.id}")
+        key = f"order-{order.id}-{attempt}"
+        payment = await payments.post("/payments", body, idempotency_key=key)
     except PaymentsError as error:
         # A declined payment is stored too. Other errors stay errors.
         if error.payment is None:
             raise
         payment = error.payment
-    order.payment_id = payment["id"]
+    # A webhook can tell the decline before this answer, and the payer can have begun to pay again.
+    if order.attempt == attempt:
+        order.payment_id = payment["id"]
     return RedirectResponse(bank_url(payment) or page, 303)
 
 

@@ -20,6 +20,7 @@ import {
   type Values,
 } from "../command.ts";
 import { dataDir } from "../data_folder.ts";
+import { AnswersOfListener } from "../forwarded_answers.ts";
 import { forward, type ForwardResult } from "../forwarding.ts";
 import { type Listener, openListener } from "../listener.ts";
 import { PatientCaller } from "../patient_call.ts";
@@ -64,15 +65,21 @@ export const LISTEN: Command = {
     if (values["print-secret"] && !values["json"]) surroundings.print(`${listener.secret}\n`);
     else announce(listener, url, values, surroundings);
     if (values["print-secret"]) return EXIT.success;
-    await forwardAll(client, listener.endpoint_id, {
-      url,
-      stop,
-      printMessage: surroundings.printMessage,
-      onForwarded: (delivery, result) => {
-        const line = values["json"] ? jsonLine(delivery, result) : textLine(delivery, result);
-        surroundings.print(`${line}\n`);
-      },
-    });
+    const answers = new AnswersOfListener(dataDir(values, surroundings), listener.endpoint_id);
+    try {
+      await forwardAll(client, listener.endpoint_id, {
+        url,
+        stop,
+        printMessage: surroundings.printMessage,
+        onForwarded: (delivery, result) => {
+          const line = values["json"] ? jsonLine(delivery, result) : textLine(delivery, result);
+          surroundings.print(`${line}\n`);
+          answers.add(delivery.id, result);
+        },
+      });
+    } finally {
+      answers.end();
+    }
     return EXIT.success;
   },
 };

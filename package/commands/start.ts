@@ -3,9 +3,9 @@
 import { runProgram } from "../child_program.ts";
 import {
   type Command,
-  CommandError,
   refuseArguments,
   textOf,
+  UsageError,
   type Values,
   wholeNumberOf,
 } from "../command.ts";
@@ -50,7 +50,7 @@ export const START: Command = {
 function refuseWithTemporary(values: Values): void {
   for (const name of ["data-dir", "database-url"]) {
     if (values[name] !== undefined) {
-      throw new CommandError(`--${name} cannot be used with --temporary, which has its own data`);
+      throw new UsageError(`--${name} cannot be used with --temporary, which has its own data`);
     }
   }
 }

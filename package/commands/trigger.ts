@@ -1,16 +1,40 @@
-/** `trigger`: sends an event of a payment to a webhook endpoint. */
+/** `trigger`: sends an event of a payment to a webhook endpoint, and shows the receiver's answer. */
 
-import type { EventType, PaymentsClient } from "../../client/mod.ts";
+import type {
+  EventType,
+  PaymentsClient,
+  WebhookDelivery,
+  WebhookEndpoint,
+} from "../../client/mod.ts";
 import {
   type Command,
   CommandError,
   EXIT,
   JSON_OPTION,
   SERVICE_OPTIONS,
+  type Surroundings,
   textOf,
   UsageError,
+  type Values,
 } from "../command.ts";
-import { openClient } from "../service_access.ts";
+import { dataDir } from "../data_folder.ts";
+import { readAnswers } from "../forwarded_answers.ts";
+import type { ForwardResult } from "../forwarding.ts";
+import { knownListeners } from "../listener.ts";
+import { findService, openClient } from "../service_access.ts";
+import { oneLine } from "../terminal_text.ts";
+
+/** Longer than `listen` waits for its receiver (15 s), and than one read of the inbox takes. */
+const ANSWER_MS = 17_000;
+/** Time between two looks at the answers of `listen`. */
+const INTERVAL_MS = 50;
+
+/** The answer of the receiver: its status or the error, and the beginning of its text. */
+interface Answer {
+  response_status: number | null;
+  error: string | null;
+  response_body: string;
+}
 
 export const TRIGGER: Command = {
   name: "trigger",
@@ -18,7 +42,11 @@ export const TRIGGER: Command = {
   summary: "Send an event of a payment to a webhook endpoint, and show the answer",
   options: {
     payment: { type: "string", value: "ID", help: "the payment, pay_… (required)" },
-    endpoint: { type: "string", value: "ID", help: "whe_…; default: the only endpoint" },
+    endpoint: {
+      type: "string",
+      value: "ID",
+      help: "whe_…; default: that of listen in this folder, or the only one",
+    },
     ...JSON_OPTION,
     ...SERVICE_OPTIONS,
   },
@@ -29,26 +57,98 @@ export const TRIGGER: Command = {
     const payment_id = textOf(values, "payment");
     if (payment_id === undefined) throw new UsageError("--payment is missing: pay_…");
     const client = openClient(values, surroundings);
-    const endpoint_id = textOf(values, "endpoint") ?? await onlyEndpoint(client);
-    const delivery = await client.sandbox.trigger({
+    const endpoint_id = textOf(values, "endpoint") ??
+      await defaultEndpoint(client, values, surroundings);
+    const { id } = await client.sandbox.trigger({
       endpoint_id,
       event: event as EventType,
       payment_id,
     });
-    const attempt = delivery.attempts.at(-1);
-    const answer = attempt?.response_status ?? attempt?.error ?? "no answer";
-    const line = `${delivery.id}  ${event}  ${delivery.status}  ${answer}`;
-    surroundings.print(`${values["json"] ? JSON.stringify(delivery, null, 2) : line}\n`);
-    return delivery.status === "failed" ? EXIT.failure : EXIT.success;
+    const data_dir = dataDir(values, surroundings);
+    const forwarded = await answerOfListener(data_dir, endpoint_id, id);
+    const delivery = await client.webhookDeliveries.retrieve(id);
+    const answer = forwarded ?? answerOf(delivery);
+    surroundings.print(
+      values["json"]
+        ? `${JSON.stringify({ ...delivery, answer }, null, 2)}\n`
+        : describe(delivery, answer),
+    );
+    const { response_status } = answer ?? {};
+    const is_accepted = response_status && response_status >= 200 && response_status < 300;
+    // An inbox that nobody reads has got the event.
+    return answer === null || is_accepted ? EXIT.success : EXIT.failure;
   },
 };
 
-async function onlyEndpoint(client: PaymentsClient): Promise<string> {
-  const { data } = await client.webhookEndpoints.list({ limit: 2 });
-  if (data.length === 1) return data[0]!.id;
+/** The endpoint of `listen` in this folder, or else the only endpoint. */
+async function defaultEndpoint(
+  client: PaymentsClient,
+  values: Values,
+  surroundings: Surroundings,
+): Promise<string> {
+  const all: WebhookEndpoint[] = [];
+  for await (const endpoint of client.webhookEndpoints.list({ limit: 100 })) all.push(endpoint);
+  const { base_url } = findService(values, surroundings);
+  const known = knownListeners(dataDir(values, surroundings), base_url);
+  const listeners = all.filter(({ id }) => known.has(id));
+  for (const found of [listeners, all]) if (found.length === 1) return found[0]!.id;
   throw new CommandError(
-    data.length === 0
-      ? "There is no webhook endpoint: register one first"
-      : "There are several webhook endpoints: name one with --endpoint",
+    all.length === 0
+      ? "There is no webhook endpoint: run listen, or register one"
+      : `There are several webhook endpoints: name one with --endpoint\n${list(all)}`,
   );
+}
+
+function list(endpoints: readonly WebhookEndpoint[]): string {
+  return endpoints.map(({ id, url, description }) => `  ${id}  ${url ?? description ?? "inbox"}`)
+    .join("\n");
+}
+
+/**
+ * Waits for the answer that a running `listen` gets to a delivery. Returns null if none runs in this
+ * folder for the endpoint.
+ * @throws {CommandError} if the answer does not come in time
+ */
+async function answerOfListener(
+  data_dir: string,
+  endpoint_id: string,
+  delivery_id: string,
+): Promise<Answer | null> {
+  const end = performance.now() + ANSWER_MS;
+  while (performance.now() < end) {
+    const answers = readAnswers(data_dir, endpoint_id);
+    if (answers === null) return null;
+    const result = answers.get(delivery_id);
+    if (result !== undefined) return forwardedAnswer(result);
+    await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
+  }
+  throw new CommandError(
+    `${delivery_id} is in the inbox, but listen has had no answer to it for ${
+      ANSWER_MS / 1000
+    } s. Does the receiver run?`,
+  );
+}
+
+function forwardedAnswer({ status, error, text }: ForwardResult): Answer {
+  return { response_status: status, error, response_body: text };
+}
+
+/** The answer to the service. Null for an inbox. */
+function answerOf({ attempts, exchanges }: WebhookDelivery): Answer | null {
+  const attempt = attempts.at(-1);
+  if (attempt === undefined) return null;
+  const { response_status, error } = attempt;
+  const text = exchanges?.at(-1)?.response?.text ?? "";
+  const [, response_body = ""] = /\r\n\r\n(.*)$/s.exec(text) ?? [];
+  return { response_status, error, response_body };
+}
+
+/** A line for the delivery, and one for the text of the answer. */
+function describe({ id, event_type, status }: WebhookDelivery, answer: Answer | null): string {
+  if (answer === null) {
+    return `${id}  ${event_type}  ${status}  in the inbox, and no listen runs in this folder\n`;
+  }
+  const { response_status, error, response_body } = answer;
+  const line = `${id}  ${event_type}  ${status}  ${response_status ?? error}\n`;
+  return response_body === "" ? line : `${line}  ${oneLine(response_body)}\n`;
 }

@@ -9,6 +9,7 @@
 
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
+import * as library from "../../package/mod.ts";
 import PACKAGE from "../../package/package.json" with { type: "json" };
 import { MOUNT } from "../local/local_server.ts";
 import { MIGRATIONS_DIR } from "../schema/migrate.ts";
@@ -22,9 +23,10 @@ const ARTIFACTS = join(PROJECT_DIR, "artifacts");
 /** The programs, by the paths of their bundles. The depth of a path is part of the program. */
 const PROGRAMS = {
   "dist/cli.js": "package/cli.ts",
-  "dist/mod.js": "package/mod.ts",
   "dist/service/start.js": "scripts/local/package_start.ts",
 } as const;
+/** The module for `import` and `require`: Jest and older releases of Node only require CommonJS. */
+const LIBRARY = "dist/mod.cjs";
 /** The compiler of the client's package, which writes the types of this one too. */
 const TYPESCRIPT = "typescript@7.0.2";
 
@@ -48,7 +50,8 @@ async function buildPackage(parent: string): Promise<string> {
   await Deno.remove(folder, { recursive: true }).catch(() => {});
   await Deno.mkdir(folder, { recursive: true });
   await Promise.all([
-    ...Object.entries(PROGRAMS).map(([path, entry]) => bundle(entry, join(folder, path))),
+    ...Object.entries(PROGRAMS).map(([path, entry]) => bundle(entry, join(folder, path), "esm")),
+    writeLibrary(join(folder, LIBRARY)),
     writeTypes(join(folder, "types")),
     writeSites(join(folder, "sites")),
     copyMigrations(join(folder, "supabase", "migrations")),
@@ -63,9 +66,16 @@ async function buildPackage(parent: string): Promise<string> {
   return join(parent, packed.trim().split("\n").at(-1)!);
 }
 
-async function bundle(entry: string, path: string): Promise<void> {
-  const args = ["bundle", "--quiet", "--platform=deno", "--output", path, entry];
-  await run([Deno.execPath(), ...args], PROJECT_DIR);
+async function bundle(entry: string, path: string, format: "esm" | "cjs"): Promise<void> {
+  const options = ["--quiet", "--platform=deno", `--format=${format}`, "--output", path];
+  await run([Deno.execPath(), "bundle", ...options, entry], PROJECT_DIR);
+}
+
+/** Writes the module. Its last line is not executed: Node reads the names for `import` from it. */
+async function writeLibrary(path: string): Promise<void> {
+  await bundle("package/mod.ts", path, "cjs");
+  const names = Object.keys(library).join(", ");
+  await Deno.writeTextFile(path, `0 && (module.exports = { ${names} });\n`, { append: true });
 }
 
 /** Writes declarations. `deno check` has checked the types, with those of Node. */
@@ -77,6 +87,8 @@ async function writeTypes(folder: string): Promise<void> {
     ...["--module", "nodenext", "--types", "", "--rootDir", ".", "--outDir", folder],
     "package/mod.ts",
   ], PROJECT_DIR);
+  // The types are those of a CommonJS module.
+  await Deno.writeTextFile(join(folder, "package.json"), '{ "type": "commonjs" }\n');
 }
 
 async function writeSites(folder: string): Promise<void> {

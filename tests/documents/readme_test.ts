@@ -4,12 +4,13 @@
  * the tables of the documents that the README refers to.
  *
  * readme_document.ts and readme_answers.ts define the forms of blocks and answers,
- * readme_programs.ts runs the README's code in other languages, and readme_values.ts has the test
+ * readme_programs.ts runs the programs in other languages, and readme_values.ts has the test
  * values.
  */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { nextStatuses, type Standing } from "../../shared/domain/payments/lifecycle.ts";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
 import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
@@ -21,6 +22,7 @@ import {
 } from "../../shared/core/vocabulary.ts";
 import { assertAnswer, NamesOfRun } from "../support/documents/readme_answers.ts";
 import {
+  codeBlocks,
   codeTexts,
   type ShellExample,
   shellExamples,
@@ -43,28 +45,39 @@ const SET_BY_OTHERS = [
 /** The port of the receiver in the section on webhooks. The test replaces it by a free port. */
 const RECEIVER_PORT = "4343";
 /** The maximum length of the README, so that people read it. */
-const README_LINES = 220;
+const README_LINES = 225;
 const PICTURE = "docs/console.png";
 const PICTURE_BYTES = 150_000;
-const [README, TUTORIAL, MONTH, BROKEN, SAME_BYTES, REFERENCE, CONTRACT, OPERATIONS, ERRORS] =
-  await Promise
-    .all(
-      [
-        "README.md",
-        ...[
-          "tutorial",
-          "tutorials/a_month_in_a_second",
-          "tutorials/break_it_on_purpose",
-          "tutorials/the_same_bytes_every_run",
-          "reference",
-          "contract",
-          "operations",
-          "errors",
-        ]
-          .map((name) => `docs/${name}.md`),
+const [
+  README,
+  TUTORIAL,
+  MONTH,
+  BROKEN,
+  SAME_BYTES,
+  PULL_REQUEST,
+  REFERENCE,
+  CONTRACT,
+  OPERATIONS,
+  ERRORS,
+] = await Promise
+  .all(
+    [
+      "README.md",
+      ...[
+        "tutorial",
+        "tutorials/a_month_in_a_second",
+        "tutorials/break_it_on_purpose",
+        "tutorials/the_same_bytes_every_run",
+        "tutorials/a_sandbox_for_every_pull_request",
+        "reference",
+        "contract",
+        "operations",
+        "errors",
       ]
-        .map((path) => Deno.readTextFile(new URL(path, ROOT))),
-    ) as [string, string, string, string, string, string, string, string, string];
+        .map((name) => `docs/${name}.md`),
+    ]
+      .map((path) => Deno.readTextFile(new URL(path, ROOT))),
+  ) as [string, string, string, string, string, string, string, string, string, string];
 /** The documents whose blocks are run, in the order of reading. */
 const RUN = [
   ["README.md", README],
@@ -72,6 +85,7 @@ const RUN = [
   ["docs/tutorials/a_month_in_a_second.md", MONTH],
   ["docs/tutorials/break_it_on_purpose.md", BROKEN],
   ["docs/tutorials/the_same_bytes_every_run.md", SAME_BYTES],
+  ["docs/tutorials/a_sandbox_for_every_pull_request.md", PULL_REQUEST],
 ] as const;
 
 const in_ci = Deno.env.get("CI") !== undefined;
@@ -101,7 +115,10 @@ Deno.test({
             assert.equal(await createValue(product, body), expected);
           });
         }
-        await runPrograms(t, product, folder);
+        await runPrograms(t, folder);
+        await t.step("the workflow of docs/tutorials makes and deletes a sandbox", async () => {
+          await runWorkflow(product, folder);
+        });
       } finally {
         await product.end();
       }
@@ -130,25 +147,61 @@ async function runBlocks(t: Deno.TestContext, folder: string): Promise<void> {
   });
 }
 
-/**
- * Runs the README's code in each language. All programs use one idempotency key, so they create one
- * payment.
- */
-async function runPrograms(t: Deno.TestContext, product: LocalStart, folder: string) {
+/** Runs the programs in other languages. All use one idempotency key, so they create one payment. */
+async function runPrograms(t: Deno.TestContext, folder: string) {
   const ids = new Set<string>();
   for (const program of PROGRAMS) {
     const name = program.command[0];
     await t.step({
-      name: `README.md, ${program.fence}: creates the payment`,
+      name: `${program.document}, ${program.file}: creates the payment`,
       ignore: missing_languages.includes(name) && !in_ci,
       fn: async () => {
-        const { id, status } = await runProgram(program, README, folder, product);
+        const { id, status } = await runProgram(program, folder);
         assert.equal(status, "completed");
-        ids.add(id);
+        ids.add(id!);
       },
     });
   }
   assert.equal(ids.size, 1, [...ids].join(" "));
+}
+
+/** Runs the first and the last script of the workflow for pull requests, as a runner does. */
+async function runWorkflow({ base_url, test_key, call }: LocalStart, folder: string) {
+  const [workflow] = codeBlocks(PULL_REQUEST).filter(({ language }) => language === "yaml");
+  const scripts = [...workflow!.text.matchAll(/run: \|\n((?: {10}.*\n)+)/g)].map(([, text]) =>
+    text!
+  );
+  const outputs = join(folder, "outputs");
+  const run = async (script: string) => {
+    const { code, stdout, stderr } = await new Deno.Command("bash", {
+      args: ["-e", "-o", "pipefail", "-c", script],
+      env: {
+        PAYMENTS_BASE_URL: base_url,
+        PAYMENTS_API_KEY: test_key,
+        NAME: 'feature/"quoted"',
+        RUNNER_TEMP: folder,
+        GITHUB_OUTPUT: outputs,
+        GITHUB_RUN_ID: "1",
+        GITHUB_RUN_ATTEMPT: "1",
+        no_proxy: "127.0.0.1",
+      },
+    }).output();
+    assert.equal(code, 0, new TextDecoder().decode(stderr));
+    return new TextDecoder().decode(stdout);
+  };
+  const printed = await run(scripts[0]!);
+  const written = await Deno.readTextFile(outputs);
+  const [, key] = /^key=(sk_test_\w+)$/m.exec(written)!;
+  const [, id] = /^id=(env_\w+)$/m.exec(written)!;
+  assert.equal(printed, `::add-mask::${key}\n`);
+  const path = `/api-v1-sandbox/sandboxes/${id}`;
+  // deno-lint-ignore no-explicit-any
+  const read = async () => (await call("GET", path)).body as any;
+  assert.equal((await read()).name, 'feature/"quoted"');
+  const end = scripts.at(-1)!.replace("${{ steps.sandbox.outputs.id }}", id!);
+  assert.ok(scripts.length === 2 && !end.includes("${{"));
+  await run(end);
+  assert.ok(Date.parse((await read()).expires_at) <= Date.now());
 }
 
 Deno.test("every curl of README.md and the tutorials is run and compared", () => {
@@ -156,6 +209,54 @@ Deno.test("every curl of README.md and the tutorials is run and compared", () =>
   const curls = RUN.flatMap(([, document]) => shellExamples(document))
     .filter(({ script }) => script.includes("curl"));
   assert.ok(curls.length >= 20, `${curls.length} blocks with curl`);
+});
+
+Deno.test("no block of README.md and the tutorials can wait for ever", () => {
+  for (const [path, document] of RUN) {
+    for (const { script, line } of shellExamples(document)) {
+      assert.doesNotMatch(script, /\b(?:until|while)\b/, `${path}, block at line ${line}`);
+    }
+  }
+});
+
+Deno.test({
+  name: "the block of the webhook in README.md ends and says why if no webhook comes",
+  ignore: missing.length > 0 && !in_ci,
+  fn: () =>
+    withTemporaryFolder(async (folder) => {
+      await Deno.mkdir(join(folder, ".local"), { recursive: true });
+      await Deno.symlink(new URL("client", ROOT), join(folder, "client"));
+      const [block] = shellExamples(README).filter(({ script }) => script.includes("wait_for()"));
+      for (
+        const [receiver, printed, wait] of [
+          ["echo 'port 4343 is in use'", "port 4343 is in use\n", "grep -qs Listening"],
+          ["echo Listening; command sleep 60", "Listening\n", "grep -q payment.refunded"],
+        ] as const
+      ) {
+        // No service answers, no time passes between two looks, and the receiver is another one.
+        const stubs = `curl() { :; }\nsleep() { :; }\nnpx() { ${receiver}; }\n`;
+        const { results: [result] } = await runInOneShell(folder, [stubs + block!.script]);
+        assert.equal(result!.stdout, printed);
+        const said = `Not done within 30 seconds: ${wait} .local/received.txt\n`;
+        assert.ok(result!.stderr.includes(said), result!.stderr);
+      }
+    }),
+});
+
+Deno.test({
+  name: "README.md begins with the clone, in which its commands run",
+  ignore: missing.length > 0 && !in_ci,
+  fn: () =>
+    withTemporaryFolder(async (folder) => {
+      await Deno.mkdir(folder);
+      const [start, test, ...others] = codeBlocks(README)
+        .filter(({ language }) => language === "console").map(({ text }) => text);
+      assert.deepEqual([test, others], ["npx -y deno@2.9.6 task test\n", []]);
+      const stub = 'npx() { [ -f deno.json ] && [ -f client/mod.ts ] && echo "$*"; }\n';
+      const script = stub + start!.replace(/<[^>]+>/, `"${fileURLToPath(ROOT)}"`);
+      const { results: [result] } = await runInOneShell(folder, [script]);
+      assert.deepEqual([result!.stdout, result!.code], ["-y deno@2.9.6 task start\n", 0]);
+    }),
 });
 
 Deno.test("README.md shows test values with their results in docs/errors.md", () => {

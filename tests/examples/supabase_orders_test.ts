@@ -113,6 +113,35 @@ Deno.test({
       assert.deepEqual([status, body], [200, { status: "declined", url: null }]);
       assert.equal((await reaches(id, "declined")).paid_at, null);
     });
+    await t.step("a declined order is paid again, once", async () => {
+      const id = crypto.randomUUID();
+      // The answer alone tells the decline. The webhook can come later.
+      assert.equal((await checkout(order(id, "pm_card_chargeDeclined"))).body.status, "declined");
+      const { payment_id } = (await read(id))!;
+      const clicks = await Promise.all([1, 2].map(() => checkout(order(id))));
+      assert.deepEqual(
+        clicks.map(({ body }) => body),
+        [1, 2].map(() => ({
+          status: "completed",
+          url: null,
+        })),
+      );
+      const row = await reaches(id, "paid");
+      const [late] = (await client.webhookDeliveries.list({ payment_id: payment_id! })).data;
+      await until("the webhooks of the declined payment have come", async () => {
+        const { status } = await client.webhookDeliveries.retrieve(late!.id);
+        return status === "delivered";
+      });
+      await client.webhookDeliveries.redeliver(late!.id);
+      await until("one has come again", async () => {
+        const { status, attempts } = await client.webhookDeliveries.retrieve(late!.id);
+        return status === "delivered" && attempts.length === 2;
+      });
+      assert.deepEqual(await read(id), row);
+      const made = (await client.payments.list({ limit: 100 })).data
+        .filter(({ reference }) => reference === id);
+      assert.deepEqual(made.map(({ status }) => status), ["completed", "declined"]);
+    });
     await t.step("webhooks that come again change nothing", async () => {
       const before = await read(paid_id);
       const { payment_id } = before!;
@@ -200,7 +229,7 @@ Deno.test({
           return await transaction.unsafe(statement);
         });
       const all = "select id from public.orders";
-      assert.equal((await as("authenticated", ADA, all)).length, 6);
+      assert.equal((await as("authenticated", ADA, all)).length, 7);
       assert.equal((await as("authenticated", BOB, all)).length, 1);
       assert.deepEqual([...await as("authenticated", crypto.randomUUID(), all)], []);
       const refused = [

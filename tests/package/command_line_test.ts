@@ -7,6 +7,8 @@ import assert from "node:assert/strict";
 import { readArguments } from "../../package/command.ts";
 import { COMMANDS, findCommand } from "../../package/commands.ts";
 import { PACKAGE_NAME } from "../../package/package_name.ts";
+import { VARIABLES } from "../../package/service_access.ts";
+import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { withTemporaryFolder } from "../support/common/temporary_folder.ts";
 import { withServedService } from "../support/service/served_service.ts";
@@ -34,6 +36,85 @@ Deno.test("--help lists every command, and each command its options", async () =
   assert.match(help.stdout, /--amount N +in minor units/);
   assert.match(help.stdout, /Examples:\n {2}payments-sandbox payments create --amount 1999\n/);
 });
+
+for (
+  const [args, shown, missing] of [
+    [["-h"], /payments create/, /^Usage: .* payments create/m],
+    [["help"], /clock advance/, /^Options:/m],
+    [["payments", "--help"], /payments create/, /clock advance/],
+    [["clock", "-h"], /clock advance/, /payments create/],
+    [["help", "sandbox"], /sandbox new/, /payments create/],
+    [["payments", "create", "-h"], /^Usage: .* payments create/m, /^Commands:/m],
+    [["help", "logs", "tail"], /--no-follow/, /^Commands:/m],
+    [["-v"], /^\d+\.\d+\.\d+\n$/, /Usage/],
+    [["--version"], /^\d+\.\d+\.\d+\n$/, /Usage/],
+  ] as const
+) {
+  Deno.test(`${args.join(" ")} prints help or the version, and succeeds`, async () => {
+    const { code, stdout, stderr } = await call(args);
+    assert.deepEqual([code, stderr], [0, ""]);
+    assert.match(stdout, shown);
+    assert.doesNotMatch(stdout, missing);
+  });
+}
+
+/** Arguments without a service, the exit code, and the code of the error as JSON. */
+const MISTAKES = [
+  [[], ["strat"], 2, "invalid_arguments", /^Unknown command "strat"/],
+  [[], ["payments"], 2, "invalid_arguments", /^"payments" is no command: payments create/],
+  [[], ["payments", "crate"], 2, "invalid_arguments", /^"payments crate" is no command/],
+  [[], ["payments", "create", "--amuont", "1"], 2, "invalid_arguments", /'--amuont'/],
+  [[], ["payments", "create"], 2, "invalid_arguments", /^--amount is missing/],
+  [[], ["payments", "create", "--amount"], 2, "invalid_arguments", /--amount/],
+  [[], ["payments", "create", "--amount", "1.5"], 2, "invalid_arguments", /whole number/],
+  [[], ["logs", "tail", "--base-url", "http://127.0.0.1:9"], 2, "invalid_arguments", /Set both/],
+  [
+    [],
+    ["open", "--base-url", "http://127.0.0.1:9", "--key", ""],
+    2,
+    "invalid_arguments",
+    /--key is empty/,
+  ],
+  [
+    [],
+    ["logs", "tail", "--base-url", "ftp://x", "--key", "sk_test_1"],
+    2,
+    "invalid_arguments",
+    /baseUrl "ftp:\/\/x"/,
+  ],
+  [
+    [],
+    ["start", "--temporary", "--data-dir", "x"],
+    2,
+    "invalid_arguments",
+    /^--data-dir cannot be used with --temporary/,
+  ],
+  [[], ["start", "--port", "70000"], 2, "invalid_arguments", /from 0 to 65535/],
+  [["PAYMENTS_API_KEY"], ["logs", "tail"], 1, "command_failed", /Set both PAYMENTS_BASE_URL/],
+  [
+    ["PAYMENTS_API_KEY", "PAYMENTS_BASE_URL"],
+    ["payments", "create", "--amount", "1"],
+    1,
+    "connection_failed",
+    /got no answer/,
+  ],
+] as const;
+
+for (const [variables, args, code, error_code, message] of MISTAKES) {
+  Deno.test(`${args.join(" ")} exits with ${code}, and with --json prints ${error_code}`, async () => {
+    // Nothing listens on the port.
+    const env = Object.fromEntries(variables.map((name) => [name, "http://127.0.0.1:9"]));
+    const plain = await call(args, env);
+    assert.deepEqual([plain.code, plain.stdout], [code, ""]);
+    assert.match(plain.stderr, message);
+    const json = await call([...args, "--json"], env);
+    assert.deepEqual([json.code, json.stderr], [code, ""]);
+    const { error } = JSON.parse(json.stdout);
+    assert.deepEqual([error.type, error.code], ["command_line", error_code]);
+    // A stream prints lines of JSON.
+    if (args[0] === "logs") assert.match(json.stdout, /^[^\n]+\n$/);
+  });
+}
 
 Deno.test("docs/testing.md lists every command and no other", async () => {
   const page = await Deno.readTextFile(new URL("../../docs/testing.md", import.meta.url));
@@ -84,7 +165,7 @@ Deno.test("a command calls the service of its options, of the environment, or of
 
       // The key of the folder is not sent to another service.
       const half = await call([...create, "--base-url", "http://127.0.0.1:9"], {}, folder);
-      assert.equal(half.code, 1);
+      assert.equal(half.code, 2);
       assert.equal(half.stderr, "Set both --base-url and --key, or neither\n");
     });
   }));
@@ -111,44 +192,12 @@ Deno.test("payments create passes each option on, and prints a refusal as JSON",
     const iban = await create("--amount", "100", "--iban", "DE89 3704 0044 0532 0130 00");
     assert.equal(JSON.parse(iban.stdout).method_kind, "sepa");
     const refused = await create("--amount", "100", "--currency", "XXX");
-    assert.equal(refused.code, 1);
     const { error } = JSON.parse(refused.stdout);
     assert.deepEqual([error.code, error.param], ["invalid_parameter", "currency"]);
-  }));
-
-Deno.test("trigger sends the event to the only endpoint and shows its answer", () =>
-  withServedService(async ({ service, base_url, client }) => {
-    const env = { PAYMENTS_BASE_URL: base_url, PAYMENTS_API_KEY: service.key.text };
-    const { id } = await client.payments.create({ amount: 1, currency: "EUR", outcome: "success" });
-    const trigger = (...args: string[]) =>
-      call(["trigger", "payment.completed", "--payment", id, ...args], env);
-    const nothing = await trigger();
-    assert.equal(nothing.stderr, "There is no webhook endpoint: register one first\n");
-
-    const answers = [204, 500];
-    const received: string[] = [];
-    const receiver = Deno.serve(
-      { port: 0, hostname: "127.0.0.1", onListen: () => {} },
-      async (r) => {
-        received.push((await r.json()).type);
-        return new Response(null, { status: answers[received.length - 1]! });
-      },
-    );
-    try {
-      const url = `http://127.0.0.1:${receiver.addr.port}/`;
-      await client.webhookEndpoints.create({ url, events: ["transfer.created"] });
-      const good = await trigger();
-      assert.match(good.stdout, /^whd_\w+ {2}payment\.completed {2}\w+ {2}204\n$/, good.stderr);
-      assert.equal(good.code, 0);
-      const bad = await trigger();
-      assert.match(bad.stdout, /500\n$/);
-      assert.equal(bad.code, 1);
-      assert.deepEqual(received, ["payment.completed", "payment.completed"]);
-      await client.webhookEndpoints.create({ url, events: ["transfer.created"] });
-      assert.match((await trigger()).stderr, /several webhook endpoints/);
-    } finally {
-      await receiver.shutdown();
-    }
+    assert.equal(refused.code, 2);
+    const declined = await create("--amount", "100", "--outcome", "declined");
+    assert.equal(JSON.parse(declined.stdout).error.payment.status, "declined");
+    assert.deepEqual([declined.code, declined.stderr], [1, ""]);
   }));
 
 Deno.test("sandbox new prints the key of an empty sandbox alone", () =>
@@ -163,3 +212,15 @@ Deno.test("sandbox new prints the key of an empty sandbox alone", () =>
     const wrong = await call(["sandbox", "new", "--expires-in", "59"], env);
     assert.equal(wrong.code, 2);
   }));
+
+Deno.test("every page uses the variables of the command line", async () => {
+  const names: string[] = Object.values(VARIABLES);
+  for (const path of await projectFiles([".md", ".js", ".py"])) {
+    const text = await readProjectFile(path);
+    const others = [...text.matchAll(/\bPAYMENTS_(?!DB_)(?:[A-Z]+_)*(?:URL|KEY)\b/g)].map((
+      [name],
+    ) => name)
+      .filter((name) => !names.includes(name));
+    assert.deepEqual(others, [], path);
+  }
+});

@@ -74,6 +74,13 @@ const VISITS: Record<string, Visit> = {
     await world.reaches(order, "declined", { failure_code: "insufficient_funds" });
     return [first];
   },
+  "a declined order is paid with another card": async (world, order) => {
+    const first = await pay(world, order, "pm_card_chargeDeclined");
+    await world.reaches(order, "declined");
+    const again = await pay(world, order, VISA);
+    await world.reaches(order, "paid", { fulfilled: 1 });
+    return [first, again];
+  },
   "the payer authenticates and returns": authenticated("success"),
   "the payer fails to authenticate": authenticated("failure"),
   "an order is captured when it ships": async (world, order) => {

@@ -31,7 +31,8 @@ export async function runShopCases(name: string, step: Step, run: ConsoleCase): 
       "Approve: the payer is back, the webhook arrives, the order is paid",
       () => steps.approve(),
     );
-    await step("Fail: the payer is back, and the order is declined", () => steps.fail());
+    await step("Fail: the order is declined, and paid with another card", () => steps.fail());
+    await step("a declined order is paid again, once", () => steps.payAgain());
     await step("the payer's return pays nothing without the webhook", () => steps.returnAlone());
     await step("two clicks make one payment", () => steps.clickTwice());
     await step("a webhook that is not signed by the service changes nothing", () => steps.forge());
@@ -85,6 +86,32 @@ class ShopSteps {
     assert.deepEqual([status, fulfilled], ["declined", 0]);
     const payment = await this.#call("GET", `/payments/${payment_id}`) as Payment;
     assert.equal(payment.failure_code, "authentication_failed");
+    await page.getByLabel("Card").selectOption("pm_card_visa");
+    await page.getByRole("button", { name: "Pay" }).click();
+    await expectStatus(page, "Your order is paid.");
+    await this.#reaches(id, { status: "paid", fulfilled: 1 });
+  }
+
+  async payAgain(): Promise<void> {
+    const id = await this.#openOrder("frame");
+    await this.#pay(id, "pm_card_chargeDeclined");
+    const declined = await this.#reaches(id, { status: "declined" });
+    const clicks = await Promise.all([1, 2].map(() => this.#pay(id, "pm_card_visa")));
+    assert.deepEqual(clicks.map(({ status }) => status), [303, 303]);
+    const order = await this.#reaches(id, { status: "authorized" });
+    // A webhook of the declined payment comes again.
+    const [late] = await this.#deliveries(declined);
+    await this.#call("POST", `/webhook_deliveries/${late!.id}/redeliver`);
+    await until("it has come twice", async () => {
+      const found = (await this.#deliveries(declined)).find((one) => one.id === late!.id)!;
+      return found.status === "delivered" && found.attempts.length === 2;
+    });
+    assert.deepEqual(await this.#order(id), order);
+    assert.equal((await this.#office(`/orders/${id}/ship`, {})).status, 200);
+    await this.#reaches(id, { status: "paid", fulfilled: 1 });
+    const { data } = await this.#call("GET", "/payments?limit=100") as List<Payment>;
+    const made = data.filter(({ reference }) => reference === id);
+    assert.deepEqual(made.map(({ status }) => status), ["completed", "declined"]);
   }
 
   async returnAlone(): Promise<void> {

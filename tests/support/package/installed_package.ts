@@ -11,8 +11,10 @@ import { withTemporaryFolder } from "../common/temporary_folder.ts";
 
 /** A project with the package. */
 export interface InstalledPackage {
-  /** The folder of the project. */
+  /** The folder of the project. Its name has a space, like those of many users. */
   path: string;
+  /** The folder whose `artifacts/` has the archive, as in a clone. */
+  clone: string;
   /** The program of the package. */
   program: string;
   /** Variables of every command: an empty cache, and no network beside this machine. */
@@ -52,10 +54,13 @@ export async function withInstalledPackage(
   work: (installed: InstalledPackage) => Promise<void>,
 ): Promise<void> {
   await withTemporaryFolder(async (folder) => {
-    const path = join(folder, "project");
+    const path = join(folder, "my project");
+    const clone = join(folder, "clone");
+    const artifacts = join(clone, "artifacts");
+    await Deno.mkdir(artifacts, { recursive: true });
     await Deno.mkdir(path, { recursive: true });
     await Deno.writeTextFile(join(path, "package.json"), '{"private":true,"type":"module"}');
-    const build = ["run", "-A", "scripts/package/build.ts", folder];
+    const build = ["run", "-A", "scripts/package/build.ts", artifacts];
     const built = await runCommand({
       args: [Deno.execPath(), ...build],
       cwd: PROJECT_DIR,
@@ -63,9 +68,10 @@ export async function withInstalledPackage(
     });
     assert.equal(built.code, 0, built.stdout + built.stderr);
     const archive = built.stdout.trim().split("/").at(-1)!;
-    await install(path, ["--ignore-scripts", join(folder, archive)]);
+    await install(path, ["--ignore-scripts", join(artifacts, archive)]);
     await work({
       path,
+      clone,
       program: join(path, "node_modules/.bin/payments-sandbox"),
       env: { ...OFFLINE, CACHE_DIR: join(folder, "cache") },
     });
@@ -99,9 +105,9 @@ async function otherNodes(): Promise<number[]> {
   return NODES.filter((major) => major !== Number(stdout));
 }
 
-/** The path of Node of this major version, which npm fetches. */
-export async function nodeProgram(major: number): Promise<string> {
-  const args = ["npm", "exec", "--yes", `--package=node@${major}`, "--"];
+/** The path of Node of this version, such as 22 or "20.0.0", which npm fetches. */
+export async function nodeProgram(version: number | string): Promise<string> {
+  const args = ["npm", "exec", "--yes", `--package=node@${version}`, "--"];
   const print = ["node", "-p", "process.execPath"];
   const { code, stdout, stderr } = await runCommand({
     args: [...args, ...print],

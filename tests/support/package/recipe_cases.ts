@@ -6,6 +6,7 @@ import { codeBlocks } from "../documents/readme_document.ts";
 import { install, type InstalledPackage, runCommand } from "./installed_package.ts";
 import type { PackageCase } from "./start_cases.ts";
 
+const JEST = "jest@30.2.0";
 const VITEST = "vitest@5.1.1";
 const PLAYWRIGHT = "@playwright/test@1.65.1";
 const ACTIONLINT = "github.com/rhysd/actionlint/cmd/actionlint@v1.7.7";
@@ -21,7 +22,7 @@ const page = await Deno.readTextFile(new URL("../../../docs/testing.md", import.
 /** The blocks that begin with the name of a file, by that name. */
 const files = new Map(
   codeBlocks(page).flatMap(({ text }) => {
-    const [, name] = /^(?:\/\/|#) (\S+\.(?:mjs|ts|py|yml))\n/.exec(text) ?? [];
+    const [, name] = /^(?:\/\/|#) (\S+\.(?:m?js|ts|py|yml))\n/.exec(text) ?? [];
     return name === undefined ? [] : [[name, text] as const];
   }),
 );
@@ -37,6 +38,10 @@ export const RECIPE_CASES: readonly PackageCase[] = [
         /2 passed/,
       );
     },
+  },
+  {
+    name: "recipe: the installation from a clone, the GitHub Actions workflow, and Jest",
+    run: installFromClone,
   },
   {
     name: "recipe: Vitest",
@@ -59,6 +64,17 @@ export const RECIPE_CASES: readonly PackageCase[] = [
     },
   },
   {
+    name: "run sets the variables of its command, and exits with its code",
+    run: async ({ path, env, program }) => {
+      const script = "console.log(process.env.PAYMENTS_BASE_URL, process.env.PAYMENTS_API_KEY);" +
+        "process.exitCode = 3";
+      const args = [program, "run", "--", "node", "-e", script];
+      const { code, stdout, stderr } = await runCommand({ args, cwd: path, env });
+      assert.equal(code, 3, stderr);
+      assert.match(stdout, /^http:\/\/127\.0\.0\.1:\d+\/functions\/v1 sk_test_\w+$/m);
+    },
+  },
+  {
     name: "recipe: pytest",
     run: async (installed) => {
       const file = await write(installed, "test_payments.py");
@@ -72,38 +88,61 @@ export const RECIPE_CASES: readonly PackageCase[] = [
       assert.match(await succeed(installed, [`${venv}/bin/pytest`, "-q", file]), /1 passed/);
     },
   },
-  {
-    name: "recipe: the steps of the GitHub Actions workflow",
-    run: async (installed) => {
-      const path = await write(installed, ".github/workflows/test.yml");
-      const commands = [...(await Deno.readTextFile(path)).matchAll(/- run: (.*)/g)];
-      assert.deepEqual(commands.map(([, command]) => command!), [
-        "npm ci",
-        "npx payments-sandbox run -- npm test",
-      ]);
-      if (IN_CI) {
-        // Compiling the linter takes some seconds, so only CI does it.
-        const lint = { args: ["go", "run", ACTIONLINT, path], cwd: installed.path, env: {} };
-        const { code, stdout } = await runCommand(lint);
-        assert.equal(code, 0, stdout);
-      }
-      const manifest = join(installed.path, "package.json");
-      const project = JSON.parse(await Deno.readTextFile(manifest));
-      const script = "console.log(process.env.PAYMENTS_BASE_URL); process.exitCode = 3";
-      const test = `node -e "${script}"`;
-      await Deno.writeTextFile(manifest, JSON.stringify({ ...project, scripts: { test } }));
-      // The packages are installed: the first step has been done.
-      const args = commands[1]![1]!.split(" ");
-      const { code, stdout, stderr } = await runCommand({
-        args,
-        cwd: installed.path,
-        env: installed.env,
-      });
-      assert.equal(code, 3, stderr);
-      assert.match(stdout, /^http:\/\/127\.0\.0\.1:\d+\/functions\/v1$/m);
-    },
-  },
 ];
+
+/**
+ * Installs the package as the page says, and runs the steps of the workflow in a checkout, which has
+ * only the files of the repository. Then it runs the recipe of Jest.
+ */
+async function installFromClone({ clone, env, ...installed }: InstalledPackage): Promise<void> {
+  const folder = dirname(clone);
+  const project = { ...installed, clone, env, path: join(folder, "other project") };
+  const checkout = { ...project, path: join(folder, "checkout") };
+  await write(project, "package.json", '{ "private": true, "scripts": { "test": "node --test" } }');
+  const [make, add] = codeBlocks(page).filter(({ language }) => language === "sh");
+  // The archive has been made for all cases.
+  assert.equal(make!.text.trim(), "npx -y deno@2.9.6 task package");
+  await fetching(project, add!.text);
+  await write(checkout, "payments.test.mjs");
+  const workflow = await write(checkout, ".github/workflows/test.yml");
+  await succeed(project, [
+    "cp",
+    "-R",
+    "package.json",
+    "package-lock.json",
+    "vendor",
+    checkout.path,
+  ]);
+
+  await write(project, "payments.test.js");
+  await fetching(project, `npm install --save-dev ${JEST}`);
+  assert.match(await succeed(project, ["npx", "jest"]), /Tests: +1 passed/);
+
+  // Compiling the linter takes some seconds, so only CI does it.
+  if (IN_CI) await fetching(checkout, `go run ${ACTIONLINT} .github/workflows/test.yml`);
+  const steps = [...(await Deno.readTextFile(workflow)).matchAll(/- run: (.*)/g)];
+  const [install, test] = steps.map(([, command]) => command!);
+  assert.equal(install, "npm ci");
+  const elsewhere = join(folder, "not on the runner");
+  await Deno.rename(clone, elsewhere);
+  try {
+    await fetching(checkout, install);
+    assert.match(await succeed(checkout, ["bash", "-c", test!]), /pass 2/);
+  } finally {
+    await Deno.rename(elsewhere, clone);
+  }
+}
+
+/** Runs a script that fetches packages. */
+async function fetching({ path, clone }: InstalledPackage, script: string): Promise<void> {
+  const env = { clone, npm_config_ignore_scripts: "true" };
+  const { code, stdout, stderr } = await runCommand({
+    args: ["bash", "-eu", "-c", script],
+    cwd: path,
+    env,
+  });
+  assert.equal(code, 0, stdout + stderr);
+}
 
 /** Writes a block of the page to the file that it names. Returns the path. */
 async function write(

@@ -7,6 +7,7 @@ import {
   type InstalledPackage,
   linesOf,
   lineWith,
+  nodeProgram,
   otherAccount,
   type PackageCommand,
   runCommand,
@@ -33,6 +34,21 @@ await Promise.all([first.stop(), second.stop()]);
 console.log(await fetch(first.baseUrl).catch((error) => error.name));
 `;
 const PRINTED = "1 0 true\n1 0\nenv_ 1 0\nunauthorized\nTypeError\n";
+
+/** A CommonJS module, as every release of Node and the programs that load it with `require` can. */
+const REQUIRES = `
+const { ApiError, startSandbox } = require("payments-sandbox");
+(async () => {
+  const sandbox = await startSandbox();
+  const payment = { amount: 1999, currency: "EUR", outcome: "declined" };
+  await sandbox.client.payments.create(payment).catch((error) => {
+    console.log(error instanceof ApiError, error.code);
+  });
+  await sandbox.stop();
+})();
+`;
+/** The first release of Node that the package names. It cannot `require` an ES module. */
+const OLDEST_NODE = "20.0.0";
 
 /** Prints the process id of the server, and waits. `stop` is not called. */
 const WAITS = `
@@ -94,6 +110,16 @@ export const SANDBOX_CASES: readonly PackageCase[] = [
       await runTwice({ ...installed, env: { CACHE_DIR: CACHE_DIR! } }, command);
     },
   },
+  ...[null, OLDEST_NODE].map((version): PackageCase => ({
+    name: `require("payments-sandbox") works on Node ${version ?? "as installed"}`,
+    run: async ({ path, env }) => {
+      const file = join(path, "requires.cjs");
+      await Deno.writeTextFile(file, REQUIRES);
+      const program = version === null ? "node" : await nodeProgram(version);
+      const ended = await runCommand({ args: [program, file], cwd: path, env });
+      assert.deepEqual([ended.stdout, ended.code], ["true payment_declined\n", 0], ended.stderr);
+    },
+  })),
   ...(["SIGKILL", "SIGINT"] as const).map((signal): PackageCase => ({
     name: `a sandbox is gone after ${signal} of the process that started it`,
     run: async (installed) => {

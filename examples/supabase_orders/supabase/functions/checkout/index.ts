@@ -1,11 +1,12 @@
 /**
  * POST {order_id, product, token} opens an order of the signed-in payer and pays it. Answers
  * {status, url}: with a url, send the browser there for 3-D Secure. The status is for the payer's
- * eyes only: the webhook decides what is paid.
+ * eyes only: the webhook decides what is paid. If the payment is declined or failed, the next call
+ * pays the order again.
  */
 
 import { ApiError, type Payment, PaymentsClient } from "@payments-api/client";
-import { type NewOrder, openOrder, UUID } from "../_shared/orders.ts";
+import { nextAttempt, type OpenOrder, openOrder, storePayment, UUID } from "../_shared/orders.ts";
 import { CORS_HEADERS, payerOf } from "../_shared/payer.ts";
 
 /** The shop decides the price, never the browser. */
@@ -31,10 +32,7 @@ Deno.serve(async (request) => {
   const order = await openOrder({ id: order_id, user_id, product, ...price });
   if (order === null) return answer(404, { error: "There is no such order" });
   try {
-    // A key is valid for 24 hours. After that time the order knows its payment.
-    const payment = order.payment_id !== null
-      ? await client.payments.retrieve(order.payment_id)
-      : await pay(order, token);
+    const payment = await paymentOf(order, token);
     const { next_action } = payment;
     const url = next_action?.type === "authenticate" ? next_action.url : null;
     return answer(200, { status: payment.status, url });
@@ -47,20 +45,33 @@ Deno.serve(async (request) => {
   }
 });
 
+/** Returns the payment of an order. Creates it, and one more if the last one charged nothing. */
+async function paymentOf(order: OpenOrder, token: string): Promise<Payment> {
+  // A key is valid for 24 hours. After that time the order knows its payment.
+  if (order.payment_id === null) return await pay(order, token);
+  const payment = await client.payments.retrieve(order.payment_id);
+  const is_payable_again = payment.status === "declined" || payment.status === "failed";
+  return is_payable_again ? await pay(await nextAttempt(order), token) : payment;
+}
+
 /** Creates the payment of an order. Returns it also if the card is declined. */
-function pay({ id, amount, currency }: NewOrder, token: string): Promise<Payment> {
+async function pay(order: OpenOrder, token: string): Promise<Payment> {
+  const { id, amount, currency, attempt } = order;
   const return_url = new URL(RETURN_URL);
   return_url.searchParams.set("order", id);
-  return client.payments.create({
+  const payment = await client.payments.create({
     amount,
     currency,
     card: { token },
     reference: id,
+    metadata: { attempt: String(attempt) },
     return_url: return_url.href,
   }, {
-    // The key belongs to the order, so a second click makes no second payment.
-    idempotencyKey: `order-${id}`,
+    // The key belongs to the attempt, so a second click makes no second payment.
+    idempotencyKey: `order-${id}-${attempt}`,
   }).catch(declinedPayment);
+  await storePayment(order, payment);
+  return payment;
 }
 
 function answer(status: number, body: object): Response {
