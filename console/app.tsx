@@ -1,6 +1,6 @@
 /** The frame of the console: the navigation, the current page, and the panel of API calls. */
 
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { BalancePage } from "./balance_page.tsx";
 import { call_log, clearLog } from "./calls.ts";
 import { CallPanel } from "./call_panel.tsx";
@@ -16,12 +16,13 @@ import { clearFlashOfOtherPage, Flash } from "./flash.tsx";
 import { keepFocus } from "./focus.ts";
 import { Logo } from "./logo.tsx";
 import { Empty } from "./notice.tsx";
+import { OwnerPage } from "./owner_page.tsx";
 import { PaymentPage } from "./payment_page.tsx";
 import { PaymentsPage } from "./payments_page.tsx";
 import { RequestsPage } from "./requests_page.tsx";
 import { ReferenceLink } from "./reference.tsx";
 import { ResetDialog } from "./reset_dialog.tsx";
-import { go, href, place, type Route, route } from "./route.ts";
+import { forgetLists, go, href, place, type Route, route } from "./route.ts";
 import { Time } from "./text.tsx";
 import { SandboxesDialog } from "./sandboxes_dialog.tsx";
 import { endSession, is_kept, leaveSandbox, maskedKey, session } from "./session.ts";
@@ -59,6 +60,8 @@ export function App() {
 function Frame({ api_key }: { api_key: string }) {
   const section = route.value.steps[0] ?? "payments";
   const here = place(route.value);
+  // Each page of a list begins at its top.
+  const cursor = route.value.query["starting_after"];
   const frame = useRef<HTMLDivElement>(null);
   const main = useRef<HTMLElement>(null);
   const [dialog, setDialog] = useState<"reset" | "sandboxes" | null>(null);
@@ -68,6 +71,8 @@ function Frame({ api_key }: { api_key: string }) {
 
   // This effect must run before the next one, which focuses the first heading.
   useLayoutEffect(() => keepFocus(frame.current!), []);
+  // Another sandbox has other lists.
+  useEffect(() => forgetLists, []);
   // A layout effect runs before the browser paints. Later, it could undo a Tab of the user.
   useLayoutEffect(() => {
     document.title = `${SECTIONS.find(([name]) => name === section)?.[1] ?? "Console"} · Sandbox`;
@@ -76,7 +81,7 @@ function Frame({ api_key }: { api_key: string }) {
     if (!is_first.current) scrollTo(0, 0);
     is_first.current = false;
     clearFlashOfOtherPage();
-  }, [here]);
+  }, [here, cursor]);
 
   const leave = () => {
     clearLog();
@@ -184,6 +189,10 @@ function Page({ route: { steps, query } }: { route: Route }) {
       return id === "new" ? <NewEndpointPage /> : <EndpointPage key={id} id={id} query={query} />;
     case "requests":
       return <RequestsPage query={query} />;
+    case "refunds":
+    case "disputes":
+    case "deliveries":
+      return <OwnerPage key={id} section={section} id={id ?? ""} />;
     case "faults":
       return id === "new" ? <NewFaultPage /> : <FaultsPage query={query} />;
     default:

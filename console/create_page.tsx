@@ -15,13 +15,14 @@ import {
 } from "../shared/domain/providers/test_values.ts";
 import { call } from "./calls.ts";
 import { createBody, type Draft, type Instrument } from "./create_body.ts";
+import { Crumb } from "./crumb.tsx";
 import { Choices, Form, TextField } from "./form.tsx";
 import { showDecline, showFlash } from "./flash.tsx";
 import { type ChangeDraft, InstrumentFields } from "./instrument_fields.tsx";
 import { MetadataFields } from "./metadata_fields.tsx";
 import { currencyDigits } from "./money.ts";
 import { Preview } from "./preview.tsx";
-import { go, href } from "./route.ts";
+import { go, hrefOfList } from "./route.ts";
 import { label } from "./words.ts";
 
 /** Currencies in the list of suggestions. The user can type any other. */
@@ -93,9 +94,7 @@ export function CreatePage() {
   return (
     <>
       <div class="title">
-        <p class="crumb">
-          <a href={href(["payments"])}>Payments</a>
-        </p>
+        <Crumb section="payments" label="Payments" />
         <h1 tabIndex={-1}>Create a payment</h1>
       </div>
       <div class="beside">
@@ -108,7 +107,7 @@ export function CreatePage() {
               <button type="submit" class="primary" aria-disabled={sending}>
                 {sending ? "Creating…" : "Create payment"}
               </button>
-              <a class="button" href={href(["payments"])}>Cancel</a>
+              <a class="button" href={hrefOfList("payments")}>Cancel</a>
             </>
           )}
         >

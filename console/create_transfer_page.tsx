@@ -6,13 +6,14 @@ import { NETWORKS } from "../shared/core/vocabulary.ts";
 import { TEST_IBANS, TEST_WALLETS } from "../shared/domain/providers/test_values.ts";
 import { call } from "./calls.ts";
 import { amountOf, metadataOf, present } from "./create_body.ts";
+import { Crumb } from "./crumb.tsx";
 import { showFlash } from "./flash.tsx";
 import { Choices, Form, SelectField, TextField } from "./form.tsx";
 import { useLive } from "./live.ts";
 import { MetadataFields } from "./metadata_fields.tsx";
 import { currencyDigits, formatMinor } from "./money.ts";
 import { Preview } from "./preview.tsx";
-import { go, href } from "./route.ts";
+import { go, hrefOfList } from "./route.ts";
 import { TestValues, tileOf } from "./test_values.tsx";
 import { label } from "./words.ts";
 
@@ -56,9 +57,7 @@ export function CreateTransferPage() {
   return (
     <>
       <div class="title">
-        <p class="crumb">
-          <a href={href(["transfers"])}>Transfers</a>
-        </p>
+        <Crumb section="transfers" label="Transfers" />
         <h1 tabIndex={-1}>Create a transfer</h1>
       </div>
       <div class="beside">
@@ -71,7 +70,7 @@ export function CreateTransferPage() {
               <button type="submit" class="primary" aria-disabled={sending}>
                 {sending ? "Creating…" : "Create transfer"}
               </button>
-              <a class="button" href={href(["transfers"])}>Cancel</a>
+              <a class="button" href={hrefOfList("transfers")}>Cancel</a>
             </>
           )}
         >

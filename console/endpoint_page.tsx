@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { DeliveryStatus, WebhookEndpoint } from "../client/mod.ts";
 import { DELIVERY_STATUSES } from "../shared/core/vocabulary.ts";
 import { call, change } from "./calls.ts";
+import { Crumb } from "./crumb.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { Dialog } from "./dialog.tsx";
 import { draftOf, endpointBody, EndpointFields } from "./endpoint_form.tsx";
@@ -15,7 +16,7 @@ import { InboxCard } from "./inbox_card.tsx";
 import { useLive } from "./live.ts";
 import { FailureNotice, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
-import { go, href } from "./route.ts";
+import { go } from "./route.ts";
 import { Fact, Facts, Id, Status, Time } from "./text.tsx";
 import { TriggerDialog } from "./trigger_dialog.tsx";
 import { endpointName, label } from "./words.ts";
@@ -41,9 +42,7 @@ export function EndpointPage(props: { id: string; query: Readonly<Record<string,
   }, []);
   return (
     <>
-      <p class="crumb">
-        <a href={href(["webhooks"])}>Webhooks</a>
-      </p>
+      <Crumb section="webhooks" label="Webhooks" />
       {live.data === null && <h1 tabIndex={-1}>Endpoint</h1>}
       <Reading label="this endpoint" live={live} rows={4}>
         {(endpoint) => <EndpointView endpoint={endpoint} query={query} />}

@@ -4,13 +4,15 @@ import { useState } from "preact/hooks";
 import type { WebhookEndpoint } from "../client/mod.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { call } from "./calls.ts";
+import { Crumb } from "./crumb.tsx";
 import { draftOf, endpointBody, EndpointFields } from "./endpoint_form.tsx";
 import { new_secret } from "./endpoint_secret.tsx";
 import { showFlash } from "./flash.tsx";
 import { Form } from "./form.tsx";
+import { LinkedRow } from "./linked_row.tsx";
 import { useLive } from "./live.ts";
 import { Empty, Reading } from "./notice.tsx";
-import { go, href } from "./route.ts";
+import { go, href, hrefOfList } from "./route.ts";
 import { Status, Time } from "./text.tsx";
 import { endpointName } from "./words.ts";
 
@@ -54,7 +56,7 @@ function EndpointTable({ endpoints }: { endpoints: readonly WebhookEndpoint[] })
       </thead>
       <tbody>
         {endpoints.map((endpoint) => (
-          <tr key={endpoint.id}>
+          <LinkedRow key={endpoint.id}>
             <td class="grow">
               <a class="row-link" href={href(["webhooks", endpoint.id])}>
                 {endpointName(endpoint)}
@@ -75,7 +77,7 @@ function EndpointTable({ endpoints }: { endpoints: readonly WebhookEndpoint[] })
             <td class="when wide-only">
               <Time at={endpoint.created_at} />
             </td>
-          </tr>
+          </LinkedRow>
         ))}
       </tbody>
     </table>
@@ -88,9 +90,7 @@ export function NewEndpointPage() {
   return (
     <>
       <div class="title">
-        <p class="crumb">
-          <a href={href(["webhooks"])}>Webhooks</a>
-        </p>
+        <Crumb section="webhooks" label="Webhooks" />
         <h1 tabIndex={-1}>Add an endpoint</h1>
       </div>
       <div class="narrow">
@@ -108,7 +108,7 @@ export function NewEndpointPage() {
               <button type="submit" class="primary" aria-disabled={sending}>
                 {sending ? "Adding…" : "Add endpoint"}
               </button>
-              <a class="button" href={href(["webhooks"])}>Cancel</a>
+              <a class="button" href={hrefOfList("webhooks")}>Cancel</a>
             </>
           )}
         >

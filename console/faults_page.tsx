@@ -4,13 +4,14 @@ import { useState } from "preact/hooks";
 import type { Fault } from "../client/mod.ts";
 import { useAction } from "./action.ts";
 import { call } from "./calls.ts";
+import { Crumb } from "./crumb.tsx";
 import { draftOf, faultBody, FaultFields } from "./fault_form.tsx";
 import { showFlash } from "./flash.tsx";
 import { Form } from "./form.tsx";
 import { useLive } from "./live.ts";
 import { Empty, FailureNotice, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
-import { go, href } from "./route.ts";
+import { go, href, hrefOfList } from "./route.ts";
 import { Time } from "./text.tsx";
 import { label } from "./words.ts";
 
@@ -109,9 +110,7 @@ export function NewFaultPage() {
   return (
     <>
       <div class="title">
-        <p class="crumb">
-          <a href={href(["faults"])}>Faults</a>
-        </p>
+        <Crumb section="faults" label="Faults" />
         <h1 tabIndex={-1}>Declare a fault</h1>
       </div>
       <div class="narrow">
@@ -127,7 +126,7 @@ export function NewFaultPage() {
               <button type="submit" class="primary" aria-disabled={sending}>
                 {sending ? "Declaring…" : "Declare fault"}
               </button>
-              <a class="button" href={href(["faults"])}>Cancel</a>
+              <a class="button" href={hrefOfList("faults")}>Cancel</a>
             </>
           )}
         >

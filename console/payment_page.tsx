@@ -7,6 +7,7 @@ import { MAX_PAGE } from "../shared/schema/limits.ts";
 import type { Payment } from "../shared/schema/payment.ts";
 import { PaymentCallout } from "./callouts.tsx";
 import { call } from "./calls.ts";
+import { Crumb } from "./crumb.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { LateMoney } from "./deposit_callout.tsx";
 import { instrumentText } from "./instrument_text.ts";
@@ -16,7 +17,6 @@ import { Cut, Reading } from "./notice.tsx";
 import { PaymentActions, PaymentMoves } from "./payment_actions.tsx";
 import { Disputes } from "./disputes.tsx";
 import { Refunds } from "./refunds.tsx";
-import { href } from "./route.ts";
 import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
 import { Timeline } from "./timeline.tsx";
 import { TriggerDialog } from "./trigger_dialog.tsx";
@@ -26,9 +26,7 @@ export function PaymentPage({ id }: { id: string }) {
   const live = useLive(call("payments", "retrieve", id), { logged: true });
   return (
     <>
-      <p class="crumb">
-        <a href={href(["payments"])}>Payments</a>
-      </p>
+      <Crumb section="payments" label="Payments" />
       {live.data === null && <h1 tabIndex={-1}>Payment</h1>}
       <Reading label="this payment" live={live} rows={5}>
         {(payment) => <PaymentView payment={completePayment(payment)} />}

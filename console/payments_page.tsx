@@ -6,6 +6,7 @@ import { call } from "./calls.ts";
 import { concerns, failureOf } from "./failure.ts";
 import { CREATED_FILTERS, type Filter, Filters, readFilters } from "./filters.tsx";
 import { instrumentText } from "./instrument_text.ts";
+import { LinkedRow } from "./linked_row.tsx";
 import { useLive } from "./live.ts";
 import { Empty, NoItems, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
@@ -113,7 +114,7 @@ function PaymentTable({ payments, busy }: { payments: readonly Payment[]; busy: 
       </thead>
       <tbody>
         {payments.map((payment) => (
-          <tr key={payment.id}>
+          <LinkedRow key={payment.id}>
             <td class="right">
               <a class="row-link" href={href(["payments", payment.id])}>
                 <Money amount_minor={payment.amount_minor} currency={payment.currency} />
@@ -133,7 +134,7 @@ function PaymentTable({ payments, busy }: { payments: readonly Payment[]; busy: 
             <td class="when wide-only">
               <Time at={payment.created_at} />
             </td>
-          </tr>
+          </LinkedRow>
         ))}
       </tbody>
     </table>

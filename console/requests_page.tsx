@@ -1,5 +1,6 @@
 /** The page "Requests": the log of the requests that the sandbox has answered. */
 
+import { Fragment } from "preact";
 import type { LoggedRequest } from "../client/mod.ts";
 import { call } from "./calls.ts";
 import { concerns, failureOf } from "./failure.ts";
@@ -131,10 +132,10 @@ function RequestRow({ request }: { request: LoggedRequest }) {
         {idempotent_replay && <span class="tag">replay</span>}
         {source === "web_page" && <span class="tag">web page</span>}
       </td>
-      <td class="grow" title={`${method} ${target} · ${request.id}`}>
-        <code>{method}</code> {place === null ? <code>{target}</code> : (
+      <td class="grow whole" title={`${method} ${target} · ${request.id}`}>
+        <code>{method}</code> {place === null ? <Path text={target} /> : (
           <a href={place}>
-            <code>{target}</code>
+            <Path text={target} />
           </a>
         )}
         <span class="phone-only">
@@ -159,10 +160,35 @@ function RequestRow({ request }: { request: LoggedRequest }) {
   );
 }
 
-/** The page of the payment or the endpoint that a path names; null: it names none. */
+/** The pages of the resources that a path can name, by the prefix of their ids. */
+const SECTION_OF: Readonly<Record<string, string>> = {
+  pay: "payments",
+  tr: "transfers",
+  whe: "webhooks",
+  re: "refunds",
+  dp: "disputes",
+  whd: "deliveries",
+};
+
+/** The page of the resource that a path names; null: it names none. */
 function placeOf(path: string): string | null {
-  const [id, kind] = /(pay|whe)_[0-9a-z]{26}/.exec(path) ?? [];
-  return id === undefined ? null : href([kind === "pay" ? "payments" : "webhooks", id]);
+  const [id, prefix] = /\b([a-z]{2,4})_[0-9a-z]{26}/.exec(path) ?? [];
+  const section = SECTION_OF[prefix ?? ""];
+  return id === undefined || section === undefined ? null : href([section, id]);
+}
+
+/** A path, which can break before each of its steps. Its end tells what the request does. */
+function Path({ text }: { text: string }) {
+  return (
+    <code>
+      {text.split(/(?=\/)/).map((step, i) => (
+        <Fragment key={i}>
+          {step}
+          <wbr />
+        </Fragment>
+      ))}
+    </code>
+  );
 }
 
 /** Characters of an idempotency key in the table. */

@@ -5,7 +5,7 @@ import { call } from "./calls.ts";
 import { Dialog } from "./dialog.tsx";
 import { showFlash } from "./flash.tsx";
 import { Form } from "./form.tsx";
-import { go } from "./route.ts";
+import { forgetLists, go } from "./route.ts";
 
 /** Asks for confirmation, then deletes the data of the sandbox. */
 export function ResetDialog({ close }: { close: () => void }) {
@@ -19,6 +19,7 @@ export function ResetDialog({ close }: { close: () => void }) {
           })}
         done={({ deleted }) => {
           close();
+          forgetLists();
           go(["payments"]);
           const { payments, ledger_entries, webhook_deliveries } = deleted;
           showFlash(

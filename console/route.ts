@@ -3,7 +3,7 @@
  * and any static host can serve the console.
  */
 
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
 import { keyOfHash } from "./key_link.ts";
 
 /** A route: `#/payments/pay_1?tab=x` has the steps `["payments", "pay_1"]` and the query `tab`. */
@@ -14,8 +14,16 @@ export interface Route {
 
 /** The key of the link that was opened, until the session takes it. Null without one. */
 export const linked_key = signal<string | null>(null);
+/** The hash of each list as it was last shown, with its filters and its page. */
+const shown_lists = new Map<string, string>();
 /** The current route. */
 export const route = signal<Route>(readHash());
+
+effect(() => {
+  const { steps, query } = route.value;
+  const [section = "payments"] = steps;
+  if (steps.length <= 1) shown_lists.set(section, href([section], query));
+});
 
 // The back button, a link, or a typed URL has changed the hash.
 addEventListener("hashchange", () => {
@@ -33,11 +41,24 @@ function readHash(): Route {
 }
 
 /** Returns the hash of a route. Leaves out empty values of the query. */
-export function href(steps: readonly string[], query: Record<string, string> = {}): string {
+export function href(
+  steps: readonly string[],
+  query: Readonly<Record<string, string>> = {},
+): string {
   const path = steps.map(encodeURIComponent).join("/");
   const values = Object.entries(query).filter(([, value]) => value !== "");
   const search = new URLSearchParams(values).toString();
   return `#/${path}${search && `?${search}`}`;
+}
+
+/** Returns the hash of a list as it was last shown. */
+export function hrefOfList(section: string): string {
+  return shown_lists.get(section) ?? href([section]);
+}
+
+/** Forgets how the lists were shown. Their cursors belong to data that is gone. */
+export function forgetLists(): void {
+  shown_lists.clear();
 }
 
 /** Opens a route. With `replace` the back button skips the present one. */

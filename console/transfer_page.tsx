@@ -5,13 +5,13 @@ import { transferAdvances } from "../shared/domain/payments/lifecycle.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
 import { useAction } from "./action.ts";
 import { call } from "./calls.ts";
+import { Crumb } from "./crumb.tsx";
 import { Deliveries } from "./deliveries.tsx";
 import { destinationText } from "./instrument_text.ts";
 import { Ledger } from "./ledger.tsx";
 import { useLive } from "./live.ts";
 import { Moves } from "./moves.tsx";
 import { Cut, FailureNotice, Reading } from "./notice.tsx";
-import { href } from "./route.ts";
 import { Fact, Facts, Id, Money, Status, Time } from "./text.tsx";
 import { Timeline } from "./timeline.tsx";
 import { label, transferAdvanceText } from "./words.ts";
@@ -21,9 +21,7 @@ export function TransferPage({ id }: { id: string }) {
   const live = useLive(call("transfers", "retrieve", id), { logged: true });
   return (
     <>
-      <p class="crumb">
-        <a href={href(["transfers"])}>Transfers</a>
-      </p>
+      <Crumb section="transfers" label="Transfers" />
       {live.data === null && <h1 tabIndex={-1}>Transfer</h1>}
       <Reading label="this transfer" live={live} rows={5}>
         {(transfer) => <TransferView transfer={transfer} />}

@@ -6,6 +6,7 @@ import { call } from "./calls.ts";
 import { concerns, failureOf } from "./failure.ts";
 import { CREATED_FILTERS, type Filter, Filters, readFilters } from "./filters.tsx";
 import { destinationText } from "./instrument_text.ts";
+import { LinkedRow } from "./linked_row.tsx";
 import { useLive } from "./live.ts";
 import { Empty, NoItems, Reading } from "./notice.tsx";
 import { Pager } from "./pager.tsx";
@@ -104,7 +105,7 @@ function TransferTable({ transfers, busy }: { transfers: readonly Transfer[]; bu
       </thead>
       <tbody>
         {transfers.map((transfer) => (
-          <tr key={transfer.id}>
+          <LinkedRow key={transfer.id}>
             <td class="right">
               <a class="row-link" href={href(["transfers", transfer.id])}>
                 <Money amount_minor={transfer.amount_minor} currency={transfer.currency} />
@@ -123,7 +124,7 @@ function TransferTable({ transfers, busy }: { transfers: readonly Transfer[]; bu
             <td class="when wide-only">
               <Time at={transfer.created_at} />
             </td>
-          </tr>
+          </LinkedRow>
         ))}
       </tbody>
     </table>
