@@ -102,9 +102,9 @@ function isKnown(tag: string, if_none_match: string | null): boolean {
 
 /** Whether the client takes gzip: `Accept-Encoding` (RFC 9110, 12.5.3). */
 function takesGzip(accept_encoding: string | null): boolean {
-  const codings = accept_encoding?.toLowerCase().split(",") ?? [];
+  const codings = accept_encoding?.toLowerCase().replaceAll(" ", "").split(",") ?? [];
   return codings.some((coding) => {
-    const [name, weight = "1"] = coding.trim().split(/\s*;\s*q=/);
+    const [name, weight = "1"] = coding.split(";q=");
     return name === "gzip" && Number(weight) > 0;
   });
 }

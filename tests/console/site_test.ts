@@ -76,7 +76,7 @@ const VISITS: [headers: Record<string, string>, answer: "304" | "gzip" | "plain"
   [{}, "plain"],
   [{ "Accept-Encoding": "gzip, deflate, br, zstd" }, "gzip"],
   [{ "Accept-Encoding": "GZIP;q=0.5" }, "gzip"],
-  [{ "Accept-Encoding": "br, gzip;q=0" }, "plain"],
+  [{ "Accept-Encoding": "br, gzip ; q=0.0" }, "plain"],
   [{ "Accept-Encoding": "identity, xgzip" }, "plain"],
   [{ "If-None-Match": "<tag>" }, "304"],
   [{ "If-None-Match": '"other", <tag>', "Accept-Encoding": "gzip" }, "304"],

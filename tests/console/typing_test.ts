@@ -38,9 +38,8 @@ async function fillIn(page: Page, scope: Locator): Promise<number> {
   }
   const lists = await scope.locator("select:visible").all();
   for (const list of lists) {
-    const last = await list.locator("option").last().evaluate(({ value }: { value: string }) =>
-      value
-    );
+    // deno-lint-ignore no-explicit-any
+    const last = await list.locator("option").last().evaluate((option: any) => option.value);
     await list.selectOption(last);
     await readAgain(page);
     assert.equal(await list.inputValue(), last);
