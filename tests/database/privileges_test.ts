@@ -90,6 +90,7 @@ const OPERATOR_FUNCTIONS = [
   "read_provider_subject",
   "read_providers",
   "read_reported_facts",
+  "read_server",
   "read_service",
   "read_wakes",
   "recent_wakes",

@@ -83,7 +83,7 @@ export async function startSupabaseServer(
       programs,
       { path, password, account },
       port,
-      { fsync: "off", full_page_writes: "off", jit: "off", ...settings },
+      { fsync: "off", full_page_writes: "off", ...settings },
       join(folder, "log"),
     );
   const [first, port] = await launchOnFreePort(launch);
