@@ -297,7 +297,6 @@ Deno.test("pay.health shows the jobs of pg_cron", async () => {
       select jobid, case when n = 1 then 'failed' else 'succeeded' end,
         '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 s'
       from cron.job cross join generate_series(1, 3) n where jobname like 'pay-re%'`;
-    await database.sql`grant select on cron.job to public`;
     const [row] = await database.jobs`
       select last_relay_wake_at, last_retention_at, failed_cron_runs from pay.health`;
     const at = new Date("2026-01-01T00:00:03Z");
