@@ -62,7 +62,8 @@ export async function startDatabase(
 /**
  * Uses the server of DATABASE_URL. The functions log in as the user of the URL, as they do by
  * default when they are deployed.
- * @throws {SettingsError} if the server refuses the connection
+ * @throws {SettingsError} if the server refuses the connection, or isolates transactions in another
+ * way than the functions need
  */
 export async function useDatabase(url: string): Promise<ReadyDatabase> {
   const { host, pathname } = new URL(url);
@@ -73,8 +74,11 @@ export async function useDatabase(url: string): Promise<ReadyDatabase> {
     onnotice: () => {},
   });
   try {
-    await sql`select 1`;
+    const [found] = await sql<[{ isolation: string }]>`
+      select current_setting('default_transaction_isolation') as isolation`;
+    refuseIsolation(found.isolation);
   } catch (error) {
+    if (error instanceof SettingsError) throw error;
     const reason = error instanceof Error ? error.message : String(error);
     throw new SettingsError(`DATABASE_URL cannot be used: the connection failed: ${reason}`);
   } finally {
@@ -87,4 +91,13 @@ export async function useDatabase(url: string): Promise<ReadyDatabase> {
     shown_as: host + pathname,
     exited: new Promise(() => {}),
   };
+}
+
+/** Each statement of a function must see what other transactions have committed before it. */
+function refuseIsolation(isolation: string): void {
+  if (isolation === "read committed") return;
+  throw new SettingsError(
+    `DATABASE_URL cannot be used: default_transaction_isolation is "${isolation}" there, and the ` +
+      'service needs "read committed", which is PostgreSQL\'s default',
+  );
 }

@@ -83,6 +83,8 @@ async function connect(url: string, setting: string): Promise<OperatorDatabase> 
     prepare: false,
     ...driverEncryption(url),
     onnotice: () => {},
+    // The driver can read no other style.
+    connection: { DateStyle: "ISO" },
   });
   const close = () => sql.end({ timeout: CONNECT_TIMEOUT_S });
   try {

@@ -66,11 +66,6 @@ export interface PostgresServer {
  */
 const SHARED_BUFFERS = { share: 16, least: 256, most: 1024 };
 const DEFAULT_SETTINGS: Readonly<Record<string, string>> = {
-  max_connections: "100",
-  max_wal_size: "2GB",
-  min_wal_size: "256MB",
-  checkpoint_timeout: "15min",
-  jit: "off",
   timezone: "UTC",
   log_timezone: "UTC",
   // The log must not contain data of clients: no statements, no DETAIL with values of rows.

@@ -162,7 +162,8 @@ function connect(options: DatabaseOptions, max: number, idle_timeout: number): p
     // Saves the round trip that fetches array types, which the service does not use.
     fetch_types: false,
     onnotice: () => {},
-    connection: { application_name: "payments" },
+    // The driver can read no other style, and poolers know this parameter of a session.
+    connection: { application_name: "payments", DateStyle: "ISO" },
   });
 }
 

@@ -10,13 +10,13 @@ begin
   if (
     select count(*) from pg_catalog.pg_available_extensions where name in ('pg_cron', 'pg_net')
   ) = 2 then
-    begin
+    -- Supabase warns of extensions in the schema public, which is the default.
+    if pg_catalog.to_regnamespace('extensions') is null then
       create extension if not exists pg_net;
-      create extension if not exists pg_cron;
-    exception when others then
-      raise warning 'pg_cron and pg_net are there but cannot be used: %', sqlerrm
-        using hint = 'No job was scheduled: docs/operations.md, "The jobs", says how to do it.';
-    end;
+    else
+      create extension if not exists pg_net with schema extensions;
+    end if;
+    create extension if not exists pg_cron;
   end if;
   -- By their functions, not their extensions: what matters is what the jobs call.
   if pg_catalog.to_regprocedure('cron.schedule(text,text,text)') is not null
@@ -60,5 +60,8 @@ where j.jobid = r.jobid
     raise warning 'no job was scheduled: pg_cron and pg_net must both be in this database'
       using hint = 'docs/operations.md, "The jobs", says how to schedule them.';
   end if;
+exception when others then
+  raise warning 'no job was scheduled: %', sqlerrm
+    using hint = 'docs/operations.md, "The jobs", says how to schedule them.';
 end
 $migration$;

@@ -240,7 +240,7 @@ create or replace function pay.create_api_key(
   p_expires_at timestamptz
 )
 returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_environment text := pay.hold_environment(p_environment_id);
@@ -276,8 +276,8 @@ returns table (
   scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamptz,
   created_at timestamptz, expires_at timestamptz, revoked_at timestamptz
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -310,7 +310,7 @@ create or replace function pay.rotate_api_key(
 )
 returns boolean
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_key pay.api_keys;
@@ -337,7 +337,7 @@ grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz
 create or replace function pay.revoke_api_key(p_id text)
 returns boolean
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -420,7 +420,7 @@ create or replace function pay.change_api_key(
 )
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -487,7 +487,7 @@ $$;
 create or replace function pay.keep_payout(p_account_id text, p_call_id text, p_destination text)
 returns json
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -512,7 +512,7 @@ create or replace function pay.give_nonce(
 )
 returns bigint
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -542,7 +542,7 @@ create or replace function pay.note_payout_fees(
 )
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -562,7 +562,7 @@ create or replace function pay.note_payout_hash(
 )
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -577,8 +577,8 @@ grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
 
 create or replace function pay.open_payouts(p_account_id text)
 returns setof json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -610,8 +610,8 @@ grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
 
 create or replace function pay.taken_transfers(p_account_id text, p_transfers text)
 returns setof text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -641,8 +641,8 @@ create or replace function pay.paid_payouts(
   p_account_id text, p_from timestamptz, p_to timestamptz
 )
 returns setof json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -662,8 +662,8 @@ grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pa
 
 create or replace function pay.export_payouts(p_account_id text, p_again boolean)
 returns setof json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -702,8 +702,8 @@ grant execute on function pay.export_payouts(text, boolean) to pay_operator;
 
 create or replace function pay.read_challenge(p_token text)
 returns table (environment_id text, account text, body text, settings text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
@@ -975,8 +975,8 @@ returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
   body text, detail text, deliveries bigint
 )
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+set jit = off set enable_seqscan = off set enable_mergejoin = off set enable_material = off
 -- A twin waits for the first request for this time (contract §5).
 set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
@@ -1207,8 +1207,8 @@ returns table (
   xpub_index bigint, payment_id text, address text, currency text, expires_at text,
   is_open boolean, has_open_facts boolean, unfinal json
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -1423,7 +1423,7 @@ create or replace function pay.create_environment(
   p_id text, p_account text, p_livemode boolean, p_name text
 )
 returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.environment_ids', array[p_id]::text, true);
@@ -1460,7 +1460,7 @@ $$;
 create or replace function pay.find_environment(p_account text, p_livemode boolean)
 returns text
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -1562,7 +1562,7 @@ create or replace function pay.match_fault(
 )
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -1594,7 +1594,7 @@ grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
 create or replace function pay.create_fault(p_request text, p_fault text, p_limit integer)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -1628,7 +1628,7 @@ grant execute on function pay.create_fault(text, text, integer) to pay_api;
 create or replace function pay.delete_fault(p_request text, p_id text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -1715,8 +1715,8 @@ returns table (
   failed_deliveries_last_hour bigint,
   failing_endpoints bigint
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_most constant integer := 100000;
@@ -1771,8 +1771,8 @@ returns table (
   oracle_findings bigint,
   books_checked_at timestamptz
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_most constant integer := 100000;
@@ -1800,8 +1800,8 @@ returns table (
   live_keys bigint,
   is_relay_configured boolean
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -1826,8 +1826,8 @@ returns table (
   last_retention_at timestamptz,
   failed_cron_runs bigint
 )
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   if to_regclass('cron.job_run_details') is null then
@@ -1849,8 +1849,8 @@ grant execute on function pay.read_cron() to pay_operator;
 
 create or replace function pay.read_wakes()
 returns table (last_relay_status integer, failed_relay_wakes_last_hour bigint)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   if to_regclass('net._http_response') is null then
@@ -1887,8 +1887,8 @@ returns table (
   unmatched_facts bigint,
   stalled_readings bigint
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_most constant integer := 100000;
@@ -1926,6 +1926,25 @@ begin
 end
 $$;
 grant execute on function pay.read_providers() to pay_operator;
+
+create or replace function pay.read_server()
+returns table (unfit_parameters text)
+language plpgsql stable security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  return query
+    select string_agg(n.name || ' = ' || current_setting(n.name), ', ' order by n.name)
+    from unnest(array[
+      'default_transaction_isolation', 'fsync', 'full_page_writes', 'synchronous_commit'
+    ]) n (name)
+    where case n.name
+      when 'default_transaction_isolation' then current_setting(n.name) <> 'read committed'
+      else current_setting(n.name) = 'off'
+    end;
+end
+$$;
+grant execute on function pay.read_server() to pay_operator;
 
 create or replace function pay.idempotency_retention()
 returns interval
@@ -2343,7 +2362,7 @@ create or replace function pay.read_inbox(
 )
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -2389,8 +2408,8 @@ grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api
 
 create or replace function pay.changed_inboxes(p_waiting text)
 returns table (endpoint_id text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -2759,7 +2778,7 @@ create or replace function pay.page_movements(
   p_limit integer
 )
 returns table (movement pay.ledger_movements, n bigint)
-language plpgsql stable
+language plpgsql stable rows 100
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
@@ -2956,7 +2975,7 @@ $$;
 
 create or replace function pay.read_totals(p_environment_id text)
 returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
-language sql stable
+language sql stable rows 10
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 as $$
@@ -2990,7 +3009,7 @@ $$;
 
 create or replace function pay.account_sums(p_environment_id text)
 returns table (currency text, account text, debits_minor numeric, credits_minor numeric)
-language sql stable
+language sql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
   select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)
@@ -3215,7 +3234,7 @@ create or replace function pay.filtered_page(
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off set jit = off
+set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off
 as $$
 #variable_conflict use_column
 declare
@@ -3261,8 +3280,8 @@ returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
   has_more boolean, next_cursor text, detail text
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set enable_mergejoin = off set enable_material = off
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
 as $$
@@ -3384,8 +3403,8 @@ returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
   body text, detail text
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
@@ -3424,7 +3443,7 @@ grant execute on function pay.load(text) to pay_api;
 create or replace function pay.balance(p_request text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -3457,7 +3476,7 @@ as $$ select pay.id_floor('', now() - interval '29 days') $$;
 
 create or replace function pay.find_breaches(p_oracle text)
 returns table (environment_id text, subject_id text, detail text)
-language plpgsql volatile security definer
+language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -3471,7 +3490,7 @@ $$;
 
 create or replace function pay.list_oracles()
 returns table (oracle text, promise text)
-language sql stable
+language sql stable rows 100
 set search_path = pg_catalog, pg_temp
 as $$
   select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
@@ -3480,8 +3499,8 @@ $$;
 
 create or replace function pay.check_books()
 returns table (oracle text, promise text, findings bigint, examples text[])
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 #variable_conflict use_column
 begin
@@ -3500,7 +3519,7 @@ grant execute on function pay.check_books() to pay_operator;
 create or replace function pay.note_findings()
 returns bigint
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_oracle text;
@@ -3534,7 +3553,7 @@ grant execute on function pay.note_findings() to pay_operator;
 create or replace function pay.forget_findings()
 returns bigint
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_forgotten bigint;
@@ -3549,8 +3568,8 @@ grant execute on function pay.forget_findings() to pay_operator;
 
 create or replace function pay.reconcile()
 returns table (oracle text, environment_id text, subject_id text, detail text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_oracle text;
@@ -3570,7 +3589,7 @@ grant execute on function pay.reconcile() to pay_operator;
 create or replace function pay.read_provider_account(p_id text)
 returns json
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off
 as $$
 begin
@@ -3586,7 +3605,7 @@ grant execute on function pay.read_provider_account(text) to pay_api;
 create or replace function pay.count_ignored_notification(p_account_id text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -3609,7 +3628,7 @@ create or replace function pay.add_provider_account(
 )
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -3633,7 +3652,7 @@ create or replace function pay.change_provider_settings(
 )
 returns boolean
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -3652,8 +3671,8 @@ returns table (
   disabled_at timestamptz, ignored_notifications bigint, polled_at timestamptz,
   unsettled_calls bigint, stalled_since timestamptz, last_error text
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -3683,7 +3702,7 @@ grant execute on function pay.list_provider_accounts() to pay_operator;
 create or replace function pay.disable_provider_account(p_id text)
 returns boolean
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_environment_id text;
@@ -3950,7 +3969,7 @@ $$;
 create or replace function pay.note_calls(p_calls text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -4019,7 +4038,7 @@ $$;
 create or replace function pay.store_facts(p_account_id text, p_facts text)
 returns bigint
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -4081,8 +4100,8 @@ returns table (
   may_repeat boolean, created_at timestamptz, next_attempt_at timestamptz,
   provider_reference text, last_reply text, subject_status text
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -4103,8 +4122,8 @@ grant execute on function pay.list_unsettled_calls() to pay_operator;
 
 create or replace function pay.read_provider_call(p_id text)
 returns setof pay.provider_work
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -4128,8 +4147,8 @@ returns table (
   state text, subject_id text, refund_id text, provider_reference text, amount_minor bigint,
   currency text, booked_minor bigint, happened_at timestamptz, received_at timestamptz, reason text
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -4158,8 +4177,8 @@ create or replace function pay.read_reported_facts(
   p_account_id text, p_reference text, p_subject_id text, p_refund_id text
 )
 returns setof pay.provider_work
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -4192,7 +4211,7 @@ create or replace function pay.dismiss_fact(
 )
 returns bigint
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_found bigint;
@@ -4217,7 +4236,7 @@ create or replace function pay.claim_readings(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -4253,7 +4272,7 @@ $$;
 create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -4271,7 +4290,7 @@ grant execute on function pay.save_cursor(text, text, boolean) to pay_api;
 create or replace function pay.save_totals_cursor(p_account_id text, p_day date, p_cursor text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -4288,7 +4307,7 @@ grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
 create or replace function pay.reread_account(p_account_id text, p_cursor text)
 returns boolean
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -4308,8 +4327,8 @@ create or replace function pay.list_final_facts(p_account_id text, p_since times
 returns table (
   reference text, payment_id text, address text, amount_minor bigint, currency text
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -4327,7 +4346,7 @@ grant execute on function pay.list_final_facts(text, timestamptz) to pay_operato
 create or replace function pay.stall_reading(p_account_id text, p_error text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -4343,7 +4362,7 @@ grant execute on function pay.stall_reading(text, text) to pay_api;
 create or replace function pay.pause_reading(p_account_id text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -4359,7 +4378,7 @@ grant execute on function pay.pause_reading(text) to pay_api;
 create or replace function pay.store_totals(p_account_id text, p_day date, p_totals text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -4600,8 +4619,8 @@ create or replace function pay.record(
   p_disputes text default '[]'
 )
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 -- The planner expects a hundred rows from each list. While a table is small, it would then read the
 -- whole table into a hash instead of looking up the few rows.
 set enable_hashjoin = off set enable_bitmapscan = off
@@ -4678,8 +4697,8 @@ create or replace function pay.read_provider_subject(
 returns table (
   subject_body text, refund_body text, dispute_body text, booked_minor bigint, transfers json
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -4728,8 +4747,8 @@ create or replace function pay.claim_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -4777,7 +4796,7 @@ create or replace function pay.claim_calls(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -4839,7 +4858,7 @@ create or replace function pay.claim_facts(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -4889,7 +4908,7 @@ $$;
 
 create or replace function pay.claim_looks(p_limit integer, p_at timestamptz)
 returns setof pay.provider_work
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -4943,7 +4962,7 @@ as $$ select 150 $$;
 
 create or replace function pay.requests_used(p_environment_id text, p_at timestamptz)
 returns table (api_key_id text, used numeric)
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$
@@ -5145,8 +5164,8 @@ create or replace function pay.relay_turn(
   p_leased_until timestamptz
 )
 returns setof pay.claimed_delivery
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off set plan_cache_mode = force_generic_plan
 as $$
@@ -5312,7 +5331,7 @@ create or replace function pay.claim_due(
   p_ahead interval
 )
 returns setof pay.claimed_delivery
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -5465,7 +5484,7 @@ create or replace function pay.disable_webhook_endpoint(
 )
 returns text
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -5499,8 +5518,8 @@ grant execute on function pay.disable_webhook_endpoint(
 
 create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
 returns table (revision integer, status text, body text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -5940,7 +5959,7 @@ create or replace function pay.claim_suspect(
   p_ahead interval
 )
 returns setof pay.claimed_delivery
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -6012,7 +6031,7 @@ create or replace function pay.claim_first_suspect(
   p_ahead interval
 )
 returns setof pay.claimed_delivery
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -6117,7 +6136,7 @@ $$;
 create or replace function pay.note_requests(p_keys text, p_requests text, p_replays text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -6305,7 +6324,7 @@ create or replace function pay.reset_sandbox(
 )
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -6412,7 +6431,7 @@ create or replace function pay.purge(
 )
 returns bigint
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_at constant timestamptz := least(p_at, pay.server_time());
@@ -6639,7 +6658,7 @@ $$;
 create or replace function pay.read_clock(p_request text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -6785,7 +6804,7 @@ $$;
 create or replace function pay.set_clock(p_request text, p_command text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -6877,8 +6896,8 @@ create or replace function pay.step_clock(
   p_environment_id text, p_answer text, p_sends boolean
 )
 returns table (state text, body text, detail text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -7190,7 +7209,7 @@ $$;
 create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -7284,7 +7303,7 @@ $$;
 create or replace function pay.end_sandbox(p_request text, p_id text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -7351,7 +7370,7 @@ $$;
 create or replace function pay.configure_relay(p_url text, p_token text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   if p_url !~ '^https?://[^[:space:]]+/api-v1-payments/internal/relay$' then
@@ -7372,8 +7391,8 @@ grant execute on function pay.configure_relay(text, text) to pay_operator;
 
 create or replace function pay.due_relay()
 returns table (url text, token text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -7396,7 +7415,7 @@ grant execute on function pay.due_relay() to pay_operator;
 create or replace function pay.note_wake(p_request_id bigint)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -7409,8 +7428,8 @@ grant execute on function pay.note_wake(bigint) to pay_operator;
 
 create or replace function pay.recent_wakes()
 returns table (request_id bigint, woken_at timestamptz)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -7424,7 +7443,7 @@ grant execute on function pay.recent_wakes() to pay_operator;
 create or replace function pay.wake_relay()
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_relay record;
@@ -7552,7 +7571,7 @@ $$;
 create or replace function pay.number_request(p_key_hash text)
 returns text
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -7572,7 +7591,7 @@ grant execute on function pay.number_request(text) to pay_api;
 create or replace function pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -7593,7 +7612,7 @@ grant execute on function pay.keep_transcript_line(text, bigint, text) to pay_ap
 create or replace function pay.transcript(p_request text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -7714,7 +7733,7 @@ create or replace function pay.change_webhook_endpoint(
 )
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -7752,7 +7771,7 @@ grant execute on function pay.change_webhook_endpoint(text, text, integer, text)
 create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -7803,7 +7822,7 @@ grant execute on function pay.redeliver(text, text, text) to pay_api;
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -7868,7 +7887,7 @@ create or replace function pay.end_trigger(
 )
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -7907,7 +7926,7 @@ create or replace function pay.recover_deliveries(
 )
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
@@ -8092,13 +8111,14 @@ as $$
 $$;
 
 create or replace view pay.health with (security_invoker = true) as
-  select o.*, b.*, s.*, c.*, w.*, p.*
+  select o.*, b.*, s.*, c.*, w.*, p.*, v.*
   from pay.read_outbox() o
   cross join pay.read_books() b
   cross join pay.read_service() s
   cross join pay.read_cron() c
   cross join pay.read_wakes() w
-  cross join pay.read_providers() p;
+  cross join pay.read_providers() p
+  cross join pay.read_server() v;
 comment on view pay.health is 'One row about the state of the service.';
 comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
 comment on column pay.health.oldest_due_seconds is
@@ -8134,6 +8154,8 @@ comment on column pay.health.unmatched_facts is
   'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
 comment on column pay.health.stalled_readings is
   'Accounts of providers whose readings have failed for five minutes. Should be 0.';
+comment on column pay.health.unfit_parameters is
+  'Parameters of the server whose values do not fit the service. Should be null.';
 grant select on pay.health to pay_operator;
 
 create or replace view pay.ledger_entries with (security_invoker = true) as

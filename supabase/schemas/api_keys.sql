@@ -115,7 +115,7 @@ create or replace function pay.create_api_key(
   p_expires_at timestamptz
 )
 returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_environment text := pay.hold_environment(p_environment_id);
@@ -150,8 +150,8 @@ returns table (
   scopes text[], prefix text, last_four text, secrets integer, last_used_at timestamptz,
   created_at timestamptz, expires_at timestamptz, revoked_at timestamptz
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -186,7 +186,7 @@ create or replace function pay.rotate_api_key(
 )
 returns boolean
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_key pay.api_keys;
@@ -213,7 +213,7 @@ $$;
 create or replace function pay.revoke_api_key(p_id text)
 returns boolean
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -314,7 +314,7 @@ create or replace function pay.change_api_key(
 )
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare

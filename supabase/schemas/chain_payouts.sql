@@ -27,7 +27,7 @@ $$;
 create or replace function pay.keep_payout(p_account_id text, p_call_id text, p_destination text)
 returns json
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -56,7 +56,7 @@ create or replace function pay.give_nonce(
 )
 returns bigint
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
@@ -89,7 +89,7 @@ create or replace function pay.note_payout_fees(
 )
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -111,7 +111,7 @@ create or replace function pay.note_payout_hash(
 )
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -129,8 +129,8 @@ grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
 -- has settled as failed in the last 7 days, because their transaction can still be mined.
 create or replace function pay.open_payouts(p_account_id text)
 returns setof json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -165,8 +165,8 @@ grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
 -- same signer. p_transfers: [{reference, nonce}].
 create or replace function pay.taken_transfers(p_account_id text, p_transfers text)
 returns setof text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -198,8 +198,8 @@ create or replace function pay.paid_payouts(
   p_account_id text, p_from timestamptz, p_to timestamptz
 )
 returns setof json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -224,8 +224,8 @@ grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pa
 -- wait for each other.
 create or replace function pay.export_payouts(p_account_id text, p_again boolean)
 returns setof json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);

@@ -6,8 +6,8 @@
 -- sandbox as JSON text (null: none); no row if there is no payment.
 create or replace function pay.read_challenge(p_token text)
 returns table (environment_id text, account text, body text, settings text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column

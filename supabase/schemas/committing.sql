@@ -158,8 +158,8 @@ returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
   body text, detail text, deliveries bigint
 )
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
-set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+set jit = off set enable_seqscan = off set enable_mergejoin = off set enable_material = off
 -- A twin waits for the first request for this time (contract §5).
 set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$

@@ -77,8 +77,8 @@ returns table (
   xpub_index bigint, payment_id text, address text, currency text, expires_at text,
   is_open boolean, has_open_facts boolean, unfinal json
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan

@@ -6,7 +6,7 @@ create or replace function pay.create_environment(
   p_id text, p_account text, p_livemode boolean, p_name text
 )
 returns void
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.environment_ids', array[p_id]::text, true);
@@ -47,7 +47,7 @@ $$;
 create or replace function pay.find_environment(p_account text, p_livemode boolean)
 returns text
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);

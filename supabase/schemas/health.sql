@@ -14,8 +14,8 @@ returns table (
   failed_deliveries_last_hour bigint,
   failing_endpoints bigint
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_most constant integer := 100000;
@@ -71,8 +71,8 @@ returns table (
   oracle_findings bigint,
   books_checked_at timestamptz
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_most constant integer := 100000;
@@ -101,8 +101,8 @@ returns table (
   live_keys bigint,
   is_relay_configured boolean
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -129,8 +129,8 @@ returns table (
   last_retention_at timestamptz,
   failed_cron_runs bigint
 )
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
+language plpgsql stable rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   if to_regclass('cron.job_run_details') is null then
@@ -158,8 +158,8 @@ grant execute on function pay.read_cron() to pay_operator;
 -- that are older than ten minutes (pg_net.ttl).
 create or replace function pay.read_wakes()
 returns table (last_relay_status integer, failed_relay_wakes_last_hour bigint)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   if to_regclass('net._http_response') is null then
@@ -199,8 +199,8 @@ returns table (
   unmatched_facts bigint,
   stalled_readings bigint
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_most constant integer := 100000;
@@ -239,14 +239,36 @@ end
 $$;
 grant execute on function pay.read_providers() to pay_operator;
 
+-- Parameters of the server with which a transaction that was committed can be lost, or with which
+-- functions do not see what others have committed. Their values in the session of the caller.
+create or replace function pay.read_server()
+returns table (unfit_parameters text)
+language plpgsql stable security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  return query
+    select string_agg(n.name || ' = ' || current_setting(n.name), ', ' order by n.name)
+    from unnest(array[
+      'default_transaction_isolation', 'fsync', 'full_page_writes', 'synchronous_commit'
+    ]) n (name)
+    where case n.name
+      when 'default_transaction_isolation' then current_setting(n.name) <> 'read committed'
+      else current_setting(n.name) = 'off'
+    end;
+end
+$$;
+grant execute on function pay.read_server() to pay_operator;
+
 create or replace view pay.health with (security_invoker = true) as
-  select o.*, b.*, s.*, c.*, w.*, p.*
+  select o.*, b.*, s.*, c.*, w.*, p.*, v.*
   from pay.read_outbox() o
   cross join pay.read_books() b
   cross join pay.read_service() s
   cross join pay.read_cron() c
   cross join pay.read_wakes() w
-  cross join pay.read_providers() p;
+  cross join pay.read_providers() p
+  cross join pay.read_server() v;
 comment on view pay.health is 'One row about the state of the service.';
 comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
 comment on column pay.health.oldest_due_seconds is
@@ -282,5 +304,7 @@ comment on column pay.health.unmatched_facts is
   'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
 comment on column pay.health.stalled_readings is
   'Accounts of providers whose readings have failed for five minutes. Should be 0.';
+comment on column pay.health.unfit_parameters is
+  'Parameters of the server whose values do not fit the service. Should be null.';
 
 grant select on pay.health to pay_operator;

@@ -266,7 +266,7 @@ create or replace function pay.read_inbox(
 )
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -316,8 +316,8 @@ grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api
 -- p_waiting  [{environment_id, endpoint_id, after}]
 create or replace function pay.changed_inboxes(p_waiting text)
 returns table (endpoint_id text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin

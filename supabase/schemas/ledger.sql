@@ -64,7 +64,7 @@ create or replace function pay.page_movements(
   p_limit integer
 )
 returns table (movement pay.ledger_movements, n bigint)
-language plpgsql stable
+language plpgsql stable rows 100
 set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
@@ -289,7 +289,7 @@ $$;
 -- (pay.add_to_total). Internal.
 create or replace function pay.read_totals(p_environment_id text)
 returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
-language sql stable
+language sql stable rows 10
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off set enable_bitmapscan = off set enable_sort = off
 as $$
@@ -324,7 +324,7 @@ $$;
 -- Debits and credits of each currency and account of an environment, in one snapshot.
 create or replace function pay.account_sums(p_environment_id text)
 returns table (currency text, account text, debits_minor numeric, credits_minor numeric)
-language sql stable
+language sql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
   select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)

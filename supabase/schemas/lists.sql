@@ -236,7 +236,7 @@ create or replace function pay.filtered_page(
 )
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
-set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off set jit = off
+set enable_hashjoin = off set enable_sort = off set enable_incremental_sort = off
 as $$
 #variable_conflict use_column
 declare
@@ -296,8 +296,8 @@ returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
   has_more boolean, next_cursor text, detail text
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set enable_mergejoin = off set enable_material = off
 set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
 as $$

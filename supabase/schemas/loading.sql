@@ -71,8 +71,8 @@ returns table (
   n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
   body text, detail text
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
@@ -113,7 +113,7 @@ $$;
 create or replace function pay.balance(p_request text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare

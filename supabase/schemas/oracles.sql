@@ -155,7 +155,7 @@ comment on view pay.oracle_refunds is
 -- table. Internal.
 create or replace function pay.find_breaches(p_oracle text)
 returns table (environment_id text, subject_id text, detail text)
-language plpgsql volatile security definer
+language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -170,7 +170,7 @@ $$;
 -- The oracles, and the promise that each checks. Internal.
 create or replace function pay.list_oracles()
 returns table (oracle text, promise text)
-language sql stable
+language sql stable rows 100
 set search_path = pg_catalog, pg_temp
 as $$
   select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
@@ -180,8 +180,8 @@ $$;
 -- Operator: runs every oracle. Returns for each the number of findings and up to three examples.
 create or replace function pay.check_books()
 returns table (oracle text, promise text, findings bigint, examples text[])
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 #variable_conflict use_column
 begin
@@ -201,7 +201,7 @@ $$;
 create or replace function pay.note_findings()
 returns bigint
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_oracle text;
@@ -236,7 +236,7 @@ $$;
 create or replace function pay.forget_findings()
 returns bigint
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_forgotten bigint;

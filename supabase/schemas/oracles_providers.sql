@@ -146,8 +146,8 @@ comment on view pay.oracle_deposits is
 -- Operator: the findings of the oracles of this file.
 create or replace function pay.reconcile()
 returns table (oracle text, environment_id text, subject_id text, detail text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_oracle text;

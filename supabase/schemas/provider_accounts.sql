@@ -6,7 +6,7 @@
 create or replace function pay.read_provider_account(p_id text)
 returns json
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off
 as $$
 begin
@@ -23,7 +23,7 @@ grant execute on function pay.read_provider_account(text) to pay_api;
 create or replace function pay.count_ignored_notification(p_account_id text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -50,7 +50,7 @@ create or replace function pay.add_provider_account(
 )
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -77,7 +77,7 @@ create or replace function pay.change_provider_settings(
 )
 returns boolean
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -98,8 +98,8 @@ returns table (
   disabled_at timestamptz, ignored_notifications bigint, polled_at timestamptz,
   unsettled_calls bigint, stalled_since timestamptz, last_error text
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -132,7 +132,7 @@ grant execute on function pay.list_provider_accounts() to pay_operator;
 create or replace function pay.disable_provider_account(p_id text)
 returns boolean
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_environment_id text;

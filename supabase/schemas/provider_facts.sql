@@ -71,7 +71,7 @@ $$;
 create or replace function pay.store_facts(p_account_id text, p_facts text)
 returns bigint
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin

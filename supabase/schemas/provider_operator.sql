@@ -11,8 +11,8 @@ returns table (
   may_repeat boolean, created_at timestamptz, next_attempt_at timestamptz,
   provider_reference text, last_reply text, subject_status text
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -35,8 +35,8 @@ grant execute on function pay.list_unsettled_calls() to pay_operator;
 -- there is none. Takes no lease: pay.record decides between two results of one call.
 create or replace function pay.read_provider_call(p_id text)
 returns setof pay.provider_work
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -62,8 +62,8 @@ returns table (
   state text, subject_id text, refund_id text, provider_reference text, amount_minor bigint,
   currency text, booked_minor bigint, happened_at timestamptz, received_at timestamptz, reason text
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -96,8 +96,8 @@ create or replace function pay.read_reported_facts(
   p_account_id text, p_reference text, p_subject_id text, p_refund_id text
 )
 returns setof pay.provider_work
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -133,7 +133,7 @@ create or replace function pay.dismiss_fact(
 )
 returns bigint
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_found bigint;

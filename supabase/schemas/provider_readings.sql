@@ -33,7 +33,7 @@ create or replace function pay.claim_readings(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -72,7 +72,7 @@ $$;
 create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -92,7 +92,7 @@ grant execute on function pay.save_cursor(text, text, boolean) to pay_api;
 create or replace function pay.save_totals_cursor(p_account_id text, p_day date, p_cursor text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -114,7 +114,7 @@ grant execute on function pay.save_totals_cursor(text, date, text) to pay_api;
 create or replace function pay.reread_account(p_account_id text, p_cursor text)
 returns boolean
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -136,8 +136,8 @@ create or replace function pay.list_final_facts(p_account_id text, p_since times
 returns table (
   reference text, payment_id text, address text, amount_minor bigint, currency text
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -157,7 +157,7 @@ grant execute on function pay.list_final_facts(text, timestamptz) to pay_operato
 create or replace function pay.stall_reading(p_account_id text, p_error text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -175,7 +175,7 @@ grant execute on function pay.stall_reading(text, text) to pay_api;
 create or replace function pay.pause_reading(p_account_id text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
@@ -193,7 +193,7 @@ grant execute on function pay.pause_reading(text) to pay_api;
 create or replace function pay.store_totals(p_account_id text, p_day date, p_totals text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare

@@ -263,8 +263,8 @@ create or replace function pay.record(
   p_disputes text default '[]'
 )
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 -- The planner expects a hundred rows from each list. While a table is small, it would then read the
 -- whole table into a hash instead of looking up the few rows.
 set enable_hashjoin = off set enable_bitmapscan = off

@@ -9,8 +9,8 @@ create or replace function pay.read_provider_subject(
 returns table (
   subject_body text, refund_body text, dispute_body text, booked_minor bigint, transfers json
 )
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin

@@ -48,8 +48,8 @@ create or replace function pay.claim_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
@@ -98,7 +98,7 @@ create or replace function pay.claim_calls(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -166,7 +166,7 @@ create or replace function pay.claim_facts(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -219,7 +219,7 @@ $$;
 -- same. After a look at a final one there is no further look. Internal.
 create or replace function pay.claim_looks(p_limit integer, p_at timestamptz)
 returns setof pay.provider_work
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 declare

@@ -13,7 +13,7 @@ as $$ select 150 $$;
 -- active key. Internal.
 create or replace function pay.requests_used(p_environment_id text, p_at timestamptz)
 returns table (api_key_id text, used numeric)
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $$

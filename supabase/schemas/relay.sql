@@ -44,8 +44,8 @@ create or replace function pay.relay_turn(
   p_leased_until timestamptz
 )
 returns setof pay.claimed_delivery
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off set plan_cache_mode = force_generic_plan
 as $$
@@ -220,7 +220,7 @@ create or replace function pay.claim_due(
   p_ahead interval
 )
 returns setof pay.claimed_delivery
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin

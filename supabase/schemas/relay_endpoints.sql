@@ -53,7 +53,7 @@ create or replace function pay.disable_webhook_endpoint(
 )
 returns text
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -88,8 +88,8 @@ grant execute on function pay.disable_webhook_endpoint(
 -- The data of an endpoint that the relay needs to disable it.
 create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
 returns table (revision integer, status text, body text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);

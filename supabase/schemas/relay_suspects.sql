@@ -11,7 +11,7 @@ create or replace function pay.claim_suspect(
   p_ahead interval
 )
 returns setof pay.claimed_delivery
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -92,7 +92,7 @@ create or replace function pay.claim_first_suspect(
   p_ahead interval
 )
 returns setof pay.claimed_delivery
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 declare

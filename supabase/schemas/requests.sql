@@ -73,7 +73,7 @@ $$;
 create or replace function pay.note_requests(p_keys text, p_requests text, p_replays text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin

@@ -98,7 +98,7 @@ create or replace function pay.purge(
 )
 returns bigint
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_at constant timestamptz := least(p_at, pay.server_time());

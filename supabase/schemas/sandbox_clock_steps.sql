@@ -14,8 +14,8 @@ create or replace function pay.step_clock(
   p_environment_id text, p_answer text, p_sends boolean
 )
 returns table (state text, body text, detail text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare

@@ -102,7 +102,7 @@ $$;
 create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -204,7 +204,7 @@ $$;
 create or replace function pay.end_sandbox(p_request text, p_id text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare

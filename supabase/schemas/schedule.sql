@@ -10,7 +10,7 @@
 create or replace function pay.configure_relay(p_url text, p_token text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   if p_url !~ '^https?://[^[:space:]]+/api-v1-payments/internal/relay$' then
@@ -33,8 +33,8 @@ grant execute on function pay.configure_relay(text, text) to pay_operator;
 -- or if the relay is not configured.
 create or replace function pay.due_relay()
 returns table (url text, token text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -59,7 +59,7 @@ grant execute on function pay.due_relay() to pay_operator;
 create or replace function pay.note_wake(p_request_id bigint)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -73,8 +73,8 @@ grant execute on function pay.note_wake(bigint) to pay_operator;
 -- The requests of the last hour that woke the relay.
 create or replace function pay.recent_wakes()
 returns table (request_id bigint, woken_at timestamptz)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
@@ -90,7 +90,7 @@ grant execute on function pay.recent_wakes() to pay_operator;
 create or replace function pay.wake_relay()
 returns void
 language plpgsql volatile
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
   v_relay record;

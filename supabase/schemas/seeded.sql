@@ -122,7 +122,7 @@ $$;
 create or replace function pay.number_request(p_key_hash text)
 returns text
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -145,7 +145,7 @@ grant execute on function pay.number_request(text) to pay_api;
 create or replace function pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
 returns void
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -171,7 +171,7 @@ grant execute on function pay.keep_transcript_line(text, bigint, text) to pay_ap
 create or replace function pay.transcript(p_request text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare

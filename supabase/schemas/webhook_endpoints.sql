@@ -105,7 +105,7 @@ create or replace function pay.change_webhook_endpoint(
 )
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -146,7 +146,7 @@ $$;
 create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -204,7 +204,7 @@ $$;
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
@@ -271,7 +271,7 @@ create or replace function pay.end_trigger(
 )
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare

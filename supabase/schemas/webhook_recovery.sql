@@ -18,7 +18,7 @@ create or replace function pay.recover_deliveries(
 )
 returns pay.admission
 language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
 set enable_material = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$

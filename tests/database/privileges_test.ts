@@ -90,6 +90,7 @@ const OPERATOR_FUNCTIONS = [
   "read_provider_subject",
   "read_providers",
   "read_reported_facts",
+  "read_server",
   "read_service",
   "read_wakes",
   "recent_wakes",
@@ -117,8 +118,12 @@ const NOTHING: [what: string, query: string, violation: string][] = [
     "alter role pay_owner bypassrls",
   ],
   [
+    // From PostgreSQL 16 on, the role that creates a role may grant it. This is stored as a
+    // membership by which it neither inherits the role's privileges nor becomes the role.
     "a member of pay_owner, or a role that it belongs to",
-    `select * from pg_auth_members where 'pay_owner'::regrole in (roleid, member)`,
+    `select * from pg_auth_members m where 'pay_owner'::regrole in (roleid, member)
+     and coalesce((to_jsonb(m) ->> 'inherit_option')::boolean
+       or (to_jsonb(m) ->> 'set_option')::boolean, true)`,
     "grant pay_owner to pay_api",
   ],
   [

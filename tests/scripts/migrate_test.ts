@@ -256,3 +256,20 @@ Deno.test("migrate() warns that no job is scheduled if pg_net exists without pg_
     assert.equal(warnings.length, 1);
   });
 });
+
+Deno.test("migrate() warns that no job is scheduled if pg_cron refuses them", async () => {
+  await withScratch({}, async ({ url, sql }) => {
+    await sql.unsafe(`
+      create schema net;
+      create schema cron;
+      create function cron.schedule(text, text, text) returns bigint language plpgsql
+      as $$ begin raise exception 'permission denied for table job'; end $$;
+    `).simple();
+    const warnings: string[] = [];
+    await migrate(url, undefined, undefined, (text) => warnings.push(text));
+    assert.match(
+      warnings.join("\n"),
+      /^Warning: no job was scheduled: permission denied for table job\n {2}docs\/operations.md/,
+    );
+  });
+});

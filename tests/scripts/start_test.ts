@@ -1,6 +1,7 @@
 /** `deno task start`: the banner, the keys, restarts, kill -9, and a clean end. */
 
 import assert from "node:assert/strict";
+import postgres from "postgres";
 import { join } from "node:path";
 import { createEmptyDatabase } from "../support/database/database.ts";
 import {
@@ -202,6 +203,24 @@ Deno.test("deno task start uses DATABASE_URL and starts no server of its own", (
       assert.equal((await start.end()).code, 0);
       await assert.rejects(Deno.stat(join(data_dir, "postgres")), Deno.errors.NotFound);
     } finally {
+      await database.drop();
+    }
+  }));
+
+Deno.test("deno task start refuses a DATABASE_URL with another isolation of transactions", () =>
+  withTemporaryFolder(async (data_dir) => {
+    const database = await createEmptyDatabase();
+    const sql = postgres(database.url, { max: 1 });
+    try {
+      await sql.unsafe(`alter database "${new URL(database.url).pathname.slice(1)}"
+        set default_transaction_isolation = 'serializable'`);
+      const { code, output } = await runStart({ DATA_DIR: data_dir, DATABASE_URL: database.url });
+      assert.equal(code, 1);
+      assert.match(output, /^DATABASE_URL .*default_transaction_isolation is "serializable"/);
+      const [row] = await sql`select to_regnamespace('pay') as schema`;
+      assert.equal(row!.schema, null);
+    } finally {
+      await sql.end();
       await database.drop();
     }
   }));

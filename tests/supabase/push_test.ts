@@ -9,6 +9,7 @@ import postgres from "postgres";
 import { diffLines } from "../../scripts/diff_lines.ts";
 import { renderSchema } from "../../scripts/schema/schema_dump.ts";
 import { migrate } from "../../scripts/schema/migrate.ts";
+import { block } from "../support/documents/operations_document.ts";
 import { payByPublishedKey } from "../support/supabase/published_key.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "../../scripts/operator/demo_account.ts";
 import { startFunction } from "../support/supabase/function_process.ts";
@@ -31,7 +32,9 @@ for (const version of VERSIONS) {
 }
 
 async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
-  const server = await startSupabaseServer(version);
+  // Supabase offers pg_cron and pg_net. The other server shows that the service can do without.
+  const offers_extensions = version === 17;
+  const server = await startSupabaseServer(version, {}, offers_extensions);
   const project = await copyProject();
   const sql = postgres(server.admin_url, { max: 1, onnotice: () => {} });
   const target = `--remote=${server.url}`;
@@ -51,6 +54,23 @@ async function pushOnto(t: Deno.TestContext, version: 15 | 17) {
       const owners = await sql`select distinct r.rolname from pg_class c
         join pg_roles r on r.oid = c.relowner where c.relnamespace = 'pay'::regnamespace`;
       assert.deepEqual(owners.map(({ rolname }) => rolname), ["pay_owner"]);
+    });
+    await t.step("makes the jobs that step 6 of the deployment checks", async () => {
+      if (!offers_extensions) {
+        const [row] = await sql`select to_regnamespace('cron') as cron`;
+        return assert.equal(row!.cron, null);
+      }
+      const as_postgres = postgres(server.url, { max: 1, onnotice: () => {} });
+      const checked = await as_postgres.unsafe(
+        await block("Deploying to a Supabase project", "sql", 2),
+      );
+      const scheduled = await block("The jobs", "sql");
+      assert.equal(checked.length, scheduled.match(/cron\.schedule\(/g)?.length);
+      for (const { jobname, active } of checked) {
+        assert.ok(scheduled.includes(`'${jobname}'`), jobname);
+        assert.equal(active, true);
+      }
+      await as_postgres.end();
     });
     await t.step("leaves nothing to do for migrate()", async () => {
       assert.deepEqual(await migrate(server.url), []);

@@ -140,7 +140,7 @@ webhookCase("a clock that is ahead and runs makes retries due in real time", asy
   await settle(service);
   const row = async () => {
     const [found] = await service.sql`
-      select extract(epoch from next_attempt_at - now())::float8 as wait,
+      select (extract(epoch from next_attempt_at) - extract(epoch from now()))::float8 as wait,
         extract(epoch from due_at - ${paid.created_at}::timestamptz)::float8 as due
       from pay.webhook_deliveries`;
     return found!;

@@ -9,7 +9,11 @@ import { fileURLToPath } from "node:url";
 import { migrate, MIGRATIONS_DIR } from "../../../scripts/schema/migrate.ts";
 import { createEmptyDatabase, type TestDatabase } from "./database.ts";
 
-const STAND_IN = fileURLToPath(new URL("./cron_stand_in.sql", import.meta.url));
+/** The scripts that install the stand-ins, by the name of the extension. */
+export const STAND_INS = {
+  pg_cron: fileURLToPath(new URL("./pg_cron.sql", import.meta.url)),
+  pg_net: fileURLToPath(new URL("./pg_net.sql", import.meta.url)),
+};
 /** Version of the migration that schedules the jobs. */
 const SCHEDULE = "20261120000900";
 
@@ -58,7 +62,9 @@ export async function createScheduledDatabase(): Promise<ScheduledDatabase> {
   url.username = migrator;
   url.password = password;
   await migrateBut(url.href, SCHEDULE);
-  await sql.unsafe(await Deno.readTextFile(STAND_IN)).simple();
+  for (const path of Object.values(STAND_INS)) {
+    await sql.unsafe(await Deno.readTextFile(path)).simple();
+  }
   await migrate(url.href);
   const jobs = postgres(url.href, { max: 1, onnotice: () => {} });
   return {

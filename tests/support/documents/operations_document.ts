@@ -10,10 +10,10 @@ export async function section(heading: string): Promise<string> {
   return found;
 }
 
-/** The first block of a language below a heading. */
-export async function block(heading: string, language: string): Promise<string> {
-  const fence = new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "ms");
-  const [, code] = fence.exec(await section(heading)) ?? [];
+/** The first block of a language below a heading, or a later one. */
+export async function block(heading: string, language: string, number = 1): Promise<string> {
+  const fence = new RegExp(`^ *\`\`\`${language}\\n(.*?)^ *\`\`\``, "gms");
+  const [, code] = [...(await section(heading)).matchAll(fence)][number - 1] ?? [];
   if (code === undefined) throw new Error(`"${heading}" has no ${language} block`);
   return code;
 }

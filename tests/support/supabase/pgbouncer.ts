@@ -55,7 +55,6 @@ export async function startPgbouncer(
     default_pool_size: 8,
     max_client_conn: 1_000,
     server_idle_timeout: 5,
-    ignore_startup_parameters: "extra_float_digits",
     logfile: join(folder, "log"),
     ...settings,
   };

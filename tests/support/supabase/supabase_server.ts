@@ -17,6 +17,7 @@ import { launchPostgres } from "../../../scripts/postgres/postgres_process.ts";
 import { randomPassword } from "../../../scripts/data_dir/private_file.ts";
 import { freePort } from "../common/free_port.ts";
 import { testServer } from "../database/database.ts";
+import { installWithExtensions } from "./supabase_extensions.ts";
 
 const ROLES = fileURLToPath(new URL("supabase_roles.sql", import.meta.url));
 /** The folder of the programs in Debian's package of version 15. */
@@ -47,17 +48,19 @@ export async function hasVersion(version: Version): Promise<boolean> {
   return version === 17 || await Deno.stat(DEBIAN_15).then(() => true, () => false);
 }
 
-/** Starts a server that has only the objects that Supabase creates. */
+/**
+ * Starts a server that has only the objects that Supabase creates.
+ * @param offers_extensions whether it also offers pg_cron and pg_net; version 17 only
+ */
 export async function startSupabaseServer(
   version: Version,
   settings: Record<string, string> = {},
+  offers_extensions = false,
 ): Promise<SupabaseServer> {
   const folder = await Deno.makeTempDir({ prefix: "payments-supabase-" });
   await Deno.chmod(folder, 0o755);
   const account = await postgresAccount();
-  const programs = version === 17
-    ? await installPostgres(testServer().programs_home)
-    : programsOf(DEBIAN_15);
+  const programs = await programsFor(version, offers_extensions ? folder : null);
   const path = join(folder, "data");
   const password = randomPassword();
   const password_file = join(folder, "password");
@@ -83,7 +86,7 @@ export async function startSupabaseServer(
       programs,
       { path, password, account },
       port,
-      { fsync: "off", full_page_writes: "off", jit: "off", ...settings },
+      { fsync: "off", full_page_writes: "off", ...settings },
       join(folder, "log"),
     );
   const [first, port] = await launchOnFreePort(launch);
@@ -120,6 +123,14 @@ export async function startSupabaseServer(
       await Deno.remove(folder, { recursive: true });
     },
   };
+}
+
+/** Finds the programs. With extensions they are installed in a folder of their own. */
+async function programsFor(version: Version, own: string | null): Promise<PostgresPrograms> {
+  if (version === 15) return programsOf(DEBIAN_15);
+  return own === null
+    ? await installPostgres(testServer().programs_home)
+    : await installWithExtensions(own);
 }
 
 function programsOf(folder: string): PostgresPrograms {
