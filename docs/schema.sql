@@ -445,7 +445,7 @@ comment on column pay.health.oldest_due_seconds is 'For how many seconds the old
 comment on column pay.health.pending_deliveries is 'Deliveries that are due, under way or waiting for a retry, up to 100 000.';
 comment on column pay.health.failed_deliveries_last_hour is 'Deliveries created in the last hour that have failed.';
 comment on column pay.health.failing_endpoints is 'Enabled endpoints whose last attempt failed.';
-comment on column pay.health.oracle_findings is 'Findings of the check of the books. Should be 0. Null if the check has never run.';
+comment on column pay.health.oracle_findings is 'Alarms of the check of the books. Should be 0. Null if the check has never run.';
 comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
 comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
@@ -1805,7 +1805,7 @@ grant execute on function pay.changed_inboxes(text) to pay_api;
 
 -- function pay.check_books()
 CREATE OR REPLACE FUNCTION pay.check_books()
- RETURNS TABLE(oracle text, promise text, findings bigint, examples text[])
+ RETURNS TABLE(oracle text, promise text, is_alarm boolean, findings bigint, examples text[])
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
@@ -2238,7 +2238,7 @@ alter function pay.find_answers(json,pay.admission[],boolean) owner to pay_owner
 
 -- function pay.find_breaches(text)
 CREATE OR REPLACE FUNCTION pay.find_breaches(p_oracle text)
- RETURNS TABLE(environment_id text, subject_id text, detail text)
+ RETURNS TABLE(environment_id text, subject_id text, detail text, is_alarm boolean)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
@@ -2411,6 +2411,14 @@ CREATE OR REPLACE FUNCTION pay.insert_webhook_endpoint(p_endpoint pay.webhook_en
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.insert_webhook_endpoint(pay.webhook_endpoints) owner to pay_owner;
+
+-- function pay.is_arithmetic(text)
+CREATE OR REPLACE FUNCTION pay.is_arithmetic(p_oracle text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.is_arithmetic(text) owner to pay_owner;
 
 -- function pay.is_held_back(pay.webhook_deliveries,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.is_held_back(p_delivery pay.webhook_deliveries, p_at timestamp with time zone)

@@ -21,6 +21,8 @@ drop function pay.slot_character(smallint);
 drop function pay.write_events(json,integer[],text[]);
 drop function pay.write_webhook_endpoint(text,text,text,pay.webhook_endpoints);
 drop function pay.list(text);
+drop function pay.find_breaches(text);
+drop function pay.check_books();
 drop function pay.find_room(jsonb,integer,integer,integer,integer);
 
 create or replace function pay.note_use(p_hashes bytea[], p_found pay.admission[])
@@ -1561,7 +1563,7 @@ begin
       select count(*) from (
         select from pay.provider_facts f
         join pay.environments e on e.id = f.environment_id and e.retired_at is null
-        where f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
+        where e.livemode and f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
       ) unmatched
     ),
     (
@@ -2527,6 +2529,91 @@ end
 $$;
 grant execute on function pay.load(text) to pay_api;
 
+create or replace function pay.is_arithmetic(p_oracle text)
+returns boolean
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_oracle in ('oracle_ledger_legs', 'oracle_ledger_totals', 'oracle_payment_money',
+    'oracle_transfer_money', 'oracle_refunds')
+$$;
+
+create or replace function pay.find_breaches(p_oracle text)
+returns table (environment_id text, subject_id text, detail text, is_alarm boolean)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query execute format(
+    'select f.environment_id, f.subject_id, f.detail, $1 or coalesce(e.livemode, true)
+     from pay.%I f
+     left join pay.environments e on e.id = f.environment_id
+     where e.retired_at is null', p_oracle)
+  using pay.is_arithmetic(p_oracle);
+end
+$$;
+
+create or replace function pay.check_books()
+returns table (
+  oracle text, promise text, is_alarm boolean, findings bigint, examples text[]
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+declare
+  v_oracle record;
+begin
+  perform set_config('pay.worker', 'on', true);
+  for v_oracle in select * from pay.list_oracles() o order by o.promise, o.oracle loop
+    return query
+      select v_oracle.oracle, v_oracle.promise, k.is_alarm, count(f.detail), coalesce(
+        (array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail))
+          filter (where f.detail is not null))[1:3], '{}')
+      from (values (true), (false)) as k (is_alarm)
+      left join pay.find_breaches(v_oracle.oracle) f on f.is_alarm = k.is_alarm
+      group by k.is_alarm
+      having k.is_alarm or count(f.detail) > 0
+      order by k.is_alarm desc;
+  end loop;
+end
+$$;
+grant execute on function pay.check_books() to pay_operator;
+
+create or replace function pay.note_findings()
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_oracle text;
+  v_found bigint;
+  v_total bigint := 0;
+begin
+  perform set_config('pay.worker', 'on', true);
+  for v_oracle in select o.oracle from pay.list_oracles() o order by 1 loop
+    with found as materialized (select * from pay.find_breaches(v_oracle) b where b.is_alarm),
+    noted as (
+      insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
+      select f.environment_id, v_oracle, f.subject_id, min(f.detail) from found f
+      group by f.environment_id, f.subject_id
+      on conflict on constraint oracle_findings_pkey do nothing
+    )
+    select count(*) into v_found from found;
+    v_total := v_total + v_found;
+    if v_found > 0 then
+      raise warning '% findings of pay.%', v_found, v_oracle
+        using hint = 'select * from pay.check_books()';
+    end if;
+  end loop;
+  insert into pay.settings (name, value)
+  values ('books_checked_at', extract(epoch from now())::text)
+  on conflict on constraint settings_pkey do update set value = excluded.value;
+  return v_total;
+end
+$$;
+grant execute on function pay.note_findings() to pay_operator;
+
 create or replace function pay.reconcile()
 returns table (oracle text, environment_id text, subject_id text, detail text)
 language plpgsql volatile security definer
@@ -2541,7 +2628,7 @@ begin
   ] loop
     return query
       select v_oracle, f.environment_id, f.subject_id, f.detail
-      from pay.find_breaches(v_oracle) f order by 2, 3, 4;
+      from pay.find_breaches(v_oracle) f where f.is_alarm order by 2, 3, 4;
   end loop;
 end
 $$;
@@ -6742,7 +6829,7 @@ comment on column pay.health.failed_deliveries_last_hour is
 comment on column pay.health.failing_endpoints is
   'Enabled endpoints whose last attempt failed.';
 comment on column pay.health.oracle_findings is
-  'Findings of the check of the books. Should be 0. Null if the check has never run.';
+  'Alarms of the check of the books. Should be 0. Null if the check has never run.';
 comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
 comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';

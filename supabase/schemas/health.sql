@@ -189,9 +189,9 @@ end
 $$;
 grant execute on function pay.read_wakes() to pay_operator;
 
--- Sent calls to providers without a result, facts that match no payment or transfer, and accounts
--- whose readings fail. A call that the worker sends later, such as the end of a payment whose payer
--- does nothing, does not count.
+-- Sent calls to live providers without a result, their facts that match no payment or transfer, and
+-- accounts whose readings fail. A call that the worker sends later, such as the end of a payment
+-- whose payer does nothing, does not count.
 create or replace function pay.read_providers()
 returns table (
   unsettled_calls bigint,
@@ -228,7 +228,7 @@ begin
       select count(*) from (
         select from pay.provider_facts f
         join pay.environments e on e.id = f.environment_id and e.retired_at is null
-        where f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
+        where e.livemode and f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
       ) unmatched
     ),
     (
@@ -258,7 +258,7 @@ comment on column pay.health.failed_deliveries_last_hour is
 comment on column pay.health.failing_endpoints is
   'Enabled endpoints whose last attempt failed.';
 comment on column pay.health.oracle_findings is
-  'Findings of the check of the books. Should be 0. Null if the check has never run.';
+  'Alarms of the check of the books. Should be 0. Null if the check has never run.';
 comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
 comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
