@@ -2159,6 +2159,14 @@ CREATE OR REPLACE FUNCTION pay.environment_time(p_environment_id text)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.environment_time(text) owner to pay_owner;
 
+-- function pay.error_catalogue()
+CREATE OR REPLACE FUNCTION pay.error_catalogue()
+ RETURNS TABLE(code text, type text, status integer)
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE ROWS 20
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.error_catalogue() owner to pay_owner;
+
 -- function pay.exchange_retention()
 CREATE OR REPLACE FUNCTION pay.exchange_retention()
  RETURNS interval

@@ -1294,6 +1294,34 @@ end
 $$;
 grant execute on function pay.find_environment(text, boolean) to pay_operator;
 
+create or replace function pay.error_catalogue()
+returns table (code text, type text, status integer)
+language sql immutable parallel safe rows 20
+set search_path = pg_catalog, pg_temp
+as $$
+  values
+    ('invalid_parameter', 'invalid_request', 400),
+    ('invalid_json', 'invalid_request', 400),
+    ('unauthorized', 'authentication', 401),
+    ('payment_declined', 'payment', 402),
+    ('insufficient_funds', 'payment', 402),
+    ('aml_blocked', 'payment', 402),
+    ('authentication_failed', 'payment', 402),
+    ('provider_refused', 'payment', 402),
+    ('balance_insufficient', 'payment', 402),
+    ('test_key_required', 'permission', 403),
+    ('permission_denied', 'permission', 403),
+    ('origin_not_allowed', 'permission', 403),
+    ('not_found', 'invalid_request', 404),
+    ('method_not_allowed', 'invalid_request', 405),
+    ('idempotency_conflict', 'idempotency', 409),
+    ('idempotency_in_progress', 'idempotency', 409),
+    ('invalid_state', 'invalid_request', 409),
+    ('payload_too_large', 'invalid_request', 413),
+    ('unsupported_media_type', 'invalid_request', 415),
+    ('rate_limited', 'rate_limit', 429)
+$$;
+
 create or replace function pay.fault_body(p_fault pay.faults)
 returns text
 language sql stable
@@ -7508,9 +7536,10 @@ from (
       then split_part(o.object, '"', 4) end as id
   from (
     select a.environment_id, a.request_id, a.status, a.body,
-      case when a.status <> 402 then a.body
-        -- A 402 ends with the payment that was stored.
-        else left(substr(a.body, position('"payment":{' in a.body) + 10), -2) end as object
+      starts_with(a.body, '{"error":') as is_error,
+      case when not starts_with(a.body, '{"error":') then a.body
+        -- An error ends with the payment that was stored, if there is one.
+        else left(substring(a.body from '"payment":(\{.*)'), -2) end as object
     from pay.idempotency_keys a
     left join pay.sandbox_times c on c.environment_id = a.environment_id
     where a.created_at > coalesce(c.now, now()) - interval '23 hours'
@@ -7531,17 +7560,22 @@ left join (
 left join pay.sandbox_times c on c.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
+  when k.is_error and not exists (
+    select from pay.error_catalogue() e
+    where e.status = k.status
+      and starts_with(k.body, '{"error":{"type":"' || e.type || '","code":"' || e.code || '",')
+  ) then true
   when k.id is null then case
+    when k.is_error then false
     when k.status in (200, 201)
       then k.body !~
         '^\{("id" ?: ?"(whe|whd|key|env|flt)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock)"),?'
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
-    when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
     else true
   end
   when right(k.id, 26) < coalesce(c.recent_suffix, (select pay.recent_suffix()))
     and not k.livemode then false
-  when k.status not in (200, 201, 402) then true
+  when not k.is_error and k.status not in (200, 201) then true
   when x.id is null then true
   else x.body <> k.object and not exists (
     select from pay.events e

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
+import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
 import { afterwards, assertSilent, saidBy } from "../support/database/oracle_findings.ts";
 import { addProviderRows } from "../support/database/provider_flow.ts";
@@ -348,6 +349,26 @@ Deno.test("the oracles of the books", async (t) => {
         });
       });
     }
+    await t.step("a stored error is judged by the catalogue: code, type and status", async () => {
+      const DECLINE = '"type":"payment","code":"payment_declined"';
+      const stored = (as: string, status: number) =>
+        afterwards(
+          sql,
+          `update pay.idempotency_keys set status = ${status},
+             body = replace(body, '${DECLINE}', '${as}') where key = 'kept-decline'`,
+          saidBy,
+        );
+      for (const [code, { status, type }] of Object.entries(ERROR_CATALOGUE)) {
+        const as = `"type":"${type}","code":"${code}"`;
+        assert.deepEqual(await stored(as, status), status < 500 ? [] : ["oracle_kept_answers"]);
+        assert.deepEqual(await stored(as, 418), ["oracle_kept_answers"], code);
+      }
+      for (const as of ['"type":"payment","code":"unknown"', '"type":"x","code":"invalid_json"']) {
+        for (const status of [400, 402]) {
+          assert.deepEqual(await stored(as, status), ["oracle_kept_answers"], as);
+        }
+      }
+    });
     await t.step("a finding of a sandbox is recorded if it is an alarm", async () => {
       const recorded = (statements: string) =>
         afterwards(sql, statements, async (session) => {
