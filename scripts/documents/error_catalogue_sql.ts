@@ -7,8 +7,8 @@ export function renderErrorCatalogue(): string {
   const rows = Object.entries(ERROR_CATALOGUE)
     .filter(([, { status }]) => status < 500)
     .map(([code, { status, type }]) => `    ('${code}', '${type}', ${status})`);
-  return `-- Purpose: the errors that can be stored as the answer of a request.
--- Written by "deno task generate" from shared/core/errors.ts: do not edit.
+  return `-- Written by "deno task generate" from shared/core/errors.ts: do not edit.
+-- Purpose: the errors that can be stored as the answer of a request.
 
 -- The codes of the catalogue below 500, each with its type and HTTP status. Internal.
 create or replace function pay.error_catalogue()

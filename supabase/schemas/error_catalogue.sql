@@ -1,5 +1,5 @@
--- Purpose: the errors that can be stored as the answer of a request.
 -- Written by "deno task generate" from shared/core/errors.ts: do not edit.
+-- Purpose: the errors that can be stored as the answer of a request.
 
 -- The codes of the catalogue below 500, each with its type and HTTP status. Internal.
 create or replace function pay.error_catalogue()
