@@ -22,7 +22,14 @@ import type { Dependencies } from "./dependencies.ts";
 import { isIdempotencyKey, readIdempotencyKey } from "./idempotency_header.ts";
 import { observe } from "./observe.ts";
 import { type Operation, scopeOf } from "./operation.ts";
-import { asSent, parseBody, parseQuery, refuseIfStrict, unknownParameters } from "./parse_input.ts";
+import {
+  asSent,
+  parseBody,
+  parseQuery,
+  refuseIfStrict,
+  refuseOtherNames,
+  unknownParameters,
+} from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
 import { withPresentSettings } from "./present_settings.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
@@ -138,6 +145,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
     if (unknown) {
       c.header("Unknown-Parameters", unknown);
       refuseIfStrict(unknown, headers);
+      if (sent) refuseOtherNames(operation.body, sent);
     }
     const idempotency_key = mutating ? readIdempotencyKey(headers) : null;
     state.idempotency_key = idempotency_key;
