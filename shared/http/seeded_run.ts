@@ -97,11 +97,13 @@ async function lineOf(c: Context<Env>, { n, body }: NumberedRequest): Promise<st
   const { pathname, search } = new URL(url);
   const { base_url, console_url } = c.get("deps");
   const text = withoutHosts(await c.res.clone().text(), [base_url, console_url]);
+  // The id of a key is random, and its digits can look like a card number.
+  const path = (pathname.replace(MOUNT, "") + search).replace(KEY_IDS, "key_…");
   const line = JSON.stringify({
     n,
     request: {
       method,
-      path: maskCards(pathname.replace(MOUNT, "") + search),
+      path: maskCards(path),
       idempotency_key: maskCards(c.req.header("Idempotency-Key") ?? null),
       body: maskCards(body),
     },
