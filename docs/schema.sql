@@ -441,10 +441,10 @@ create view pay.health with (security_invoker=true) (
 alter view pay.health owner to pay_owner;
 comment on view pay.health is 'One row about the state of the service.';
 comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
-comment on column pay.health.oldest_due_seconds is 'For how many seconds the oldest due delivery has been due; 0 if none is due.';
+comment on column pay.health.oldest_due_seconds is 'For how many seconds the oldest due live delivery has been due; 0 if none is due.';
 comment on column pay.health.pending_deliveries is 'Deliveries that are due, under way or waiting for a retry, up to 100 000.';
-comment on column pay.health.failed_deliveries_last_hour is 'Deliveries created in the last hour that have failed.';
-comment on column pay.health.failing_endpoints is 'Enabled endpoints whose last attempt failed.';
+comment on column pay.health.failed_deliveries_last_hour is 'Live deliveries created in the last hour that have failed.';
+comment on column pay.health.failing_endpoints is 'Enabled live endpoints whose last attempt failed.';
 comment on column pay.health.oracle_findings is 'Alarms of the check of the books. Should be 0. Null if the check has never run.';
 comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
 comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';

@@ -1555,6 +1555,96 @@ begin
 end
 $$;
 
+create or replace function pay.read_outbox()
+returns table (
+  due_deliveries bigint,
+  oldest_due_seconds double precision,
+  pending_deliveries bigint,
+  failed_deliveries_last_hour bigint,
+  failing_endpoints bigint
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most constant integer := 100000;
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
+    (
+      select count(*) from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending' and d.next_attempt_at <= now()
+          and (d.leased_until is null or d.leased_until <= now())
+        limit v_most
+      ) due
+    ),
+    (
+      select coalesce(extract(epoch from now() - min(o.since)), 0)::double precision
+      from pay.webhook_endpoints t
+      join pay.environments e on e.id = t.environment_id and e.livemode
+      cross join lateral (
+        (
+          select d.next_attempt_at as since from pay.webhook_deliveries d
+          where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.lost_claims = 0
+            and (d.leased_until is null or d.leased_until <= now())
+          order by d.next_attempt_at limit 1
+        )
+        union all
+        select d.next_attempt_at from pay.webhook_deliveries d
+        where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.lost_claims > 0
+          and (d.leased_until is null or d.leased_until <= now())
+      ) o
+    ),
+    (
+      select count(*) from (
+        select from pay.webhook_deliveries d where d.status = 'pending' limit v_most
+      ) pending
+    ),
+    (
+      select count(*) from pay.environments e
+      join pay.webhook_deliveries d on d.environment_id = e.id
+        and d.id >= pay.id_floor('whd_', now() - interval '1 hour')
+      where d.status = 'failed' and e.livemode and e.retired_at is null
+    ),
+    (
+      select count(*) from pay.webhook_endpoints t
+      join pay.environments e on e.id = t.environment_id and e.livemode
+      where t.status = 'enabled' and t.failing_since is not null
+    );
+end
+$$;
+grant execute on function pay.read_outbox() to pay_operator;
+
+create or replace function pay.read_service()
+returns table (
+  is_retention_behind boolean,
+  test_keys bigint,
+  live_keys bigint,
+  is_relay_configured boolean
+)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query select
+    exists (
+      select from pay.environments e
+      -- Retention obeys the clock of a sandbox, which can stand.
+      left join pay.sandbox_times c on c.environment_id = e.id
+      cross join lateral (
+        select v.id from pay.events v where v.environment_id = e.id order by v.id limit 1
+      ) oldest
+      where oldest.id < pay.id_floor('evt_', coalesce(c.now, now()) - interval '31 days')
+    ),
+    (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
+    (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
+    (select count(*) = 2 from pay.settings s where s.name in ('relay_url', 'relay_token'));
+end
+$$;
+grant execute on function pay.read_service() to pay_operator;
+
 create or replace function pay.read_providers()
 returns table (
   unsettled_calls bigint,
@@ -6849,13 +6939,13 @@ create or replace view pay.health with (security_invoker = true) as
 comment on view pay.health is 'One row about the state of the service.';
 comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
 comment on column pay.health.oldest_due_seconds is
-  'For how many seconds the oldest due delivery has been due; 0 if none is due.';
+  'For how many seconds the oldest due live delivery has been due; 0 if none is due.';
 comment on column pay.health.pending_deliveries is
   'Deliveries that are due, under way or waiting for a retry, up to 100 000.';
 comment on column pay.health.failed_deliveries_last_hour is
-  'Deliveries created in the last hour that have failed.';
+  'Live deliveries created in the last hour that have failed.';
 comment on column pay.health.failing_endpoints is
-  'Enabled endpoints whose last attempt failed.';
+  'Enabled live endpoints whose last attempt failed.';
 comment on column pay.health.oracle_findings is
   'Alarms of the check of the books. Should be 0. Null if the check has never run.';
 comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
