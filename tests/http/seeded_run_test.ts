@@ -294,7 +294,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
     async () => {
       const key = await makeSeeded(service, "key ids");
       const path = "/api-v1-payments/v1/api_keys/key_";
-      await service.call("GET", `${path}${"4242424242424242".padStart(26, "0")}`, { key });
+      await service.call("GET", `${path}aaaaa4242424242424242aaaaa`, { key });
       const { request } = JSON.parse((await transcriptOf(service, key)).trimEnd());
       assert.equal(request.path, `${path}…`);
     },
