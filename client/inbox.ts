@@ -32,8 +32,8 @@ export interface InboxPage {
 /** `GET /v1/webhook_endpoints/{id}/inbox` */
 export interface ReadInboxParams {
   /**
-   * `next_cursor` of an earlier read. It acknowledges the deliveries up to it. Without it, the read
-   * begins with the first delivery that is not acknowledged.
+   * `next_cursor` of an earlier read. It acknowledges the deliveries up to it, which needs the scope
+   * `webhooks:write`. Without it, the read begins with the first delivery that is not acknowledged.
    */
   after?: string | undefined;
   /** Seconds to wait for a delivery, 0 to 20. By default 0 for one read, and 20 in an iteration. */
@@ -51,7 +51,8 @@ const ANSWER_MS = 30_000;
  * An inbox. The client sends the first request when you await or iterate it. An iteration does not
  * end: it waits for the next delivery. It acknowledges the deliveries of a read when you ask for
  * the next one, so if your program ends before that, the next iteration gets them again. Ignore
- * event ids that you have handled.
+ * event ids that you have handled. One read needs a key with `webhooks:read`, and an iteration
+ * one with `webhooks:write` too.
  * @example
  * ```ts
  * for await (const { body, headers } of client.webhookEndpoints.inbox(endpoint.id)) {

@@ -7,6 +7,7 @@
 import { ERROR_PAGE } from "../shared/core/errors.ts";
 import { diffLines } from "./diff_lines.ts";
 import { renderClientVocabulary } from "./documents/client_vocabulary.ts";
+import { renderErrorCatalogue } from "./documents/error_catalogue_sql.ts";
 import { renderErrorPage } from "./documents/error_page.ts";
 import { replaceBlock } from "./documents/generated_block.ts";
 import { renderLifecycleDiagram } from "./documents/lifecycle_diagram.ts";
@@ -27,6 +28,7 @@ interface GeneratedFile {
 export const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "client/vocabulary.ts", render: renderClientVocabulary },
   { path: ERROR_PAGE, render: renderErrorPage },
+  { path: "supabase/schemas/error_catalogue.sql", render: renderErrorCatalogue },
   {
     path: "docs/architecture.md",
     render: (committed) => replaceBlock(committed, "lifecycle", renderLifecycleDiagram()),

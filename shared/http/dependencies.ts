@@ -162,6 +162,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     store: createClockStore(database, calls, known_settings),
     sends: webhooks !== null,
     work: () => Promise.all([provider_worker.nudge(), webhooks?.relay.nudge()]),
+    ...(settings.advance_ms !== undefined && { advance_ms: settings.advance_ms }),
   });
   const { base_url, console_url = null } = settings;
   return {

@@ -21,8 +21,15 @@ import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { isIdempotencyKey, readIdempotencyKey } from "./idempotency_header.ts";
 import { observe } from "./observe.ts";
-import type { Operation } from "./operation.ts";
-import { asSent, parseBody, parseQuery, refuseIfStrict, unknownParameters } from "./parse_input.ts";
+import { type Operation, scopeOf } from "./operation.ts";
+import {
+  asSent,
+  parseBody,
+  parseQuery,
+  refuseIfStrict,
+  refuseOtherNames,
+  unknownParameters,
+} from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
 import { withPresentSettings } from "./present_settings.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
@@ -126,17 +133,19 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   const state = c.get("state");
   state.route = path;
   state.operation = operation;
-  return keyFirst(c, operation.scope, async () => {
+  const { searchParams } = new URL(c.req.url);
+  const scope = scopeOf(operation, searchParams);
+  return keyFirst(c, scope, async () => {
     const { headers } = c.req.raw;
     if (state.key!.livemode) refuseLiveKey(operation, headers);
     const mutating = MUTATING.has(operation.method);
     const sent = mutating ? await readBody(c.req.raw) : null;
-    const { searchParams } = new URL(c.req.url);
     if (state.run && sent) state.run.body = sent.value;
     const unknown = unknownParameters(operation, sent, searchParams);
     if (unknown) {
       c.header("Unknown-Parameters", unknown);
       refuseIfStrict(unknown, headers);
+      if (sent) refuseOtherNames(operation.body, sent);
     }
     const idempotency_key = mutating ? readIdempotencyKey(headers) : null;
     state.idempotency_key = idempotency_key;
@@ -185,7 +194,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
     };
     const outcome = await withPresentSettings(
       c,
-      operation.scope,
+      scope,
       (access, settings) =>
         faults.decide(
           access,

@@ -64,6 +64,8 @@ export interface Operation {
   /** Name of the function that the operation belongs to. */
   home: string;
   scope: Scope;
+  /** Scopes that a query parameter asks for in place of `scope`, because it makes the read a write. */
+  parameter_scopes?: Readonly<Record<string, Scope>>;
   /** True: live keys are refused before the body is read. */
   test_only: boolean;
   /** True: no declared fault concerns the operation. */
@@ -83,6 +85,15 @@ export interface Operation {
    */
   unlogged?: true;
   run(call: Call<unknown, unknown>): Promise<Reply | Answer>;
+}
+
+/** Returns the scope that a request to an operation needs. */
+export function scopeOf(
+  { scope, parameter_scopes = {} }: Operation,
+  query: URLSearchParams,
+): Scope {
+  const [name] = Object.keys(parameter_scopes).filter((name) => query.has(name));
+  return name === undefined ? scope : parameter_scopes[name]!;
 }
 
 /** Defines an operation. Checks that `run` takes the types of `body` and `query`. */

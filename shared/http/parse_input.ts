@@ -8,6 +8,7 @@ import { containsCardNumber } from "../core/card_number.ts";
 import { ApiError, invalidParameter } from "../core/errors.ts";
 import { memberOf } from "../schema/requirement.ts";
 import { issueMessage, literalMessage } from "./issue_message.ts";
+import { refuseMisnamed, type UnknownField } from "./misnamed_fields.ts";
 import { type ReadBody, refuseCardNumbers } from "./request_body.ts";
 
 /** RFC 7240: the client would rather have an error than an ignored parameter. */
@@ -91,6 +92,14 @@ export function refuseIfStrict(unknown: string, headers: Headers): void {
   );
 }
 
+/**
+ * Refuses a field that looks like another name of one that the operation knows. Throws
+ * `invalid_parameter` with the name to send.
+ */
+export function refuseOtherNames(schema: z.ZodType, body: ReadBody): void {
+  refuseMisnamed(unknownFields(schema, body.value), printable);
+}
+
 function check<T>(
   schema: z.ZodType<T>,
   value: Record<string, unknown>,
@@ -135,18 +144,15 @@ function paramOf(value: unknown, path: readonly PropertyKey[]): string {
   return printable(name);
 }
 
-interface UnknownField {
-  path: string;
-  value: unknown;
-}
-
 /** Returns the fields of a body that the schema does not have. */
 function unknownFields(schema: z.ZodType, sent: unknown, path = ""): UnknownField[] {
   if (!isRecord(sent)) return [];
   return Object.entries(sent).flatMap(([name, value]) => {
     const inner = path ? `${path}.${name}` : name;
     const member = memberOf(schema, name);
-    return member ? unknownFields(member, value, inner) : [{ path: inner, value }];
+    return member
+      ? unknownFields(member, value, inner)
+      : [{ path: inner, name, value, parent: schema }];
   });
 }
 

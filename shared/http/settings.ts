@@ -40,6 +40,8 @@ export interface Settings {
   provider_secret?: (name: string) => string | undefined;
   /** Longest time that a call of a provider takes. */
   provider_deadline_ms?: number;
+  /** Longest time of a request that advances a clock, in a sandbox without a seed. */
+  advance_ms?: number;
   clock?: Clock;
   random?: RandomSource;
   log?: (line: LogLine) => void;

@@ -54,7 +54,9 @@ export async function transcriptLine(
     n,
     request: {
       method,
-      path: shownText(pathname.replace(MOUNT, "")) + shownQuery(search, operation?.query),
+      // The id of a key is random, and its digits can look like a card number.
+      path: shownText(pathname.replace(MOUNT, "").replace(KEY_IDS, "key_…")) +
+        shownQuery(search, operation?.query),
       idempotency_key: shownText(c.req.header("Idempotency-Key") ?? null),
       body: withoutSplitNumbers(shownMember(body, operation?.body)),
     },

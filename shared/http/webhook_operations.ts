@@ -110,10 +110,12 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     description:
       "Answers the deliveries after the cursor, oldest first, each signed as an endpoint with a " +
       "URL would get it. Waits for a delivery if there is none. `after` acknowledges the " +
-      "deliveries up to it.",
+      "deliveries up to it, so it needs the scope `webhooks:write`. A read without it needs " +
+      "`webhooks:read` and changes nothing.",
     method: "GET",
     paths: ["/v1/webhook_endpoints/:id/inbox"],
     scope: "webhooks:read",
+    parameter_scopes: { after: "webhooks:write" },
     query: ReadInboxQuery,
     answer: Inbox,
     errors: ["invalid_state"],

@@ -54,6 +54,7 @@ export function isOptional(schema: z.ZodType): boolean {
 /** The schemas of a value's members: one for each name, or one for all. */
 interface Members {
   named: Readonly<Record<string, z.ZodType>>;
+  names: readonly string[];
   every: z.ZodType | undefined;
 }
 
@@ -62,21 +63,30 @@ const MEMBERS = new WeakMap<z.ZodType, Members>();
 
 /** Returns the schema of a member or item, or undefined if the schema has none of this name. */
 export function memberOf(schema: z.ZodType, name: PropertyKey): z.ZodType | undefined {
-  let members = MEMBERS.get(schema);
-  if (members === undefined) MEMBERS.set(schema, members = membersOf(schema));
-  const { named, every } = members;
+  const { named, every } = membersOf(schema);
   return every ?? (Object.hasOwn(named, name) ? named[name as string] : undefined);
 }
 
+/** Returns the names of the members that an object has. */
+export function namesOf(schema: z.ZodType): readonly string[] {
+  return membersOf(schema).names;
+}
+
 function membersOf(schema: z.ZodType): Members {
+  let members = MEMBERS.get(schema);
+  if (members === undefined) MEMBERS.set(schema, members = readMembers(schema));
+  return members;
+}
+
+function readMembers(schema: z.ZodType): Members {
   const inner = layersOf(schema).at(-1)!;
   const every = inner instanceof z.ZodArray
     ? inner.element
     : inner instanceof z.ZodRecord
     ? inner.valueType
     : undefined;
-  const named = inner instanceof z.ZodObject ? inner.shape : {};
-  return { named: named as Members["named"], every: every as z.ZodType | undefined };
+  const named = (inner instanceof z.ZodObject ? inner.shape : {}) as Members["named"];
+  return { named, names: Object.keys(named), every: every as z.ZodType | undefined };
 }
 
 /** Lists the values of an enum for a sentence: `"a", "b" or "c"`. */

@@ -5,7 +5,8 @@
 -- or stops at 100 000. Each part of the row is a function of its own, which pay_operator may
 -- execute.
 
--- The state of the outbox: deliveries and endpoints.
+-- The state of the outbox: deliveries and endpoints. A tester's receivers can be slow or fail on
+-- purpose, so the ages and failures are those of live environments.
 create or replace function pay.read_outbox()
 returns table (
   due_deliveries bigint,
@@ -33,6 +34,7 @@ begin
     (
       select coalesce(extract(epoch from now() - min(o.since)), 0)::double precision
       from pay.webhook_endpoints t
+      join pay.environments e on e.id = t.environment_id and e.livemode
       cross join lateral (
         (
           select d.next_attempt_at as since from pay.webhook_deliveries d
@@ -55,10 +57,11 @@ begin
       select count(*) from pay.environments e
       join pay.webhook_deliveries d on d.environment_id = e.id
         and d.id >= pay.id_floor('whd_', now() - interval '1 hour')
-      where d.status = 'failed' and e.retired_at is null
+      where d.status = 'failed' and e.livemode and e.retired_at is null
     ),
     (
       select count(*) from pay.webhook_endpoints t
+      join pay.environments e on e.id = t.environment_id and e.livemode
       where t.status = 'enabled' and t.failing_since is not null
     );
 end
@@ -109,10 +112,12 @@ begin
   return query select
     exists (
       select from pay.environments e
+      -- Retention obeys the clock of a sandbox, which can stand.
+      left join pay.sandbox_times c on c.environment_id = e.id
       cross join lateral (
         select v.id from pay.events v where v.environment_id = e.id order by v.id limit 1
       ) oldest
-      where oldest.id < pay.id_floor('evt_', now() - interval '31 days')
+      where oldest.id < pay.id_floor('evt_', coalesce(c.now, now()) - interval '31 days')
     ),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
@@ -189,9 +194,9 @@ end
 $$;
 grant execute on function pay.read_wakes() to pay_operator;
 
--- Sent calls to providers without a result, facts that match no payment or transfer, and accounts
--- whose readings fail. A call that the worker sends later, such as the end of a payment whose payer
--- does nothing, does not count.
+-- Sent calls to live providers without a result, their facts that match no payment or transfer, and
+-- accounts whose readings fail. A call that the worker sends later, such as the end of a payment
+-- whose payer does nothing, does not count.
 create or replace function pay.read_providers()
 returns table (
   unsettled_calls bigint,
@@ -228,7 +233,7 @@ begin
       select count(*) from (
         select from pay.provider_facts f
         join pay.environments e on e.id = f.environment_id and e.retired_at is null
-        where f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
+        where e.livemode and f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
       ) unmatched
     ),
     (
@@ -272,15 +277,15 @@ create or replace view pay.health with (security_invoker = true) as
 comment on view pay.health is 'One row about the state of the service.';
 comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
 comment on column pay.health.oldest_due_seconds is
-  'For how many seconds the oldest due delivery has been due; 0 if none is due.';
+  'For how many seconds the oldest due live delivery has been due; 0 if none is due.';
 comment on column pay.health.pending_deliveries is
   'Deliveries that are due, under way or waiting for a retry, up to 100 000.';
 comment on column pay.health.failed_deliveries_last_hour is
-  'Deliveries created in the last hour that have failed.';
+  'Live deliveries created in the last hour that have failed.';
 comment on column pay.health.failing_endpoints is
-  'Enabled endpoints whose last attempt failed.';
+  'Enabled live endpoints whose last attempt failed.';
 comment on column pay.health.oracle_findings is
-  'Findings of the check of the books. Should be 0. Null if the check has never run.';
+  'Alarms of the check of the books. Should be 0. Null if the check has never run.';
 comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
 comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';

@@ -143,7 +143,7 @@ end;
 comment on view pay.oracle_deposits is
   'R14: a payment to an address is completed exactly when its final transfers reach its amount';
 
--- Operator: the findings of the oracles of this file.
+-- Operator: the findings of the oracles of this file that are alarms.
 create or replace function pay.reconcile()
 returns table (oracle text, environment_id text, subject_id text, detail text)
 language plpgsql volatile security definer rows 10
@@ -158,7 +158,7 @@ begin
   ] loop
     return query
       select v_oracle, f.environment_id, f.subject_id, f.detail
-      from pay.find_breaches(v_oracle) f order by 2, 3, 4;
+      from pay.find_breaches(v_oracle) f where f.is_alarm order by 2, 3, 4;
   end loop;
 end
 $$;

@@ -252,9 +252,10 @@ from (
       then split_part(o.object, '"', 4) end as id
   from (
     select a.environment_id, a.request_id, a.status, a.body,
-      case when a.status <> 402 then a.body
-        -- A 402 ends with the payment that was stored.
-        else left(substr(a.body, position('"payment":{' in a.body) + 10), -2) end as object
+      starts_with(a.body, '{"error":') as is_error,
+      case when not starts_with(a.body, '{"error":') then a.body
+        -- An error ends with the payment that was stored, if there is one.
+        else left(substring(a.body from '"payment":(\{.*)'), -2) end as object
     from pay.idempotency_keys a
     left join pay.sandbox_times c on c.environment_id = a.environment_id
     where a.created_at > coalesce(c.now, now()) - interval '23 hours'
@@ -275,17 +276,22 @@ left join (
 left join pay.sandbox_times c on c.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
+  when k.is_error and not exists (
+    select from pay.error_catalogue() e
+    where e.status = k.status
+      and starts_with(k.body, '{"error":{"type":"' || e.type || '","code":"' || e.code || '",')
+  ) then true
   when k.id is null then case
+    when k.is_error then false
     when k.status in (200, 201)
       then k.body !~
         '^\{("id" ?: ?"(whe|whd|key|env|flt)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock)"),?'
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
-    when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
     else true
   end
   when right(k.id, 26) < coalesce(c.recent_suffix, (select pay.recent_suffix()))
     and not k.livemode then false
-  when k.status not in (200, 201, 402) then true
+  when not k.is_error and k.status not in (200, 201) then true
   when x.id is null then true
   else x.body <> k.object and not exists (
     select from pay.events e

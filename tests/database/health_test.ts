@@ -35,10 +35,16 @@ Deno.test("pay.health shows", async (t) => {
     return Number(after.oldest_due_seconds);
   };
   const mint = (at_ms: number) => idMint(at_ms);
-  const delivery = (status: string, at_ms: number, due: string, lease = "null") =>
+  const delivery = (
+    status: string,
+    at_ms: number,
+    due: string,
+    lease = "null",
+    owner = service.live.environment_id,
+  ) =>
     `insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
        subject_id, sequence, status, next_attempt_at, leased_until, created_at)
-     values ('${environment_id}', '${mint(at_ms)("whd_")}', 'evt_x', 'ping', 'whe_x', 'pay_x', 1,
+     values ('${owner}', '${mint(at_ms)("whd_")}', 'evt_x', 'ping', 'whe_x', 'pay_x', 1,
        '${status}', ${due}, ${lease}, now())`;
   try {
     await service.pay({ outcome: "success" });
@@ -69,15 +75,27 @@ Deno.test("pay.health shows", async (t) => {
       });
     });
     await t.step("a due delivery, and for how long it has been due", async () => {
-      const endpoint = `insert into pay.webhook_endpoints (environment_id, id, slot, url, events,
+      const endpoint = (owner: string) =>
+        `insert into pay.webhook_endpoints (environment_id, id, slot, url, events,
           status, secrets, revision, created_at, body)
-        values ('${environment_id}', 'whe_x', 0, 'https://example.com/', '{*}', 'enabled', '[]', 1,
+        values ('${owner}', 'whe_x', 0, 'https://example.com/', '{*}', 'enabled', '[]', 1,
           now(), '{}');`;
       const seconds = await changes(
-        endpoint + delivery("pending", Date.now(), "now() - interval '90 s'"),
+        endpoint(service.live.environment_id) +
+          delivery("pending", Date.now(), "now() - interval '90 s'"),
         { due_deliveries: "1", pending_deliveries: "1" },
       );
       assert.ok(Math.abs(seconds - 90) < 5, String(seconds));
+      // A tester's receiver can be as slow as it likes.
+      const of_tester = await changes(
+        endpoint(environment_id) +
+          delivery("pending", Date.now(), "now() - interval '90 s'", "null", environment_id) +
+          ";update pay.webhook_endpoints set failing_since = now()",
+        { due_deliveries: "1", pending_deliveries: "1" },
+      );
+      assert.equal(of_tester, 0);
+      const failing = ";update pay.webhook_endpoints set failing_since = now()";
+      await changes(endpoint(service.live.environment_id) + failing, { failing_endpoints: "1" });
     });
     await t.step("a waiting or leased delivery as pending and not due", async () => {
       const waits = delivery("pending", Date.now(), "now() + interval '9 s'");
@@ -89,6 +107,7 @@ Deno.test("pay.health shows", async (t) => {
       const failed = { failed_deliveries_last_hour: "1" };
       await changes(delivery("failed", Date.now() - 0.9 * HOUR_MS, "null"), failed);
       await changes(delivery("failed", Date.now() - 1.1 * HOUR_MS, "null"), {});
+      await changes(delivery("failed", Date.now(), "null", "null", environment_id), {});
     });
     await t.step("calls without a result, and the age of the oldest", async () => {
       const call = (id: string, state: string, age: string, account_id = "pac_1") =>
@@ -109,12 +128,14 @@ Deno.test("pay.health shows", async (t) => {
       );
     });
     await t.step("facts that match nothing", async () => {
-      const fact = (reference: string, outcome: string) =>
+      const fact = (reference: string, outcome: string, id = service.live.environment_id) =>
         `insert into pay.provider_facts (environment_id, account_id, reference, op, state,
            amount_minor, currency, happened_at, received_at, body, outcome, handled_at)
-         values ('${environment_id}', 'pac_1', '${reference}', 'authorize', 'succeeded', 1, 'EUR',
+         values ('${id}', 'pac_1', '${reference}', 'authorize', 'succeeded', 1, 'EUR',
            now(), now(), '{}', '${outcome}', now());`;
       await changes(fact("a", "unmatched") + fact("b", "ignored"), { unmatched_facts: "1" });
+      // The facts of a sandbox are its tester's.
+      await changes(fact("a", "unmatched", environment_id), {});
     });
     await t.step("accounts whose readings have failed for five minutes", async () => {
       const reading = (id: string, age: string | null) =>
@@ -139,11 +160,14 @@ Deno.test("pay.health shows", async (t) => {
     });
     await t.step("events that retention should have deleted", async () => {
       const id = mint(Date.now() - 32 * 24 * HOUR_MS)("evt_");
-      await changes(
-        `insert into pay.events (environment_id, id, type, subject_id, created_at, body)
-         values ('${environment_id}', '${id}', 'ping', 'pay_x', now(), '{}')`,
-        { is_retention_behind: true },
-      );
+      const event = `insert into pay.events (environment_id, id, type, subject_id, created_at, body)
+         values ('${environment_id}', '${id}', 'ping', 'pay_x', now(), '{}');`;
+      await changes(event, { is_retention_behind: true });
+      const frozen = (days: number) =>
+        `insert into pay.sandbox_settings (environment_id, version, offset_ms, frozen_at, did)
+         values ('${environment_id}', 9, 0, now() - interval '${days} days', '{}');`;
+      await changes(event + frozen(0), { is_retention_behind: true });
+      await changes(event + frozen(2), {});
     });
     await t.step("the number of active keys, and whether the relay has an address", async () => {
       await changes("update pay.api_keys set revoked_at = now()", {

@@ -4,6 +4,8 @@
  */
 
 import assert from "node:assert/strict";
+import type postgres from "postgres";
+import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
 import { afterwards, assertSilent, saidBy } from "../support/database/oracle_findings.ts";
 import { addProviderRows } from "../support/database/provider_flow.ts";
@@ -22,6 +24,15 @@ const TRANSFERS = "/api-v1-payments/v1/transfers";
 const MONTH_MS = 30 * 86_400_000;
 
 const CAPTURE = `select transaction_id from pay.ledger_movements where kind = 'capture' limit 1`;
+
+/** The oracles whose findings in sandboxes are alarms: no tester can cause them. */
+const ARITHMETIC = [
+  "oracle_ledger_legs",
+  "oracle_ledger_totals",
+  "oracle_payment_money",
+  "oracle_refunds",
+  "oracle_transfer_money",
+];
 
 /** Statements that break one promise, and the oracles that must find it. */
 const BREAKS: [what: string, statements: string, oracles: string[]][] = [
@@ -332,9 +343,49 @@ Deno.test("the oracles of the books", async (t) => {
     });
     for (const [what, statements, oracles] of BREAKS) {
       await t.step(`${what}: ${oracles.join(", ")}`, async () => {
-        assert.deepEqual(await afterwards(sql, statements, saidBy), oracles);
+        await afterwards(sql, statements, async (session) => {
+          assert.deepEqual(await saidBy(session), oracles);
+          await assertAlarms(session);
+        });
       });
     }
+    await t.step("a stored error is judged by the catalogue: code, type and status", async () => {
+      const DECLINE = '"type":"payment","code":"payment_declined"';
+      const stored = (as: string, status: number) =>
+        afterwards(
+          sql,
+          `update pay.idempotency_keys set status = ${status},
+             body = replace(body, '${DECLINE}', '${as}') where key = 'kept-decline'`,
+          saidBy,
+        );
+      for (const [code, { status, type }] of Object.entries(ERROR_CATALOGUE)) {
+        const as = `"type":"${type}","code":"${code}"`;
+        assert.deepEqual(await stored(as, status), status < 500 ? [] : ["oracle_kept_answers"]);
+        assert.deepEqual(await stored(as, 418), ["oracle_kept_answers"], code);
+      }
+      for (const as of ['"type":"payment","code":"unknown"', '"type":"x","code":"invalid_json"']) {
+        for (const status of [400, 402]) {
+          assert.deepEqual(await stored(as, status), ["oracle_kept_answers"], as);
+        }
+      }
+    });
+    await t.step("a finding of a sandbox is recorded if it is an alarm", async () => {
+      const recorded = (statements: string) =>
+        afterwards(sql, statements, async (session) => {
+          await session`select pay.note_findings()`;
+          const [row] = await session`select * from pay.health`;
+          return [Number(row!.oracle_findings) > 0, Number(row!.unmatched_facts)];
+        });
+      const broken = (what: string) => BREAKS.find(([name]) => name === what)![1];
+      assert.deepEqual(await recorded(broken("a movement with a wrong amount")), [true, 0]);
+      assert.deepEqual(await recorded(broken("a stored answer with a wrong amount")), [false, 0]);
+      const unmatched = broken("a fact that matches nothing");
+      assert.deepEqual(await recorded(unmatched), [true, 1]);
+      assert.deepEqual(
+        await recorded(unmatched.replace("where livemode", "where not livemode")),
+        [false, 0],
+      );
+    });
     await t.step("note_findings() stores a finding once, forget_findings() drops it", async () => {
       await afterwards(sql, BREAKS[3]![1], async (session) => {
         const [first] = await session`select pay.note_findings() as findings`;
@@ -495,4 +546,16 @@ async function setLivemode({ sql, other }: TestService, livemode: boolean): Prom
     await sql`update pay.environments set livemode = ${livemode} where id = ${other.environment_id}`;
     if (livemode) await addProviderRows(sql, other.environment_id);
   });
+}
+
+/** Asserts which findings are alarms: those of live environments, and those of arithmetic. */
+async function assertAlarms(sql: postgres.Sql): Promise<void> {
+  const rows = await sql`select id from pay.environments where livemode`;
+  const live = rows.map(({ id }) => id);
+  for (const { oracle, is_alarm, examples } of await checkBooks(sql)) {
+    for (const example of examples) {
+      const expected = live.includes(example.split(" ", 1)[0]!) || ARITHMETIC.includes(oracle);
+      assert.equal(is_alarm, expected, `${oracle}: ${example}`);
+    }
+  }
 }

@@ -160,9 +160,9 @@ serviceCase("POST /v1/payments/{id}/capture refuses other amounts", async (t, se
   }
   assert.equal((await recordOf(service, payment.id)).text, before.text);
   await t.step("an unknown field is named in a header", async () => {
-    const answer = await capture(service, payment.id, { amout: 5 });
+    const answer = await capture(service, payment.id, { colour: 5 });
     assert.deepEqual([answer.status, answer.body.amount_captured], [200, 1000]);
-    assert.equal(answer.headers.get("Unknown-Parameters"), "amout");
+    assert.equal(answer.headers.get("Unknown-Parameters"), "colour");
   });
 });
 

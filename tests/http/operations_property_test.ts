@@ -194,11 +194,12 @@ async function audit({ sql }: TestService): Promise<void> {
       sql`
       select p.id, p.status from pay.payments p
       left join pay.ledger_entries e on e.subject_id = p.id and e.account = 'available'
-      group by p.id, p.status, p.amount_minor, p.amount_refunded
+      group by p.id, p.status, p.amount_minor, p.amount_refunded, p.amount_disputed
       having coalesce(sum(case e.direction when 'credit' then e.amount_minor
           when 'debit' then -e.amount_minor end), 0)
-        <> case when p.status in ('completed', 'partially_refunded')
-          then p.amount_minor - p.amount_refunded else 0 end`,
+        -- A dispute takes what is not held by a pending refund.
+        <> case when p.status in ('completed', 'partially_refunded', 'chargeback')
+          then p.amount_minor - p.amount_refunded - p.amount_disputed else 0 end`,
     ],
     [
       "payments whose body differs from their row or their newest event",

@@ -155,9 +155,9 @@ serviceCase("POST /v1/payments/{id}/refund takes a reason and metadata", async (
   }
   await t.step("an unknown field is named in a header", async () => {
     const payment = await paymentIn(service, "completed");
-    const answer = await refund(service, payment.id, { amout: 5 });
+    const answer = await refund(service, payment.id, { colour: 5 });
     assert.deepEqual([answer.status, answer.body.amount], [201, 1000]);
-    assert.equal(answer.headers.get("Unknown-Parameters"), "amout");
+    assert.equal(answer.headers.get("Unknown-Parameters"), "colour");
   });
 });
 

@@ -289,6 +289,16 @@ serviceCase("a seeded sandbox", async (t, service) => {
     const lines = (await transcriptOf(service, key)).trimEnd().split("\n");
     assert.deepEqual(lines.map((line) => JSON.parse(line).n), [10_000]);
   });
+  await t.step(
+    "the id of a key is left out alone, even if it looks like a card number",
+    async () => {
+      const key = await makeSeeded(service, "key ids");
+      const path = "/api-v1-payments/v1/api_keys/key_";
+      await service.call("GET", `${path}aaaaa4242424242424242aaaaa`, { key });
+      const { request } = JSON.parse((await transcriptOf(service, key)).trimEnd());
+      assert.equal(request.path, `${path}…`);
+    },
+  );
   await t.step("secrets of payers and merchants in any place are left out", async () => {
     const key = await makeSeeded(service, "secrets");
     const number = "4111 1111 1111 1111";
@@ -343,6 +353,32 @@ serviceCase("a seeded sandbox", async (t, service) => {
     assert.match(transcript, /"secret":"…"/);
   });
 });
+
+serviceCase(
+  "POST /clock of a seeded sandbox ends its advance, however slow",
+  async (t, service) => {
+    const seeded = await makeSeeded(service, "slow");
+    const advances: [name: string, key: string, has_more: boolean, status: string][] = [
+      ["a sandbox without a seed stops", service.key.text, true, "requires_action"],
+      ["a seeded one goes on", seeded, false, "failed"],
+    ];
+    for (const [name, key, has_more, status] of advances) {
+      await t.step(name, async () => {
+        const { body: { id } } = await service.pay({
+          card: { token: "pm_card_authenticationRequired" },
+        }, { key });
+        const clock = await service.call("POST", `${SANDBOX}/clock`, {
+          key,
+          body: { advance: 90_000 },
+        });
+        assert.equal(clock.body.has_more, has_more, clock.text);
+        assert.equal((await service.call("GET", `${PAYMENTS}/${id}`, { key })).body.status, status);
+      });
+    }
+    // No time is left for the work of an advance, as on a machine that is too slow for it.
+  },
+  { advance_ms: 0 },
+);
 
 serviceCase("GET /transcript", async (t, service) => {
   await t.step("a sandbox without a seed is 409", async () => {

@@ -111,8 +111,31 @@ serviceCase("GET /inbox of something else", async (t, service) => {
     assertRefused(refused, 403, "permission_denied");
     assert.equal(refused.body.error.required_scope, "webhooks:read");
   });
-  await t.step("a key with webhooks:read reads, but does not recover", async () => {
-    assert.equal((await readInbox(service, id, "", { key: reader.text })).status, 200);
+  await t.step("a key with webhooks:read reads, but does not acknowledge", async () => {
+    await service.make({ outcome: "success" });
+    const { status, body } = await readInbox(service, id, "", { key: reader.text });
+    assert.deepEqual([status, body.data.length > 0], [200, true]);
+    const others = [body.next_cursor, "", "x"].map((after) => `after=${after}`);
+    for (const query of [...others, `after=${body.next_cursor}&limit=x`]) {
+      const refused = await readInbox(service, id, query, { key: reader.text });
+      assertRefused(refused, 403, "permission_denied");
+      assert.equal(refused.body.error.required_scope, "webhooks:write");
+    }
+    const again = await readInbox(service, id, "", { key: reader.text });
+    assert.deepEqual(
+      again.body.data.map((delivery: { id: string }) => delivery.id),
+      body.data.map((delivery: { id: string }) => delivery.id),
+    );
+  });
+  await t.step("a key with webhooks:write acknowledges", async () => {
+    const scopes = ["webhooks:write"];
+    const { text: key } = await service.issueKey(service.key.environment_id, { scopes });
+    const { next_cursor } = (await readInbox(service, id)).body;
+    const { status, body } = await readInbox(service, id, `after=${next_cursor}`, { key });
+    assert.deepEqual([status, body.data], [200, []]);
+    assertRefused(await readInbox(service, id, "", { key }), 403, "permission_denied");
+  });
+  await t.step("a key with webhooks:read does not recover", async () => {
     const refused = await service.call("POST", `${ENDPOINTS}/${id}/recover`, {
       key: reader.text,
       body: { since: time(Date.now() - HOUR_MS) },

@@ -11,13 +11,13 @@ import { databaseUnavailable } from "../../store/database.ts";
 import { timeIn } from "../../store/known_settings.ts";
 import type { ProviderOp } from "../../store/provider_call.ts";
 import type { Answer } from "../../store/commit_rows.ts";
-import type { StoredAccount } from "../../store/provider_rows.ts";
+import type { ProviderRecord, StoredAccount } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import type { EventContext } from "../changes/event.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import type { ProviderReply } from "../providers/connector.ts";
 import { booksOf } from "./account_reader.ts";
-import { currentAnswer, decideResult, type OwnCall } from "./decide_result.ts";
+import { currentAnswer, decideResult, type OwnCall, pointlessRecord } from "./decide_result.ts";
 import { inOurMode, type ProviderAccounts } from "./provider_accounts.ts";
 
 /** Longest time that a call takes (architecture §7). */
@@ -108,7 +108,7 @@ export class CallRunner {
     let call = first;
     let booked_minor = 0;
     for (let i = 0; i < MAX_DECISIONS; i++) {
-      const { record, answer } = decideResult(
+      const { record, answer } = overtaken(call) ?? decideResult(
         call,
         reply,
         this.context(call.subject.livemode, call),
@@ -146,6 +146,17 @@ export class CallRunner {
     };
     return [present, found.booked_minor];
   }
+}
+
+/**
+ * Returns the end of a sandbox's call whose payment a request has moved meanwhile: the sandbox has
+ * no provider that has done something, so the move counts, and not the result of the call. A reply
+ * of a live provider is always a fact.
+ */
+function overtaken(call: OwnCall): { record: ProviderRecord; answer: Answer } | null {
+  if (call.subject.livemode) return null;
+  const record = pointlessRecord(call);
+  return record && { record, answer: currentAnswer(call) };
 }
 
 /**

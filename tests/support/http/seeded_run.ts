@@ -90,9 +90,9 @@ async function money(
   key: (name: string) => string,
   pay: (body: object) => Promise<TestAnswer>,
 ): Promise<void> {
-  const manual = await pay({ ...INSTRUMENTS[0], capture_method: "manual" });
+  const manual = await pay({ ...INSTRUMENTS[0], capture: "manual" });
   await send("POST", `${PAYMENTS}/payments/${manual.body.id}/capture`, { body: { amount: 500 } });
-  const cancelled = await pay({ ...INSTRUMENTS[0], capture_method: "manual" });
+  const cancelled = await pay({ ...INSTRUMENTS[0], capture: "manual" });
   await send("POST", `${PAYMENTS}/payments/${cancelled.body.id}/cancel`);
 
   const twice = {

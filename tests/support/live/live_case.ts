@@ -83,6 +83,8 @@ async function makeCase(
     'stripe', ${["card"]}, ${JSON.stringify({ base_url: running.base_url })}, 'PROVIDER_STRIPE',
     ${["PROVIDER_STRIPE_NOTIFICATIONS"]})`;
   const key = service.live.text;
+  // Every write has an idempotency key, so that the oracles judge each answer that is stored.
+  const keyed = () => ({ key, idempotency_key: crypto.randomUUID() });
   return {
     service,
     double: running,
@@ -90,9 +92,12 @@ async function makeCase(
     secret,
     variables,
     pay: (body = {}, options = {}) =>
-      service.pay({ card: { token: "pm_card_visa" }, ...body }, { key, ...options }),
+      service.pay({ card: { token: "pm_card_visa" }, ...body }, { ...keyed(), ...options }),
     call: (method, path, options = {}) =>
-      service.call(method, `/api-v1-payments/v1${path}`, { key, ...options }),
+      service.call(method, `/api-v1-payments/v1${path}`, {
+        ...(method === "GET" ? { key } : keyed()),
+        ...options,
+      }),
     books: () => running.books(secret),
     work: () => service.deps.provider_worker.nudge(),
   };

@@ -1,0 +1,155 @@
+/**
+ * Results that come later in a sandbox meet requests about the same payment: an advance, a capture,
+ * a cancel, evidence. Whichever comes first decides. The later one changes nothing: a late result
+ * books no money for a payment that is over, and leaves no call to anybody.
+ */
+
+import assert from "node:assert/strict";
+import { assertSilent } from "../support/database/oracle_findings.ts";
+import { card } from "../support/service/service_case.ts";
+import {
+  type Ask,
+  ASKS,
+  sizeOf,
+  startTwoInstances,
+  type TwoInstances,
+} from "../support/service/two_instances.ts";
+
+const ROUNDS = sizeOf("ROUNDS", 6);
+/** Payments of a round. Each meets its result once. */
+const PAYMENTS = 6;
+/** Later than every timeout and late answer, and than every window. */
+const SOON_S = 120;
+const WINDOW_S = 8 * 24 * 3_600;
+
+/** Two instances, and the calls that a race makes ready. */
+interface Race {
+  two: TwoInstances;
+  post(path: string, body?: unknown): Promise<Record<string, string>>;
+}
+
+/** What a race makes ready for a payment, and the request that meets the result. */
+type Meeting = (race: Race) => Promise<Ask>;
+
+const EVIDENCE = { text: "The parcel was signed for" };
+const pay = (race: Race, body: unknown) =>
+  race.post("/api-v1-payments/v1/payments", { amount: 1000, currency: "EUR", ...body as object });
+const approved = (more: object = {}) => ({ ...card("4242 4242 4242 4242"), ...more });
+const declareTimeout = (race: Race, operation: string) =>
+  race.post("/api-v1-sandbox/faults", { on: "provider", fault: "timeout", where: { operation } });
+
+/** A payment whose operation has a declared timeout, so that its result comes later. */
+async function lost(race: Race, operation: string, body: object, path?: string) {
+  if (path === undefined) {
+    await declareTimeout(race, operation);
+    return await pay(race, body);
+  }
+  const payment = await pay(race, body);
+  await declareTimeout(race, operation);
+  return await race.post(`/api-v1-payments/v1/payments/${payment.id}/${path}`, {});
+}
+
+/** The races: what comes later, the time after which it comes, and the request that meets it. */
+const RACES: [name: string, advance_s: number, meeting: Meeting][] = [
+  ...["failed", "declined", "completed"].map((to): [string, number, Meeting] => [
+    `a late card against an advance to ${to}`,
+    SOON_S,
+    async (race) => {
+      const { id } = await pay(race, card("4000 0000 0000 0119"));
+      return ASKS.advance(id!, to);
+    },
+  ]),
+  ["a create with a timeout against an advance to failed", SOON_S, async (race) => {
+    const { id } = await lost(race, "authorize", approved());
+    return ASKS.advance(id!, "failed");
+  }],
+  ["a capture with a timeout against an advance to failed", SOON_S, async (race) => {
+    const { id } = await lost(race, "capture", approved({ capture: "manual" }), "capture");
+    return ASKS.advance(id!, "failed");
+  }],
+  ["a capture with a timeout against a cancel", SOON_S, async (race) => {
+    const { id } = await lost(race, "capture", approved({ capture: "manual" }), "capture");
+    return ASKS.cancel(id!);
+  }],
+  ["a cancel with a timeout against a capture", SOON_S, async (race) => {
+    const { id } = await lost(race, "cancel", approved({ capture: "manual" }), "cancel");
+    return { path: `/api-v1-payments/v1/payments/${id}/capture`, body: {} };
+  }],
+  ...["failed", "completed"].map((to): [string, number, Meeting] => [
+    `a refund with a timeout against its advance to ${to}`,
+    SOON_S,
+    async (race) => {
+      const { id } = await lost(race, "refund", approved(), "refund");
+      return { path: `/api-v1-sandbox/refunds/${id}/advance`, body: { to } };
+    },
+  ]),
+  ["the end of an authorization against a capture", WINDOW_S, async (race) => {
+    const { id } = await pay(race, approved({ capture: "manual" }));
+    return { path: `/api-v1-payments/v1/payments/${id}/capture`, body: {} };
+  }],
+  ["the end of an abandoned payment against its authentication", WINDOW_S, async (race) => {
+    const { id } = await pay(race, card("4000 0025 0000 3155"));
+    return { path: `/api-v1-sandbox/payments/${id}/authenticate`, body: { result: "success" } };
+  }],
+  ["the deadline of a dispute against evidence", WINDOW_S, async (race) => {
+    const { id } = await race.post("/api-v1-sandbox/payments", {
+      amount_minor: 1000,
+      currency: "EUR",
+      outcome: "chargeback",
+    });
+    const [dispute] = await race.two.service.sql`
+      select id from pay.disputes where payment_id = ${id!}`;
+    return { path: `/api-v1-payments/v1/disputes/${dispute!.id}/evidence`, body: EVIDENCE };
+  }],
+];
+
+Deno.test("late results against requests", async (t) => {
+  const two = await startTwoInstances();
+  const { sql, key } = two.service;
+  const race: Race = {
+    two,
+    async post(path, body) {
+      const { status, text, body: answered } = await two.post(0, { path, body });
+      assert.ok(status === 200 || status === 201, text);
+      return answered;
+    },
+  };
+  const clock = (body: unknown): Ask => ({ path: "/api-v1-sandbox/clock", body });
+  /** Completes the advances of the clock. */
+  const finish = async () => {
+    for (;;) {
+      const { has_more } = await race.post("/api-v1-sandbox/clock", { mode: "frozen" });
+      if (!has_more) return;
+    }
+  };
+  try {
+    for (const [name, advance_s, meeting] of RACES) {
+      await t.step(`${name}: ${ROUNDS} rounds`, async () => {
+        for (let round = 0; round < ROUNDS; round++) {
+          await race.post("/api-v1-sandbox/clock", { mode: "frozen" });
+          const asks: Ask[] = [];
+          for (let i = 0; i < PAYMENTS; i++) asks.push(await meeting(race));
+          const told = await two.race([clock({ advance: advance_s }), ...asks]);
+          for (const { status, text } of told) assert.ok([200, 409].includes(status), text);
+          await finish();
+        }
+        const calls = await sql`select op, state, last_reply from pay.provider_calls
+          where environment_id = ${key.environment_id} and state = 'operator'`;
+        assert.deepEqual([...calls], []);
+        const facts = await sql`select op, state, outcome, finding from pay.provider_facts
+          where environment_id = ${key.environment_id}
+            and (outcome is null or outcome not in ('applied', 'ignored') or finding is not null)`;
+        assert.deepEqual([...facts], []);
+        const money = await sql`select kind from pay.ledger_movements where kind like 'unmatched%'`;
+        assert.deepEqual([...money], []);
+        // The deadline loses no dispute whose evidence was taken.
+        const lost = await sql`select id from pay.disputes
+          where status = 'lost' and position('"evidence":null' in body) = 0`;
+        assert.deepEqual([...lost], []);
+        await assertSilent(sql);
+      });
+    }
+  } finally {
+    await two.close();
+  }
+});
