@@ -283,7 +283,6 @@ comment on column pay.disputes.created_at is 'Time of creation.';
 comment on column pay.disputes.body is 'The dispute as JSON text, as it is answered.';
 CREATE INDEX disputes_payment ON pay.disputes USING btree (payment_id, environment_id, id);
 CREATE INDEX disputes_status ON pay.disputes USING btree (status, environment_id, id);
-CREATE UNIQUE INDEX disputes_current ON pay.disputes USING btree (environment_id, payment_id) WHERE (status <> 'won'::text);
 alter table pay.disputes enable row level security;
 alter table pay.disputes force row level security;
 create policy disputes_of_environment on pay.disputes as permissive for all to pay_owner
@@ -548,9 +547,9 @@ create table pay.ledger_movements (
   currency text collate "C" not null,
   constraint ledger_movements_pkey PRIMARY KEY (environment_id, transaction_id, leg),
   constraint ledger_movements_accounts_differ CHECK ((debit_account <> credit_account)),
-  constraint ledger_movements_accounts_known CHECK (((debit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text, 'bank'::text, 'unapplied'::text])) AND (credit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text, 'bank'::text, 'unapplied'::text])))),
+  constraint ledger_movements_accounts_known CHECK (((debit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text, 'bank'::text, 'unapplied'::text, 'reserve'::text])) AND (credit_account = ANY (ARRAY['processor'::text, 'available'::text, 'chargebacks'::text, 'in_transit'::text, 'external'::text, 'bank'::text, 'unapplied'::text, 'reserve'::text])))),
   constraint ledger_movements_amount_minor_positive CHECK ((amount_minor > 0)),
-  constraint ledger_movements_kind_known CHECK ((kind = ANY (ARRAY['capture'::text, 'capture_reversal'::text, 'refund'::text, 'chargeback'::text, 'chargeback_reversal'::text, 'fee'::text, 'fee_reversal'::text, 'settlement'::text, 'settlement_reversal'::text, 'unmatched'::text, 'unmatched_reversal'::text, 'transfer'::text, 'transfer_completed'::text, 'transfer_reversed'::text]))),
+  constraint ledger_movements_kind_known CHECK ((kind = ANY (ARRAY['capture'::text, 'capture_reversal'::text, 'refund'::text, 'refund_reversal'::text, 'chargeback'::text, 'chargeback_reversal'::text, 'fee'::text, 'fee_reversal'::text, 'settlement'::text, 'settlement_reversal'::text, 'unmatched'::text, 'unmatched_reversal'::text, 'reserve'::text, 'reserve_reversal'::text, 'transfer'::text, 'transfer_completed'::text, 'transfer_reversed'::text]))),
   constraint ledger_movements_leg_in_range CHECK (((leg >= 0) AND ((strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(transaction_id, 30)) >= 1) AND (strpos('0123456789abcdefghjkmnpqrstvwxyz'::text, substr(transaction_id, 30)) <= (30 - (2 * leg))))))
 );
 alter table pay.ledger_movements owner to pay_owner;
@@ -649,7 +648,7 @@ create view pay.oracle_disputes with (security_invoker=true) (
   detail text collate "C"
 );
 alter view pay.oracle_disputes owner to pay_owner;
-comment on view pay.oracle_disputes is 'R5: a payment that is charged back has one open or lost dispute of its disputed amount';
+comment on view pay.oracle_disputes is 'R5: a payment that is charged back has open or lost disputes, whose sum is its disputed amount';
 
 -- view pay.oracle_effects
 create view pay.oracle_effects with (security_invoker=true) (
@@ -854,7 +853,7 @@ END AND
 CASE status
     WHEN 'partially_refunded'::text THEN ((amount_refunded >= 1) AND (amount_refunded <= ((amount_minor - amount_released) - 1)))
     WHEN 'refunded'::text THEN (amount_refunded = (amount_minor - amount_released))
-    WHEN 'chargeback'::text THEN (amount_refunded < amount_minor)
+    WHEN 'chargeback'::text THEN true
     WHEN 'failed'::text THEN (amount_refunded < amount_minor)
     ELSE (amount_refunded = 0)
 END)),
@@ -2253,6 +2252,14 @@ CREATE OR REPLACE FUNCTION pay.find_environment(p_account text, p_livemode boole
 alter function pay.find_environment(text,boolean) owner to pay_owner;
 grant execute on function pay.find_environment(text,boolean) to pay_operator;
 
+-- function pay.find_fact_refund(text,text,text)
+CREATE OR REPLACE FUNCTION pay.find_fact_refund(p_environment_id text, p_account_id text, p_reference text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.find_fact_refund(text,text,text) owner to pay_owner;
+
 -- function pay.find_fact_subject(text,text,text)
 CREATE OR REPLACE FUNCTION pay.find_fact_subject(p_environment_id text, p_account_id text, p_provider_reference text)
  RETURNS text
@@ -2638,14 +2645,14 @@ CREATE OR REPLACE FUNCTION pay.list_subject(p_environment_id text, p_kind text, 
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.list_subject(text,text,jsonb) owner to pay_owner;
 
--- function pay.list_unsettled_calls()
-CREATE OR REPLACE FUNCTION pay.list_unsettled_calls()
+-- function pay.list_unsettled_calls(boolean)
+CREATE OR REPLACE FUNCTION pay.list_unsettled_calls(p_all boolean)
  RETURNS TABLE(id text, environment_id text, account text, account_id text, op text, subject_id text, refund_id text, amount_minor bigint, currency text, state text, attempts integer, may_repeat boolean, created_at timestamp with time zone, next_attempt_at timestamp with time zone, provider_reference text, last_reply text, subject_status text)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.list_unsettled_calls() owner to pay_owner;
-grant execute on function pay.list_unsettled_calls() to pay_operator;
+alter function pay.list_unsettled_calls(boolean) owner to pay_owner;
+grant execute on function pay.list_unsettled_calls(boolean) to pay_operator;
 
 -- function pay.list_value(text,text)
 CREATE OR REPLACE FUNCTION pay.list_value(p_kind text, p_name text)

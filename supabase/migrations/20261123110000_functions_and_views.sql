@@ -2448,9 +2448,10 @@ begin
       select t.body, t.provider_reference into body, detail from pay.disputes t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'current_disputes' then
-      -- p_id is the id of the payment.
+      -- p_id is the id of the payment. A payment of a sandbox has at most one such dispute.
       select t.body into body from pay.disputes t
-      where t.environment_id = p_environment_id and t.payment_id = p_id and t.status <> 'won';
+      where t.payment_id = p_id and t.environment_id = p_environment_id and t.status <> 'won'
+      order by t.id desc limit 1;
     when 'transfers' then
       select t.body into body from pay.transfers t
       where t.environment_id = p_environment_id and t.id = p_id;
@@ -3054,7 +3055,7 @@ begin
 end
 $$;
 
-create or replace function pay.list_unsettled_calls()
+create or replace function pay.list_unsettled_calls(p_all boolean)
 returns table (
   id text, environment_id text, account text, account_id text, op text, subject_id text,
   refund_id text, amount_minor bigint, currency text, state text, attempts integer,
@@ -3075,11 +3076,11 @@ begin
     left join pay.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
-    where c.state <> 'settled'
+    where c.state = 'operator' or p_all and c.state = 'pending'
     order by c.created_at, c.id;
 end
 $$;
-grant execute on function pay.list_unsettled_calls() to pay_operator;
+grant execute on function pay.list_unsettled_calls(boolean) to pay_operator;
 
 create or replace function pay.read_provider_call(p_id text)
 returns setof pay.provider_work
@@ -3815,6 +3816,18 @@ as $$
     )))::json
 $$;
 
+create or replace function pay.find_fact_refund(
+  p_environment_id text, p_account_id text, p_reference text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.refund_id from pay.provider_facts f
+  where f.environment_id = p_environment_id and f.account_id = p_account_id
+    and f.reference = split_part(p_reference, ':', 1) || ':succeeded'
+$$;
+
 create or replace function pay.claim_facts(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
@@ -3841,7 +3854,9 @@ begin
     update pay.provider_facts f
     set leased_until = p_leased_until,
       subject_id = coalesce(f.subject_id,
-        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference))
+        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+      refund_id = coalesce(f.refund_id, case when f.op = 'refund'
+        then pay.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
     from open o
     where f.environment_id = o.environment_id and f.account_id = o.account_id
       and f.reference = o.reference
@@ -3859,9 +3874,11 @@ begin
     on r.environment_id = f.environment_id and r.id = f.refund_id and r.payment_id = s.id
   left join lateral (
     select pay.provider_call_json(c) as call from pay.provider_calls c
-    where c.environment_id = f.environment_id and c.subject_id = f.subject_id and c.op = f.op
+    where c.environment_id = f.environment_id and c.subject_id = f.subject_id
       and c.refund_id is not distinct from f.refund_id
-    order by c.id desc limit 1
+      -- Somebody can capture at the provider. Then the authorization finds the payment there.
+      and (c.op = f.op or f.op = 'capture' and c.op = 'authorize')
+    order by c.op = f.op desc, c.id desc limit 1
   ) k on true
   order by f.received_at;
 end
@@ -7023,10 +7040,13 @@ where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())
   and (p.status = 'chargeback' or d.payment_id is not null)
   and (p.status <> 'chargeback' or d.payment_id is not null
     or position('"amount_disputed":' in p.body) > 0)
-  and (p.status <> 'chargeback' or coalesce(d.disputes, 0) <> 1
+  and (p.status <> 'chargeback' or coalesce(d.disputes, 0) = 0
+    -- The simulated provider opens one at a time.
+    or d.disputes > 1
+      and p.environment_id not in (select v.id from pay.environments v where v.livemode)
     or coalesce(d.amount_minor, 0) <> p.amount_disputed);
 comment on view pay.oracle_disputes is
-  'R5: a payment that is charged back has one open or lost dispute of its disputed amount';
+  'R5: a payment that is charged back has open or lost disputes, whose sum is its disputed amount';
 
 create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
 select d.environment_id, d.id as subject_id, 'row, body and event differ' as detail
@@ -7201,13 +7221,16 @@ select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
   -- Events of refunds stand between those of their payment, in any order, and so do those of
-  -- disputes.
+  -- disputes, each of which has events of its own.
   select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
     lag(e.type) over (
-      partition by e.environment_id, e.subject_id, split_part(e.type, '.', 1) order by e.sequence
+      partition by e.environment_id, e.subject_id, split_part(e.type, '.', 1), e.dispute_id
+      order by e.sequence
     ) as before
   from (
     select v.environment_id, v.subject_id, v.sequence, v.type,
+      case when v.type like 'dispute.%'
+        then left(split_part(v.body, '"data":{"object":{"id":"', 2), 29) end as dispute_id,
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
@@ -7228,8 +7251,7 @@ where (m.directly_before is not null or m.sequence = 1
         'payment.authorized', 'payment.declined', 'payment.cancelled')
     -- Chargebacks of release 1.0.0 have no dispute. The end of a dispute stands before that of the
     -- chargeback.
-    when m.type = 'dispute.created' then m.directly_before is null
-      or m.before is not null and m.before <> 'dispute.won'
+    when m.type = 'dispute.created' then m.directly_before is null or m.before is not null
     when m.type like 'dispute.%' then case
       when m.before is null
         then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
@@ -7237,10 +7259,17 @@ where (m.directly_before is not null or m.sequence = 1
         -- A bank can give up a dispute that was lost before.
         and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
       end
-    when m.directly_before in ('dispute.created', 'dispute.won')
-      and m.type <> case m.directly_before when 'dispute.created' then 'payment.chargeback'
-        else 'payment.completed' end
-      and m.type <> 'payment.partially_refunded' then true
+    when m.directly_before = 'dispute.created' then m.type <> 'payment.chargeback'
+      or m.before not in ('payment.completed', 'payment.partially_refunded', 'payment.refunded',
+        'payment.chargeback')
+    -- Another dispute of the payment can still be open or lost.
+    when m.directly_before = 'dispute.won' then m.before <> 'payment.chargeback'
+      or m.type not in ('payment.completed', 'payment.partially_refunded', 'payment.refunded',
+        'payment.chargeback')
+    -- The refund had completed before.
+    when m.directly_before = 'refund.failed'
+      and m.type in ('payment.completed', 'payment.partially_refunded')
+      then m.before not in ('payment.partially_refunded', 'payment.refunded')
     when m.before = 'payment.chargeback'
       and m.directly_before not in ('dispute.won', 'payment.chargeback') then true
     when m.directly_before = 'refund.completed'
