@@ -283,6 +283,7 @@ comment on column pay.disputes.created_at is 'Time of creation.';
 comment on column pay.disputes.body is 'The dispute as JSON text, as it is answered.';
 CREATE INDEX disputes_payment ON pay.disputes USING btree (payment_id, environment_id, id);
 CREATE INDEX disputes_status ON pay.disputes USING btree (status, environment_id, id);
+CREATE UNIQUE INDEX disputes_current ON pay.disputes USING btree (environment_id, payment_id) WHERE ((status <> 'won'::text) AND (provider_reference IS NULL));
 alter table pay.disputes enable row level security;
 alter table pay.disputes force row level security;
 create policy disputes_of_environment on pay.disputes as permissive for all to pay_owner

@@ -35,6 +35,10 @@ comment on column pay.disputes.provider_reference is 'The provider''s id of the 
 comment on column pay.disputes.created_at is 'Time of creation.';
 comment on column pay.disputes.body is 'The dispute as JSON text, as it is answered.';
 
+-- The simulated provider opens one dispute of a payment at a time. Finds it.
+create unique index disputes_current on pay.disputes (environment_id, payment_id)
+  where status <> 'won' and provider_reference is null;
+
 -- Lists with payment_id=, finds the disputes of a payment, and the dispute of a fact.
 create index disputes_payment on pay.disputes (payment_id, environment_id, id);
 

@@ -146,6 +146,7 @@ const VIOLATIONS: Violation[] = [
   ["refunds_amount_minor_positive", "refunds", { id: "r1", amount_minor: 0 }],
   ["refunds_status_known", "refunds", { id: "r2", status: "sent" }],
   ["disputes_pkey", "disputes", { status: "won" }],
+  ["disputes_current", "disputes", { id: "d1" }],
   ["disputes_amount_minor_positive", "disputes", { id: "d2", status: "won", amount_minor: 0 }],
   ["disputes_status_known", "disputes", { id: "d3", status: "open" }],
   ["events_pkey", "events", { sequence: 99 }],

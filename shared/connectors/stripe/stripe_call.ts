@@ -12,7 +12,7 @@ import { readStripeSettings, STRIPE_VERSION } from "./stripe_settings.ts";
  * Most bytes of an answer. A page of 100 events usually has about 400 kB, but the metadata of one
  * object alone can have 25 kB. A list that is longer is read in smaller pages.
  */
-export const ANSWER_BYTES_MAX = 1024 * 1024;
+const ANSWER_BYTES_MAX = 1024 * 1024;
 
 /** A secret that a header can carry: printable, without spaces. */
 const SECRET = /^[!-~]{1,500}$/;
