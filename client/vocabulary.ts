@@ -77,7 +77,8 @@ export type LedgerAccount =
   | "in_transit"
   | "external"
   | "bank"
-  | "unapplied";
+  | "unapplied"
+  | "reserve";
 
 /** A permission of a key. */
 export type Scope =

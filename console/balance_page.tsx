@@ -17,6 +17,7 @@ const ACCOUNT_TEXTS: Readonly<Record<LedgerAccount, string>> = {
   processor: "Negative: the money that the payment provider has received for you.",
   bank: "Negative: the money that the provider has paid out to your bank account.",
   unapplied: "Money that the provider has received and that matches no payment.",
+  reserve: "Negative: your money that the provider holds back.",
 };
 
 /** The balance by currency. */

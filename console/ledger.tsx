@@ -18,6 +18,7 @@ export type Subject = { payment_id: string } | { transfer_id: string };
 /** Names of ledger transactions by the debited and the credited account (contract §3). */
 const TRANSACTION_NAMES: Readonly<Record<string, string>> = {
   "processor available": "Capture",
+  "available processor": "Capture reversed",
   "available chargebacks": "Chargeback",
   "chargebacks available": "Chargeback reversed",
   "available in_transit": "Transfer",
@@ -25,6 +26,12 @@ const TRANSACTION_NAMES: Readonly<Record<string, string>> = {
   "in_transit available": "Transfer reversed",
   "processor unapplied": "Unmatched",
   "unapplied processor": "Unmatched reversed",
+  "reserve processor": "Reserve",
+  "processor reserve": "Reserve released",
+};
+const REFUND_NAMES: Readonly<Record<string, string>> = {
+  "available processor": "Refund",
+  "processor available": "Refund reversed",
 };
 
 /** The ledger transactions, newest first. */
@@ -109,6 +116,8 @@ function transactionsOf(entries: readonly LedgerEntry[]): LedgerEntry[][] {
 function nameOf(entries: readonly LedgerEntry[]): string {
   const accountOf = (side: LedgerEntry["direction"]) =>
     entries.find(({ direction }) => direction === side)?.account;
-  const name = TRANSACTION_NAMES[`${accountOf("debit")} ${accountOf("credit")}`];
-  return name ?? (entries[0]!.refund_id === null ? "Capture reversed" : "Refund");
+  const accounts = `${accountOf("debit")} ${accountOf("credit")}`;
+  // A refund has the accounts of a reversed capture, and a refund that failed those of a capture.
+  const names = entries[0]!.refund_id === null ? TRANSACTION_NAMES : REFUND_NAMES;
+  return names[accounts] ?? label("transaction");
 }

@@ -155,14 +155,15 @@ function auditTwins(evidence: Evidence, events: EventFact[]): Verdict {
   };
 }
 
-/** Refunds that do not begin once, or that end more than once. */
+/** Refunds that do not begin once, or that end more than once. A completed one can fail later. */
 function refundFaults(events: EventFact[]): string[] {
   const types = new Map<string, string[]>();
   for (const { refund_id, type } of events.toSorted((a, b) => a.sequence - b.sequence)) {
     if (refund_id !== null) types.set(refund_id, [...types.get(refund_id) ?? [], type]);
   }
-  return [...types].filter(([, [first, end, ...more]]) =>
-    first !== "refund.created" || end === "refund.created" || more.length > 0
+  return [...types].filter(([, [first, end, later, ...more]]) =>
+    first !== "refund.created" || end === "refund.created" || more.length > 0 ||
+    later !== undefined && (end !== "refund.completed" || later !== "refund.failed")
   ).map(([id, all]) => `${id} has the events ${all.join(", ")}`);
 }
 

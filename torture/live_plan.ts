@@ -38,7 +38,8 @@ export const RESULTS: Readonly<Record<string, string | null>> = {
   completed: "succeeded",
   partially_refunded: "succeeded",
   refunded: "succeeded",
-  declined: "requires_payment_method",
+  // The service cancels it, so that nobody can pay it later.
+  declined: "canceled",
   cancelled: "canceled",
   failed: null,
 };

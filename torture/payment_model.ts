@@ -101,6 +101,8 @@ const FIRST_EVENTS: Readonly<Record<string, string[]>> = {
 
 /** Statuses in which money was captured and none was returned or charged back as a whole. */
 const PAID = ["completed", "partially_refunded"];
+/** Statuses in which a completed refund can still fail. */
+const GIVEN_BACK = ["partially_refunded", "refunded", "chargeback"];
 const OPEN = ["pending", "requires_action", "processing"];
 
 /** The expected answer to a create. An outcome overrides the instrument. */
@@ -272,7 +274,7 @@ function giveBack(payment: Standing, amount: number): Expected<Standing> {
   });
 }
 
-/** A pending refund completes or fails. A payment that is charged back keeps its status. */
+/** A pending refund completes or fails, and a completed one can fail later. A payment that is charged back keeps its status. */
 function expectRefundAdvance(
   payment: Standing,
   id: string,
@@ -281,6 +283,9 @@ function expectRefundAdvance(
   const found = payment.refunds.find((refund) => refund.id === id);
   if (found === undefined) return refused(payment, "not_found");
   if (to === found.status) return { ...change(payment, [], {}), refund: found };
+  if (found.status === "completed" && GIVEN_BACK.includes(payment.status)) {
+    return failLater(payment, found);
+  }
   if (found.status !== "pending") return refused(payment);
   const refunding = payment.refunding - found.amount;
   const refunded = payment.refunded + (to === "completed" ? found.amount : 0);
@@ -294,6 +299,17 @@ function expectRefundAdvance(
   const refunds = payment.refunds.map((one) => one === found ? refund : one);
   const events = [`refund.${to}`, ...(is_moved ? [`payment.${status}`] : [])];
   return { ...change(payment, events, { status, refunded, refunding, refunds }), refund };
+}
+
+/** A completed refund fails: its amount can be refunded again. */
+function failLater(payment: Standing, found: RefundStanding): Expected<Standing> {
+  const refunded = payment.refunded - found.amount;
+  const is_disputed = payment.status === "chargeback";
+  const status = is_disputed ? "chargeback" : refunded === 0 ? "completed" : "partially_refunded";
+  const refund: RefundStanding = { ...found, status: "failed", payment_status: status };
+  const refunds = payment.refunds.map((one) => one === found ? refund : one);
+  const events = ["refund.failed", ...(is_disputed ? [] : [`payment.${status}`])];
+  return { ...change(payment, events, { status, refunded, refunds }), refund };
 }
 
 function expectAdvance(payment: Standing, to: string): Expected<Standing> {

@@ -101,8 +101,8 @@ const BUGS: PlantedBug[] = [
     name: "a refund that has failed is completed",
     edits: [{
       file: "shared/domain/payments/refund_payment.ts",
-      find: 'if (refund.status !== "pending") {',
-      replace: 'if (refund.status === "completed") {',
+      find: 'refund.status === "pending"\n    ? ["completed", "failed"]',
+      replace: 'refund.status !== "completed"\n    ? ["completed", "failed"]',
     }],
     noticed_by: "tests/model/model_test.ts",
   },
@@ -135,9 +135,9 @@ const BUGS: PlantedBug[] = [
     name: "a dispute that the merchant has won is booked twice",
     edits: [{
       file: "shared/domain/payments/settlement.ts",
-      find: '  change.move("chargeback_reversal", amount_disputed);\n',
-      replace: `  change.move("chargeback_reversal", amount_disputed);
-  change.move("chargeback_reversal", amount_disputed);\n`,
+      find: '  change.move("chargeback_reversal", amount_minor);\n',
+      replace: `  change.move("chargeback_reversal", amount_minor);
+  change.move("chargeback_reversal", amount_minor);\n`,
     }],
     noticed_by: "tests/model/model_test.ts",
   },
@@ -493,6 +493,33 @@ const BUGS: PlantedBug[] = [
       replace: "if (fact.amount_minor !== expected_minor || true) return null;",
     }],
     noticed_by: "tests/live/notifications_test.ts",
+  },
+  {
+    name: "live: the money of a fact that contradicts the books is not booked",
+    edits: [{
+      file: "shared/domain/live/unmatched.ts",
+      find: "return is_ours && movedAtProvider(fact) !== 0",
+      replace: "return false && is_ours",
+    }],
+    noticed_by: "tests/live/notifications_test.ts",
+  },
+  {
+    name: "live: a refund that fails later leaves the ledger as it is",
+    edits: [{
+      file: "shared/domain/payments/refund_payment.ts",
+      find: '  change.move("refund_reversal", refund.amount_minor, refund.id);\n',
+      replace: "",
+    }],
+    noticed_by: "tests/live/provider_money_test.ts",
+  },
+  {
+    name: "live: a fee of the account is not read",
+    edits: [{
+      file: "shared/connectors/stripe/stripe_movements.ts",
+      find: '  fee: "account_fee",',
+      replace: "",
+    }],
+    noticed_by: "tests/live/provider_money_test.ts",
   },
   {
     name: "live: an unsigned notification counts",

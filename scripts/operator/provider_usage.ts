@@ -40,8 +40,8 @@ Accounts:
                            gone.
 
 Calls without a result:
-  calls                    List them, oldest first. "operator" means that the service
-                           has given up, and you decide.
+  calls [--all]            List those that need you, oldest first: the service has given
+                           up, and you decide. --all: also those that it still settles.
   retry pc_...             Look at the provider now, and record the result that is there.
   settle pc_... --succeeded REFERENCE
                            Record the object of the provider with this id, such as pi_...

@@ -63,9 +63,12 @@ export async function runWorkCommand(
   const { sql, print } = surroundings;
   switch (command.action) {
     case "calls": {
-      const calls = await sql<ListedCall[]>`select * from pay.list_unsettled_calls()`;
+      const calls = await sql<ListedCall[]>`
+        select * from pay.list_unsettled_calls(p_all => ${command.is_all})`;
       return print(
-        command.is_json ? asJson(calls.map(withNumbers)) : renderCalls(calls, systemClock()),
+        command.is_json
+          ? asJson(calls.map(withNumbers))
+          : renderCalls(calls, systemClock(), command.is_all),
       );
     }
     case "facts": {
@@ -150,7 +153,7 @@ class Desk {
       const [found] = ours(work, factsIn(reply, ready, `${id} left unchanged`, ""));
       const effect = applyToSubject(subjectOf(call), found, 0, contextOf(work));
       // A result that contradicts the books can never be recorded, so it does not stop the operator.
-      if (effect.outcome !== "finding") {
+      if (effect.outcome !== "finding" && effect.outcome !== "unmatched") {
         throw new CommandError(
           `${id} left unchanged: ${ready.connector.name} says ${found.state} ` +
             `(${found.reference}). Use "retry ${id}"`,

@@ -13,7 +13,8 @@ export interface FactName {
 
 /** A command that settles calls or facts. */
 export type WorkCommand =
-  | { action: "calls" | "facts"; is_json: boolean }
+  | { action: "calls"; is_all: boolean; is_json: boolean }
+  | { action: "facts"; is_json: boolean }
   | { action: "retry"; id: string; is_json: boolean }
   | {
     action: "settle";
@@ -40,6 +41,7 @@ const FACT = /^(?:(pac_[0-9a-z]{26})\/)?([!-~]{1,300})$/;
 const MAX_REASON = 500;
 
 const JSON_OPTION = { json: { type: "boolean" } } as const;
+const CALLS_OPTIONS = { ...JSON_OPTION, all: { type: "boolean" } } as const;
 const SETTLE_OPTIONS = {
   ...JSON_OPTION,
   succeeded: { type: "string" },
@@ -52,6 +54,14 @@ export function readWorkCommand(
   action: typeof WORK_ACTIONS[number],
   args: string[],
 ): WorkCommand {
+  if (action === "calls") {
+    const { all = false, json = false } = parseArgs({
+      args,
+      options: CALLS_OPTIONS,
+      strict: true,
+    }).values;
+    return { action, is_all: all, is_json: json };
+  }
   if (action === "settle") return readSettle(args);
   if (action === "dismiss") return readDismiss(args);
   const { values, positionals } = parseArgs({
@@ -61,7 +71,7 @@ export function readWorkCommand(
     strict: true,
   });
   const is_json = values.json === true;
-  if (action === "calls" || action === "facts") return { action, is_json };
+  if (action === "facts") return { action, is_json };
   if (action === "retry") return { action, id: readCallId(positionals), is_json };
   const [fact, target] = positionals;
   if (target === undefined || positionals.length > 2) {

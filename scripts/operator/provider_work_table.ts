@@ -39,9 +39,16 @@ export interface ListedFact {
   reason: string;
 }
 
-/** Renders calls without a result. */
-export function renderCalls(calls: readonly ListedCall[], at_ms: number): string {
-  if (calls.length === 0) return "No calls without a result\n";
+/**
+ * Renders calls without a result.
+ * @param is_all false: only those that need a person
+ */
+export function renderCalls(calls: readonly ListedCall[], at_ms: number, is_all: boolean): string {
+  if (calls.length === 0) {
+    return is_all
+      ? "No calls without a result\n"
+      : 'No calls that need you. "calls --all" lists those under way too\n';
+  }
   return calls.map((call) => {
     const { id, state, op, subject_id, refund_id, subject_status, account, account_id } = call;
     const amount = formatAmount(Number(call.amount_minor), call.currency);

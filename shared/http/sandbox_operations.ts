@@ -75,7 +75,8 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     summary: "Advance a refund",
     description:
       "Completes a `pending` refund or makes it fail. Refunds wait if the payment was created with " +
-      '`settlement: "manual"`.',
+      '`settlement: "manual"`. A `completed` refund can fail too, as a payer\'s bank can refuse it days ' +
+      "later: its amount can be refunded again.",
     paths: ["/refunds/:id/advance", "/v1/refunds/:id/advance"],
     body: AdvanceRefundBody,
     answer: Refund,

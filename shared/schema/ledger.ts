@@ -14,6 +14,7 @@ export const LEDGER_ACCOUNTS = [
   "external",
   "bank",
   "unapplied",
+  "reserve",
 ] as const;
 export const LedgerAccount = z.enum(LEDGER_ACCOUNTS).describe(
   "An account of the ledger. `available` is the money that transfers can use",

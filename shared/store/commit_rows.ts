@@ -80,6 +80,7 @@ export type MovementKind =
   | "capture"
   | "capture_reversal"
   | "refund"
+  | "refund_reversal"
   | "chargeback"
   | "chargeback_reversal"
   | "fee"
@@ -88,6 +89,8 @@ export type MovementKind =
   | "settlement_reversal"
   | "unmatched"
   | "unmatched_reversal"
+  | "reserve"
+  | "reserve_reversal"
   | "transfer"
   | "transfer_completed"
   | "transfer_reversed";

@@ -31,10 +31,13 @@ export type FactState =
   | "reorged";
 
 /**
- * The subject of a fact: an operation, a dispute, a fee, or a payout to the merchant's bank. A payout
- * that `succeeded` took money from the balance, and one that `returned` brought money to it.
+ * The subject of a fact: an operation, a dispute, a fee, or money that belongs to the account and
+ * not to a payment. The last is a payout to the merchant's bank (or money from there), a fee of the
+ * account, a reserve of the provider, or an adjustment, which is everything else. If it `succeeded`,
+ * it took money from the balance; if it `returned`, it brought money to it.
  */
-export type FactOp = ProviderOp | "dispute" | "fee" | "payout";
+export type FactOp = ProviderOp | "dispute" | "fee" | AccountOp;
+export type AccountOp = "payout" | "account_fee" | "reserve" | "adjustment";
 
 /** A report of a provider: something has happened. */
 export interface Fact {
@@ -70,6 +73,10 @@ export interface Fact {
   next_action?: NextAction;
   /** The dispute, for `disputed` and for its evidence. */
   dispute?: DisputeReport;
+  /** The end of the authorization, for `authorized`. RFC 3339; absent: the provider names none. */
+  capture_before?: string;
+  /** True: a look shows more about the payment, such as its card and its fee. */
+  is_partial?: true;
   /** The operator has reported it, and not the provider. */
   source?: "operator";
 }

@@ -45,8 +45,9 @@ alter table pay.payments
       when 'partially_refunded'
         then amount_refunded between 1 and amount_minor - amount_released - 1
       when 'refunded' then amount_refunded = amount_minor - amount_released
+      -- A payer can dispute a payment that was refunded.
+      when 'chargeback' then true
       -- A bank can return a payment of which a part was refunded.
-      when 'chargeback' then amount_refunded < amount_minor
       when 'failed' then amount_refunded < amount_minor
       else amount_refunded = 0
     end
@@ -63,15 +64,15 @@ alter table pay.ledger_movements
   drop constraint ledger_movements_kind_known,
   drop constraint ledger_movements_accounts_known,
   add constraint ledger_movements_kind_known check (
-    kind in ('capture', 'capture_reversal', 'refund', 'chargeback', 'chargeback_reversal',
-      'fee', 'fee_reversal', 'settlement', 'settlement_reversal', 'unmatched', 'unmatched_reversal',
-      'transfer', 'transfer_completed', 'transfer_reversed')
+    kind in ('capture', 'capture_reversal', 'refund', 'refund_reversal', 'chargeback',
+      'chargeback_reversal', 'fee', 'fee_reversal', 'settlement', 'settlement_reversal',
+      'unmatched', 'unmatched_reversal', 'reserve', 'reserve_reversal', 'transfer', 'transfer_completed', 'transfer_reversed')
   ) not valid,
   add constraint ledger_movements_accounts_known check (
     debit_account in ('processor', 'available', 'chargebacks', 'in_transit', 'external', 'bank',
-      'unapplied')
+      'unapplied', 'reserve')
     and credit_account in ('processor', 'available', 'chargebacks', 'in_transit', 'external',
-      'bank', 'unapplied')
+      'bank', 'unapplied', 'reserve')
   ) not valid;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;

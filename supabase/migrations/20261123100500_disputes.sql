@@ -1,8 +1,8 @@
 -- Purpose: disputes, the objects behind payments that were charged back.
 --
--- A payment that is charged back has one dispute that is open or lost, which disputes_current
--- guards. Chargebacks of release 1.0.0 have none. They belong to sandboxes, because that release
--- took no live money, and retention deletes them after 30 days.
+-- A payment that is charged back has disputes that are open or lost, and its amount_disputed is their
+-- sum. Chargebacks of release 1.0.0 have none. They belong to sandboxes, because that release took no
+-- live money, and retention deletes them after 30 days.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -35,11 +35,11 @@ comment on column pay.disputes.provider_reference is 'The provider''s id of the 
 comment on column pay.disputes.created_at is 'Time of creation.';
 comment on column pay.disputes.body is 'The dispute as JSON text, as it is answered.';
 
--- A payment has at most one dispute that is open or lost. Finds it.
+-- The simulated provider opens one dispute of a payment at a time. Finds it.
 create unique index disputes_current on pay.disputes (environment_id, payment_id)
-  where status <> 'won';
+  where status <> 'won' and provider_reference is null;
 
--- Lists with payment_id=, and finds the dispute of a fact.
+-- Lists with payment_id=, finds the disputes of a payment, and the dispute of a fact.
 create index disputes_payment on pay.disputes (payment_id, environment_id, id);
 
 -- Lists with status=.

@@ -24,9 +24,10 @@ begin
       select t.body, t.provider_reference into body, detail from pay.disputes t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'current_disputes' then
-      -- p_id is the id of the payment.
+      -- p_id is the id of the payment. A payment of a sandbox has at most one such dispute.
       select t.body into body from pay.disputes t
-      where t.environment_id = p_environment_id and t.payment_id = p_id and t.status <> 'won';
+      where t.payment_id = p_id and t.environment_id = p_environment_id and t.status <> 'won'
+      order by t.id desc limit 1;
     when 'transfers' then
       select t.body into body from pay.transfers t
       where t.environment_id = p_environment_id and t.id = p_id;

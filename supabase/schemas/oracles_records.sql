@@ -34,13 +34,16 @@ select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
   -- Events of refunds stand between those of their payment, in any order, and so do those of
-  -- disputes.
+  -- disputes, each of which has events of its own.
   select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
     lag(e.type) over (
-      partition by e.environment_id, e.subject_id, split_part(e.type, '.', 1) order by e.sequence
+      partition by e.environment_id, e.subject_id, split_part(e.type, '.', 1), e.dispute_id
+      order by e.sequence
     ) as before
   from (
     select v.environment_id, v.subject_id, v.sequence, v.type,
+      case when v.type like 'dispute.%'
+        then left(split_part(v.body, '"data":{"object":{"id":"', 2), 29) end as dispute_id,
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
@@ -60,8 +63,7 @@ where (m.directly_before is not null or m.sequence = 1
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')
     -- The end of a dispute stands before that of the chargeback.
-    when m.type = 'dispute.created' then m.directly_before is null
-      or m.before is not null and m.before <> 'dispute.won'
+    when m.type = 'dispute.created' then m.directly_before is null or m.before is not null
     when m.type like 'dispute.%' then case
       when m.before is null
         then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
@@ -69,10 +71,17 @@ where (m.directly_before is not null or m.sequence = 1
         -- A bank can give up a dispute that was lost before.
         and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
       end
-    when m.directly_before in ('dispute.created', 'dispute.won')
-      and m.type <> case m.directly_before when 'dispute.created' then 'payment.chargeback'
-        else 'payment.completed' end
-      and m.type <> 'payment.partially_refunded' then true
+    when m.directly_before = 'dispute.created' then m.type <> 'payment.chargeback'
+      or m.before not in ('payment.completed', 'payment.partially_refunded', 'payment.refunded',
+        'payment.chargeback')
+    -- Another dispute of the payment can still be open or lost.
+    when m.directly_before = 'dispute.won' then m.before <> 'payment.chargeback'
+      or m.type not in ('payment.completed', 'payment.partially_refunded', 'payment.refunded',
+        'payment.chargeback')
+    -- The refund had completed before.
+    when m.directly_before = 'refund.failed'
+      and m.type in ('payment.completed', 'payment.partially_refunded')
+      then m.before not in ('payment.partially_refunded', 'payment.refunded')
     when m.before = 'payment.chargeback'
       and m.directly_before not in ('dispute.won', 'payment.chargeback') then true
     when m.directly_before = 'refund.completed'

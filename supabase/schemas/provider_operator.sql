@@ -2,9 +2,9 @@
 -- findings. "deno task providers" lists it and settles it. A result that the operator decides is
 -- recorded as any other fact (pay.record).
 
--- Operator: the calls of live environments without a result, oldest first. state: pending (the
--- service asks again by itself at next_attempt_at) or operator (it has given up).
-create or replace function pay.list_unsettled_calls()
+-- Operator: the calls of live environments that need a person, oldest first: the service has given
+-- up. p_all: also those for which the service asks again by itself at next_attempt_at.
+create or replace function pay.list_unsettled_calls(p_all boolean)
 returns table (
   id text, environment_id text, account text, account_id text, op text, subject_id text,
   refund_id text, amount_minor bigint, currency text, state text, attempts integer,
@@ -25,11 +25,11 @@ begin
     left join pay.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
-    where c.state <> 'settled'
+    where c.state = 'operator' or p_all and c.state = 'pending'
     order by c.created_at, c.id;
 end
 $$;
-grant execute on function pay.list_unsettled_calls() to pay_operator;
+grant execute on function pay.list_unsettled_calls(boolean) to pay_operator;
 
 -- Operator: a call of a live environment, also a settled one, as work of the worker; no row if
 -- there is none. Takes no lease: pay.record decides between two results of one call.

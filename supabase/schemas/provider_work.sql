@@ -159,6 +159,20 @@ as $$
     )))::json
 $$;
 
+-- The refund of an earlier fact about the same object, which somebody has made at the provider. Its
+-- own fact of success has become a refund here. Internal.
+create or replace function pay.find_fact_refund(
+  p_environment_id text, p_account_id text, p_reference text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.refund_id from pay.provider_facts f
+  where f.environment_id = p_environment_id and f.account_id = p_account_id
+    and f.reference = split_part(p_reference, ':', 1) || ':succeeded'
+$$;
+
 -- Claims facts without an outcome, oldest first. A fact that came before the reply to its call gets
 -- its subject now. A fact about a payment that its account has no call for gets no subject.
 -- Internal.
@@ -188,7 +202,9 @@ begin
     update pay.provider_facts f
     set leased_until = p_leased_until,
       subject_id = coalesce(f.subject_id,
-        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference))
+        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+      refund_id = coalesce(f.refund_id, case when f.op = 'refund'
+        then pay.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
     from open o
     where f.environment_id = o.environment_id and f.account_id = o.account_id
       and f.reference = o.reference
@@ -206,9 +222,11 @@ begin
     on r.environment_id = f.environment_id and r.id = f.refund_id and r.payment_id = s.id
   left join lateral (
     select pay.provider_call_json(c) as call from pay.provider_calls c
-    where c.environment_id = f.environment_id and c.subject_id = f.subject_id and c.op = f.op
+    where c.environment_id = f.environment_id and c.subject_id = f.subject_id
       and c.refund_id is not distinct from f.refund_id
-    order by c.id desc limit 1
+      -- Somebody can capture at the provider. Then the authorization finds the payment there.
+      and (c.op = f.op or f.op = 'capture' and c.op = 'authorize')
+    order by c.op = f.op desc, c.id desc limit 1
   ) k on true
   order by f.received_at;
 end

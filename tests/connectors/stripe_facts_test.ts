@@ -236,10 +236,21 @@ Deno.test("refundFacts() of a refund from the dashboard names only the payment a
   ]);
 });
 
-Deno.test("refundFacts() has the time of the movement that brings the money back", () => {
+Deno.test("refundFacts() of a refund whose money came back are both movements, with their times", () => {
   const failure_balance_transaction = movement({ id: "txn_3", created: NOW + 900 });
   const failed = StripeRefund.parse(refund({ status: "failed", failure_balance_transaction }));
-  assert.equal(refundFacts(EVENT, failed)[0]!.at, time(NOW + 900));
+  const all = refundFacts(EVENT, failed);
+  assert.deepEqual(short(all), [
+    "re_1:succeeded refund succeeded 300",
+    "re_1:failed refund returned 300",
+  ]);
+  assert.deepEqual(all.map(({ at }) => at), [time(NOW + 2), time(NOW + 900)]);
+});
+
+Deno.test("refundFacts() of a refund from the dashboard without a movement are none", () => {
+  // The end of an authorization shows as a refund, which moves no money.
+  const released = refund({ metadata: {}, balance_transaction: null });
+  assert.deepEqual(refundFacts(EVENT, StripeRefund.parse(released)), []);
 });
 
 const TAKEN: [number, number] = [-1099, 1500];
@@ -254,6 +265,24 @@ const DISPUTES: [name: string, object: unknown, facts: string[]][] = [
   ["an inquiry under review", dispute("warning_under_review"), []],
   ["a closed inquiry", dispute("warning_closed"), []],
   ["a prevented dispute", dispute("prevented"), []],
+  ["a prevented dispute that took the money", dispute("prevented", TAKEN), [
+    DISPUTED,
+    FEE,
+    "du_1:lost dispute dispute_lost 1099",
+  ]],
+  ["a prevented dispute whose money is back", dispute("prevented", TAKEN, BACK), [
+    DISPUTED,
+    FEE,
+    WON,
+  ]],
+  ["a closed inquiry whose money is back", dispute("warning_closed", TAKEN, BACK), [
+    DISPUTED,
+    FEE,
+    WON,
+  ]],
+  ["a dispute of another amount than its movement", dispute("needs_response", [-500, 0]), [
+    "du_1:disputed dispute disputed 500",
+  ]],
   ["a state of next year", dispute("paused"), []],
   ["a withdrawal", dispute("needs_response", TAKEN), [DISPUTED, FEE]],
   ["a withdrawal in a state of next year", dispute("paused", TAKEN), [DISPUTED, FEE]],
@@ -287,6 +316,27 @@ for (const [name, object, expected] of DISPUTES) {
 Deno.test("disputeFacts() has the times of the movements", () => {
   const all = disputeFacts(EVENT, Dispute.parse(dispute("won", TAKEN, BACK)));
   assert.deepEqual(all.map(({ at }) => at), [time(NOW + 60), time(NOW + 60), time(NOW + 120)]);
+});
+
+const held = (capture_before?: number) =>
+  intent({
+    status: "requires_capture",
+    amount_capturable: 1099,
+    latest_charge: charge({
+      payment_method_details: { card: { ...CARD, ...(capture_before && { capture_before }) } },
+    }),
+  });
+Deno.test("intentFacts() of an authorization has the end that the charge names", () => {
+  assert.equal(facts(held(NOW + 432_000))[0]!.capture_before, time(NOW + 432_000));
+  assert.equal(facts(held())[0]!.capture_before, undefined);
+});
+
+Deno.test("intentFacts() is partial where the charge is not shown", () => {
+  const partial = (object: unknown) => facts(object)[0]!.is_partial;
+  assert.equal(partial(intent({ latest_charge: "ch_1" })), true);
+  assert.equal(partial({ ...held(), latest_charge: "ch_1" }), true);
+  assert.equal(partial(intent()), undefined);
+  assert.equal(partial(declinedIntent("lost_card")), undefined);
 });
 
 Deno.test("chargeFee() is in the currency of the balance", () => {

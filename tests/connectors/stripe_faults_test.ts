@@ -65,7 +65,7 @@ const FAULTS: [name: string, step: Step, reply: unknown][] = [
   ["200 with a list", json(200, [intent()]), unknown("garbage")],
   ["200 with null", json(200, null), unknown("garbage")],
   ["200 with deep JSON", text(200, "[".repeat(200_000)), unknown("garbage")],
-  ["200 with 10 MB", text(200, big), unknown("garbage")],
+  ["200 with 10 MB", text(200, big), { ...unknown("garbage"), too_long: true }],
   [
     "200 that is not UTF-8",
     (response) => void response.end(new Uint8Array([0x7b, 0xff, 0x7d])),

@@ -53,7 +53,7 @@ async function polled(cursor: unknown, ...steps: Step[]) {
 const window = (query: URLSearchParams) =>
   ["created[gte]", "created[lt]", "starting_after"].map((name) => query.get(name));
 
-Deno.test("poll() first reads the last hour: events, then movements with fees", async () => {
+Deno.test("poll() first reads the last hour: events, then all movements", async () => {
   const movements = page([movement({ source: charge({ balance_transaction: "txn_1" }) })]);
   const first = await polled(null, EMPTY, json(200, movements));
   const [events, fees] = first.received;
@@ -61,7 +61,7 @@ Deno.test("poll() first reads the last hour: events, then movements with fees", 
   assert.equal(events!.query.getAll("types[]").length, 18);
   assert.deepEqual(window(events!.query), [String(NOW - 3600), String(NOW + 1), null]);
   assert.equal(fees!.path, "/v1/balance_transactions");
-  assert.equal(fees!.query.get("type"), "charge");
+  assert.equal(fees!.query.get("type"), null);
   assert.equal(fees!.query.get("expand[]"), "data.source");
   assert.deepEqual(window(fees!.query), [String(NOW - 3600), String(NOW + 1), null]);
   assert.deepEqual(first.references, ["ch_1:fee"]);
@@ -96,10 +96,74 @@ Deno.test("poll() leaves out events that do not fit, and reads the others", asyn
 });
 
 Deno.test("poll() begins a window of the day before again", async () => {
-  const cursor = { list: "fees", from: NOW - 200_000, to: NOW - 100_000, after: "txn_1" };
+  const cursor = { list: "movements", from: NOW - 200_000, to: NOW - 100_000, after: "txn_1" };
   const { received } = await polled(cursor, EMPTY);
   assert.equal(received[0]!.path, "/v1/events");
   assert.deepEqual(window(received[0]!.query), [String(NOW - 200_000), String(NOW + 1), null]);
+});
+
+/** An event in the version of an account of 2020, whose payments have no `latest_charge`. */
+function oldEvent(id: string, type: string, object: Members): Members {
+  const { latest_charge: _, ...old } = object;
+  return { ...event(type, old), id, api_version: "2020-08-27" };
+}
+
+Deno.test("poll() reads the object of an event in another version itself, once", async () => {
+  const ended = intent({ status: "canceled", cancellation_reason: "abandoned" });
+  const { references, received } = await polled(
+    null,
+    json(
+      200,
+      page([
+        oldEvent("evt_3", "payment_intent.canceled", ended),
+        event("refund.created", refund()),
+        oldEvent("evt_1", "payment_intent.amount_capturable_updated", intent()),
+      ]),
+    ),
+    json(200, ended),
+    EMPTY,
+  );
+  // The event alone would say that nobody has authenticated: it shows no charge.
+  assert.deepEqual(references, ["re_1:succeeded", "pi_1:cancelled"]);
+  assert.deepEqual(received.map(({ path }) => path), [
+    "/v1/events",
+    "/v1/payment_intents/pi_1",
+    "/v1/balance_transactions",
+  ]);
+  assert.equal(received[1]!.query.get("expand[]"), "latest_charge.balance_transaction");
+});
+
+Deno.test("poll() leaves out the object of an old event that Stripe does not have", async () => {
+  const events = page([oldEvent("evt_1", "payment_intent.succeeded", intent())]);
+  const gone = json(404, { error: { type: "invalid_request_error" } });
+  assert.deepEqual((await polled(null, json(200, events), gone, EMPTY)).references, []);
+});
+
+Deno.test("poll() throws if Stripe does not answer for the object of an old event", async () => {
+  const events = page([oldEvent("evt_1", "payment_intent.succeeded", intent())]);
+  await assert.rejects(polled(null, json(200, events), json(500, {})), /does not show pi_1/);
+});
+
+Deno.test("poll() reads a page with too many bytes in smaller ones", async () => {
+  const long = (id: string) => ({
+    ...event("refund.created", refund()),
+    id,
+    data: { object: refund({ id: `re_${id}`, metadata: { note: "x".repeat(30_000) } }) },
+  });
+  const all = Array.from({ length: 60 }, (_, i) => long(`evt_${60 - i}`));
+  const pages: Step = (response, received) => {
+    if (received.path !== "/v1/events") return EMPTY(response, received);
+    const { query } = received;
+    const begin = all.findIndex(({ id }) => id === query.get("starting_after")) + 1;
+    const end = begin + Number(query.get("limit"));
+    return json(200, page(all.slice(begin, end), end < all.length))(response, received);
+  };
+  const { references, received } = await polled(null, pages);
+  assert.equal(references.length, 60);
+  assert.deepEqual(
+    received.slice(0, 3).map(({ query }) => query.get("limit")),
+    ["100", "50", "25"],
+  );
 });
 
 const BROKEN: [name: string, cursor: unknown, step: Step][] = [

@@ -34,7 +34,6 @@ const MONEY: [status: string, amounts: Partial<typeof NO_MONEY>][] = [
   ["refunded", { amount_refunded: 399, amount_released: 600 }],
   ["refunded", { amount_refunded: 1000, amount_disputed: 1 }],
   ["chargeback", {}],
-  ["chargeback", { amount_disputed: 1, amount_refunded: 1000 }],
   ["failed", { amount_refunded: 1000 }],
   ["failed", { amount_refunding: 1 }],
   ["failed", { amount_disputed: 1 }],
@@ -56,6 +55,7 @@ const RIGHT_MONEY: typeof MONEY = [
   ["refunded", { amount_refunded: 400, amount_released: 600 }],
   ["chargeback", { amount_disputed: 1000 }],
   ["chargeback", { amount_disputed: 300, amount_refunded: 400, amount_refunding: 300 }],
+  ["chargeback", { amount_disputed: 1000, amount_refunded: 1000 }],
   ["failed", { amount_refunded: 999 }],
   ["authorized", {}],
 ];

@@ -124,8 +124,8 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
     ["oracle_moves"],
   ],
   [
-    "a refunded payment in place of a won dispute",
-    `update pay.events set type = 'payment.refunded'
+    "a failed payment in place of a won dispute",
+    `update pay.events set type = 'payment.failed'
      where type = 'payment.completed' and sequence = 6`,
     ["oracle_bodies", "oracle_moves"],
   ],

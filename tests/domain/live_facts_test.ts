@@ -6,6 +6,7 @@ import { DISPUTE_STATUSES, PAYMENT_STATUSES } from "../../shared/core/vocabulary
 import { applyFact } from "../../shared/domain/live/apply_fact.ts";
 import { type Effect, objectOf } from "../../shared/domain/live/fact_effect.ts";
 import { endWait } from "../../shared/domain/live/fact_record.ts";
+import { movedAtProvider } from "../../shared/domain/live/moved_at_provider.ts";
 import type { Fact, FactOp, FactState } from "../../shared/domain/providers/connector.ts";
 import type { Dispute } from "../../shared/schema/dispute.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
@@ -165,13 +166,14 @@ const TABLE: [name: string, fact: Fact, effects: string][] = [
   // A payer who has authenticated keeps the authorization.
   ["abandoned", fact("abandon", "failed"), "failed failed failed - - - - - - - -"],
   ["returned", fact("authorize", "returned"), "? ? ? ? failed = = = ! - -"],
-  ["disputed", fact("dispute", "disputed"), "? ? ? ? chargeback = = = chargeback ! ?"],
-  ["dispute_won", fact("dispute", "dispute_won"), "? ? ? ? ? = = = ? ! completed"],
-  ["dispute_lost", fact("dispute", "dispute_lost"), "? ? ? ? ? - - - ? - ="],
+  // A bank can take back money that is refunded, or held by another dispute.
+  ["disputed", fact("dispute", "disputed"), "? ? ? ? chargeback = = = chargeback chargeback ="],
+  ["dispute_won", fact("dispute", "dispute_won"), "? ? ? ? ? = = = ? ? completed"],
+  ["dispute_lost", fact("dispute", "dispute_lost"), "? ? ? ? ? - - - ? ? ="],
   [
     "dispute_under_review",
     fact("dispute", "dispute_under_review"),
-    "? ? ? ? ? - - - ? - =",
+    "? ? ? ? ? - - - ? ? =",
   ],
   ["fee", fact("fee", "succeeded"), "= = = = = = = = = = ="],
   ["fee returned", fact("fee", "returned"), "= = = = = = = = = = ="],
@@ -180,15 +182,17 @@ const TABLE: [name: string, fact: Fact, effects: string][] = [
   [
     "a refund by hand",
     fact("refund", "succeeded", { amount_minor: 100 }),
-    "? ? ? ? partially_refunded = = = = ! ?",
+    "? ? ? ? partially_refunded = = = = ! =",
   ],
   [
     "a refund by hand of the rest",
     fact("refund", "succeeded", { amount_minor: 700 }),
-    "? ? ? ? partially_refunded = = = refunded ! ?",
+    "? ? ? ? partially_refunded = = = refunded ! =",
   ],
   ["a pending refund by hand", fact("refund", "pending"), "- - - - - - - - - - -"],
-  ["a failed refund by hand", fact("refund", "failed"), "! ! ! ! ! ! ! ! ! ! !"],
+  // Its money has not left.
+  ["a failed refund by hand", fact("refund", "failed"), "- - - - - - - - - - -"],
+  ["a refund by hand that came back", fact("refund", "returned"), "? ? ? ? ? = = = ? ? ?"],
 ];
 for (const [name, reported, effects] of TABLE) {
   const words = effects.split(" ");
@@ -206,7 +210,7 @@ for (const [name, reported, effects] of TABLE) {
 
 Deno.test("applyFact() no fact waits for a payment that is over", () => {
   for (const [name, reported] of TABLE) {
-    for (const status of ["declined", "failed", "cancelled", "refunded"] as const) {
+    for (const status of ["declined", "failed", "cancelled"] as const) {
       const returned = { amount_captured: AMOUNT, amount_refunded: 300 };
       for (const members of status === "failed" ? [{}, returned] : [{}]) {
         const payment = livePayment(status, members);
@@ -217,7 +221,7 @@ Deno.test("applyFact() no fact waits for a payment that is over", () => {
   }
 });
 
-Deno.test("endWait() each fact that waits is a finding after a week, and unmatched if booked", () => {
+Deno.test("endWait() each fact that waits is a finding after a week, and its money is booked", () => {
   const week_ms = 7 * 24 * 3_600_000;
   for (const [name, reported] of TABLE) {
     for (const status of PAYMENT_STATUSES) {
@@ -229,7 +233,8 @@ Deno.test("endWait() each fact that waits is a finding after a week, and unmatch
         return endWait(effect, stored, context).outcome;
       };
       assert.equal(endAfter(week_ms, 0), "wait", `${name} of a ${status} payment`);
-      assert.equal(endAfter(week_ms + 1, 0), "finding", `${name} of a ${status} payment`);
+      const ended = movedAtProvider(reported) === 0 ? "finding" : "unmatched";
+      assert.equal(endAfter(week_ms + 1, 0), ended, `${name} of a ${status} payment`);
       assert.equal(endAfter(week_ms + 1, -1), "unmatched", `${name} of a ${status} payment`);
     }
   }
@@ -310,20 +315,24 @@ Deno.test("applyFact() evidence that the provider has taken is kept, and submitt
   }
 });
 
-/** The effect on a completed payment's own refund of 400, by the refund's status. */
+/** The effect on a payment's own refund of 400, by the refund's status. */
 const REFUNDS: [state: FactState, members: Partial<Fact>, effects: string][] = [
   ["pending", {}, "- - -"],
   ["succeeded", {}, "partially_refunded - !"],
   ["succeeded", { amount_minor: 399 }, "! - !"],
-  ["failed", {}, "= u -"],
-  ["cancelled", {}, "= u -"],
+  ["failed", {}, "= completed -"],
+  ["cancelled", {}, "= completed -"],
+  // The success that comes before brings the money that came back.
+  ["returned", {}, "? completed !"],
+  ["returned", { amount_minor: 399 }, "? ! !"],
 ];
 for (const [state, members, effects] of REFUNDS) {
   for (const [i, status] of (["pending", "completed", "failed"] as const).entries()) {
     const amount_minor = members.amount_minor ?? 400;
     Deno.test(`applyFact() ${state} ${amount_minor} of a ${status} refund of 400`, () => {
-      const payment = livePayment("completed", {
+      const payment = livePayment(status === "completed" ? "partially_refunded" : "completed", {
         amount_refunding: status === "pending" ? 400 : 0,
+        amount_refunded: status === "completed" ? 400 : 0,
       });
       const refund = { ...pending, status };
       const reported = fact("refund", state, { refund_id: refund.id, amount_minor });
@@ -368,13 +377,23 @@ interface Books {
   payment: Payment;
   /** By the provider's id. */
   disputes: Map<string, Dispute>;
+  refunds: Map<string, Refund>;
   ledger: Record<string, number>;
   outcomes: Map<string, string>;
+  /** The signed change of the balance at the provider. */
+  booked: number;
 }
 
 /** Applies facts as the worker does: each reference once, and waiting ones again after others. */
 function applyAll(payment: Payment, facts: readonly Fact[]): Books {
-  const books: Books = { payment, disputes: new Map(), ledger: {}, outcomes: new Map() };
+  const books: Books = {
+    payment,
+    disputes: new Map(),
+    refunds: new Map(),
+    ledger: {},
+    outcomes: new Map(),
+    booked: 0,
+  };
   let waiting: Fact[] = [...facts];
   for (let has_moved = true; has_moved;) {
     has_moved = false;
@@ -382,8 +401,9 @@ function applyAll(payment: Payment, facts: readonly Fact[]): Books {
     for (const next of waiting) {
       if (books.outcomes.has(next.reference)) continue;
       const dispute = books.disputes.get(objectOf(next)) ?? null;
+      const refund = books.refunds.get(objectOf(next)) ?? null;
       const effect = applyFact(
-        { payment: books.payment, refund: null, dispute, deposit: null },
+        { payment: books.payment, refund, dispute, deposit: null },
         next,
         context,
       );
@@ -394,8 +414,12 @@ function applyAll(payment: Payment, facts: readonly Fact[]): Books {
       has_moved = true;
       books.outcomes.set(next.reference, effect.outcome);
       if (effect.outcome !== "applied") continue;
+      books.booked += effect.change.booked_minor;
       for (const { body } of effect.change.disputes) {
         books.disputes.set(objectOf(next), JSON.parse(body));
+      }
+      for (const { body } of effect.change.refunds) {
+        books.refunds.set(objectOf(next), JSON.parse(body));
       }
       if (effect.change.payment) books.payment = effect.change.subject as Payment;
       for (const { debit_account, credit_account, amount_minor } of effect.change.ledger) {
@@ -408,15 +432,27 @@ function applyAll(payment: Payment, facts: readonly Fact[]): Books {
   return books;
 }
 
+const Refunds = fc.array(
+  fc.record({ asked: fc.integer({ min: 1, max: 600 }), fails: fc.boolean() }),
+  { maxLength: 3 },
+);
+/** Each takes some of the captured money, whatever refunds and other disputes have taken. */
+const Disputes = fc.array(
+  fc.record({
+    amount_minor: fc.integer({ min: 1, max: AMOUNT }),
+    end: fc.constantFrom("open", "lost", "won"),
+  }),
+  { maxLength: 2 },
+);
+
 /** The life of a payment at the provider, in order. */
 const Life = fc.record({
   begins: fc.subarray(["pending", "requires_action"] as const),
   end: fc.constantFrom("declined", "failed", "cancelled", "succeeded", "succeeded", "succeeded"),
   fee: fc.integer({ min: 0, max: 50 }),
-  refunds_before: fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 2 }),
-  dispute: fc.constantFrom(null, "open", "lost", "won"),
-  refunds_after: fc.array(fc.integer({ min: 1, max: 400 }), { maxLength: 2 }),
-}).map(({ begins, end, fee, refunds_before, dispute, refunds_after }) => {
+  refunds: Refunds,
+  disputes: Disputes,
+}).map(({ begins, end, fee, refunds, disputes }) => {
   const facts: Fact[] = begins.map((state) => fact("authorize", state));
   if (end !== "succeeded") {
     return [...facts, fact(end === "cancelled" ? "cancel" : "authorize", end as FactState)];
@@ -424,35 +460,38 @@ const Life = fc.record({
   facts.push(fact("authorize", "succeeded"));
   if (fee > 0) facts.push(fact("fee", "succeeded", { amount_minor: fee }));
   let left = AMOUNT;
-  let count = 0;
-  const refund = (asked: number) => {
-    // A whole refund is final: a dispute whose fact comes after that is a finding.
-    const amount_minor = Math.min(asked, dispute === null ? left : left - 1);
-    if (amount_minor <= 0) return;
+  for (const [i, { asked, fails }] of refunds.entries()) {
+    // A refund that fails is not counted as left again: its failure can come after the others.
+    const amount_minor = Math.min(asked, left);
+    if (amount_minor === 0) break;
     left -= amount_minor;
-    const reference = `re_${++count}`;
-    facts.push(fact("refund", "succeeded", { amount_minor, reference }));
-  };
-  refunds_before.forEach(refund);
-  if (dispute !== null && left > 0) {
-    facts.push(fact("dispute", "disputed", { amount_minor: left }));
-    if (dispute !== "open") {
-      facts.push(fact("dispute", "dispute_under_review", { amount_minor: left }));
-    }
-    if (dispute === "lost") facts.push(fact("dispute", "dispute_lost", { amount_minor: left }));
-    if (dispute === "won") facts.push(fact("dispute", "dispute_won", { amount_minor: left }));
+    const done = (state: FactState) =>
+      facts.push(fact("refund", state, { amount_minor, reference: `re_${i}:${state}` }));
+    done("succeeded");
+    if (fails) done("returned");
   }
-  if (dispute === null || dispute === "won") refunds_after.forEach(refund);
+  for (const [i, { amount_minor, end }] of disputes.entries()) {
+    const happens = (state: FactState) =>
+      facts.push(fact("dispute", state, { amount_minor, reference: `du_${i}:${state}` }));
+    happens("disputed");
+    if (end === "open") continue;
+    happens("dispute_under_review");
+    happens(end === "won" ? "dispute_won" : "dispute_lost");
+  }
   return facts;
 });
 
 /** The members of the end that count, without times and sequence. */
-function endOf({ payment, disputes, ledger, outcomes }: Books) {
+function endOf({ payment, disputes, refunds, ledger, outcomes, booked }: Books) {
   const { status, amount_captured, amount_refunded, amount_refunding, amount_disputed } = payment;
   const accounts = Object.entries(ledger).filter(([, sum]) => sum !== 0).sort();
   return {
     ...{ status, amount_captured, amount_refunded, amount_refunding, amount_disputed },
-    disputes: [...disputes.values()].map(({ status, amount_minor }) => [status, amount_minor]),
+    disputes: [...disputes].map(([id, { status, amount_minor }]) => [id, status, amount_minor])
+      .sort(),
+    refunds: [...refunds].map(([id, { status, amount_minor }]) => [id, status, amount_minor])
+      .sort(),
+    booked,
     accounts,
     findings: [...outcomes.values()].filter((outcome) => outcome === "finding").length,
     open: outcomes.size,
@@ -473,6 +512,7 @@ Deno.test(`facts in any order, and repeated, lead to the same books (seed ${SEED
       const payment = livePayment("pending");
       const expected = endOf(applyAll(payment, facts));
       assert.equal(expected.findings, 0);
+      assert.equal(expected.booked, facts.reduce((sum, one) => sum + movedAtProvider(one), 0));
       assert.equal(expected.open, facts.length);
       assert.deepEqual(endOf(applyAll(payment, shuffled)), expected);
     }),

@@ -218,29 +218,48 @@ const MISMATCHES: [name: string, fields: object, finding: RegExp][] = [
   ["a higher amount", { amount_received: 1001 }, /instead of 10\.00 EUR/],
   ["another currency", { currency: "usd" }, /the currency is USD instead of EUR/],
 ];
-liveCase("a fact that contradicts the payment is a finding and books nothing", async (given, t) => {
-  await stopPolls(given);
-  for (const [name, fields, finding] of MISMATCHES) {
-    await t.step(name, async () => {
+liveCase(
+  "a fact that contradicts the payment is a finding, and its money is booked",
+  async (given, t) => {
+    await stopPolls(given);
+    for (const [name, fields, finding] of MISMATCHES) {
+      await t.step(name, async () => {
+        const [id, event] = await settledByEvent(given);
+        assert.deepEqual(await deliver(given, [changed(event, fields)]), [200]);
+        assert.equal((await shown(given, id)).status, "requires_action");
+        const facts = await factsOf(given, id);
+        const [, outcome, text] = facts.find(([fact]) => fact === "authorize succeeded")!;
+        assert.equal(outcome, "unmatched");
+        assert.match(text, finding);
+        const [booked] = await given.service.sql`
+        select amount_minor::int, currency, kind from pay.ledger_movements
+        where subject_id = ${given.account_id} order by transaction_id desc limit 1`;
+        const { amount_received = 1000, currency = "eur" } = fields as Record<string, string>;
+        assert.deepEqual(booked, {
+          amount_minor: amount_received,
+          currency: currency.toUpperCase(),
+          kind: "unmatched",
+        });
+        assert.ok((await findings(given)).some((line) => finding.test(line)));
+      });
+    }
+    await t.step("an object of the test mode", async () => {
       const [id, event] = await settledByEvent(given);
-      assert.deepEqual(await deliver(given, [changed(event, fields)]), [200]);
+      // A program on the own machine has objects of any mode, so the account moves to Stripe's host.
+      await given.service.sql`update pay.provider_accounts set settings = '{}'`;
+      const test_event = { ...changed(event, { livemode: false }), livemode: false };
+      assert.deepEqual(await deliver(given, [test_event]), [200]);
       assert.equal((await shown(given, id)).status, "requires_action");
-      const [, fact] = await factsOf(given, id);
-      assert.equal(fact![1], "finding");
-      assert.match(fact![2], finding);
-      assert.ok((await findings(given)).some((line) => finding.test(line)));
+      const facts = await factsOf(given, id);
+      assert.deepEqual(
+        facts.filter(([, outcome]) => outcome === "finding").map(([, , text]) =>
+          /test mode/.test(text)
+        ),
+        [true],
+      );
     });
-  }
-  await t.step("an object of the test mode", async () => {
-    const [id, event] = await settledByEvent(given);
-    // A program on the own machine has objects of any mode, so the account moves to Stripe's host.
-    await given.service.sql`update pay.provider_accounts set settings = '{}'`;
-    const test_event = { ...changed(event, { livemode: false }), livemode: false };
-    assert.deepEqual(await deliver(given, [test_event]), [200]);
-    assert.equal((await shown(given, id)).status, "requires_action");
-    assert.match((await factsOf(given, id)).at(-1)![2], /test mode/);
-  });
-});
+  },
+);
 
 liveCase("a fact about a payment of somebody else is kept and shown", async (given, t) => {
   await stopPolls(given);
@@ -301,7 +320,8 @@ liveCase("money for a payment that is over is booked and shown", async (given) =
   const [row] = await given.service.sql`
     select -sum(processor) as at_provider, sum(unapplied) as unapplied from pay.subject_accounts
     where subject_id = ${id}`;
-  assert.deepEqual([Number(row!.at_provider), Number(row!.unapplied)], [1000, 1000]);
+  // The fee of 0.40 EUR comes with the notification.
+  assert.deepEqual([Number(row!.at_provider), Number(row!.unapplied)], [960, 1000]);
 });
 
 liveCase("a refund that the payer's bank refuses brings the money back", async (given) => {
@@ -309,14 +329,9 @@ liveCase("a refund that the payer's bank refuses brings the money back", async (
   const refund = await given.call("POST", `/payments/${id}/refund`, { body: {} });
   assert.equal(refund.body.status, "completed");
   await deliver(given, await eventsOf(given));
-  await settle(given);
-  assert.equal((await shown(given, id)).status, "refunded");
-  const found = await findings(given);
-  assert.equal(found.length, 1);
-  assert.match(found[0]!, /the refund failed at the provider after it had succeeded/);
-  const [row] = await given.service.sql`
-    select -sum(processor) as at_provider from pay.subject_accounts`;
-  assert.equal(Number(row!.at_provider), 960);
+  const payment = await shown(given, id);
+  assert.deepEqual([payment.status, payment.amount_refunded], ["completed", 0]);
+  await assertBalanced(given);
 });
 
 liveCase("refused notifications of one address are limited", async (given) => {

@@ -123,7 +123,9 @@ liveCase("calls without a result are listed and settled", async (given, t) => {
   await t.step("settle --failed is refused while the service still asks", async () => {
     await given.double.plant({ method: "POST", at: "before", act: "error" });
     const { body: { id } } = await given.pay();
-    const [{ id: call }] = await run(given, "calls");
+    // Nobody has to do anything yet.
+    assert.deepEqual(await run(given, "calls"), []);
+    const [{ id: call }] = await run(given, "calls", "--all");
     await refused(given, /the service still asks for its result/, "settle", call, "--failed");
     await workAfter(given, 31);
     assert.equal((await shown(given, id)).status, "completed");

@@ -101,7 +101,7 @@ function goodRun(): LiveEvidence & {
         metadata: { payment: "pay_1" },
       }),
       object("payment_intent", "pi_2", {
-        status: "requires_payment_method",
+        status: "canceled",
         amount_received: 0,
         metadata: { payment: "pay_2" },
       }),

@@ -8,7 +8,10 @@ import type { ProviderAccount, UnknownReason } from "../../domain/providers/conn
 import { expandedOf, StripeError } from "./stripe_objects.ts";
 import { readStripeSettings, STRIPE_VERSION } from "./stripe_settings.ts";
 
-/** Most bytes of an answer. A page of 100 events has about 400 kB. */
+/**
+ * Most bytes of an answer. A page of 100 events usually has about 400 kB, but the metadata of one
+ * object alone can have 25 kB. A list that is longer is read in smaller pages.
+ */
 const ANSWER_BYTES_MAX = 1024 * 1024;
 
 /** A secret that a header can carry: printable, without spaces. */
@@ -40,6 +43,8 @@ export interface StripeUnknown {
   unknown: UnknownReason;
   /** False: Stripe would only replay this answer. */
   may_repeat: boolean;
+  /** True: the answer is longer than `ANSWER_BYTES_MAX`. */
+  too_long?: true;
   /** True: this request did nothing at Stripe, because it was not sent or Stripe refused its key. */
   did_nothing?: true;
 }
@@ -87,11 +92,13 @@ function fetchInput(account: ProviderAccount, secret: string, request: StripeReq
 async function readAnswer(response: Response): Promise<StripeAnswer | StripeUnknown> {
   const { status } = response;
   const replayed = response.headers.get("idempotent-replayed") === "true";
-  const text = await readText(response);
+  const read = await readText(response);
   // Stripe also keeps a 500 under its key: a repeated request would get the same one.
   if (status >= 500 || status === 424) return unknown("server_error", !replayed);
   if (status === 429) return unknown("rate_limited");
   if (status === 409) return unknown("in_progress");
+  if (read === "too long") return { ...unknown("garbage"), too_long: true };
+  const text = read?.text ?? null;
   const body = text === null ? null : parseObject(text);
   if (status === 401 || status === 403) {
     // Stripe checks the key before anything else. A proxy in front of it has no error of Stripe.
@@ -101,21 +108,21 @@ async function readAnswer(response: Response): Promise<StripeAnswer | StripeUnkn
   return body === null ? unknown("garbage") : { status, body, replayed };
 }
 
-/** Returns null if the body is too long or not UTF-8. Throws if the connection breaks. */
-async function readText(response: Response): Promise<string | null> {
+/** Returns null if the body is not UTF-8. Throws if the connection breaks. */
+async function readText(response: Response): Promise<{ text: string } | "too long" | null> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   let length = 0;
   let text = "";
   for await (const chunk of response.body ?? []) {
     length += chunk.length;
     // Leaving the loop cancels the stream.
-    if (length > ANSWER_BYTES_MAX) return null;
+    if (length > ANSWER_BYTES_MAX) return "too long";
     const part = decoded(decoder, chunk);
     if (part === null) return null;
     text += part;
   }
   const rest = decoded(decoder);
-  return rest === null ? null : text + rest;
+  return rest === null ? null : { text: text + rest };
 }
 
 /** Decodes the next bytes, or the end. Returns null if they are not UTF-8. */

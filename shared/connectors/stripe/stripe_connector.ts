@@ -33,6 +33,9 @@ import { readTotals } from "./stripe_totals.ts";
  */
 const LOOK_WINDOWS = [[-300, 900], [900, 86_400]] as const;
 
+/** Statuses in which a payment waits for a payment method. */
+const OPEN = ["requires_payment_method", "requires_confirmation"];
+
 const GARBAGE = { unknown: "garbage", may_repeat: true } as const;
 const ABSENT = { absent: true } as const;
 
@@ -208,15 +211,19 @@ function intentReply(
   const { id, status, metadata } = read.data;
   if (call.provider_reference !== null && id !== call.provider_reference) return GARBAGE;
   if (call.op === "authorize" && metadata?.call !== call.id) return GARBAGE;
-  if (isUntouched(call.op, status)) return ABSENT;
+  if (isUntouched(call, status)) return ABSENT;
   return replyOf(intentFacts(sourceOf(account), read.data, error));
 }
 
 /** Reports whether the status of a payment shows no trace of a call. */
-function isUntouched(op: ProviderCall["op"], status: string): boolean {
+function isUntouched({ op, subject }: ProviderCall, status: string): boolean {
   if (op === "authorize") return false;
-  // Every other status answers the question whether the payer still has to act.
-  if (op === "abandon") return status === "requires_action";
+  if (op === "abandon") {
+    // Of a payment that is over here, somebody could still pay every status that is not an end.
+    // Else every other status answers the question whether the payer still has to act.
+    const is_over = subject.status === "declined" || subject.status === "failed";
+    return status === "requires_action" || is_over && OPEN.includes(status);
+  }
   return status !== "succeeded" && status !== "canceled";
 }
 

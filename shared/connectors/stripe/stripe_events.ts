@@ -31,8 +31,8 @@ const payout: ObjectReader = (source, object) => {
 
 /**
  * The readers of events, by type. `charge.refunded` is left out, because its amounts are sums.
- * `charge.updated` is left out, because it has only the id of the movement with the fee: a poll
- * reads the movements themselves.
+ * `charge.updated` is left out, because it has only the id of the movement with the fee: a look
+ * reads the charge, and a poll the movements themselves.
  */
 const READERS: ReadonlyMap<string, ObjectReader> = new Map([
   ["payment_intent.succeeded", intent],
@@ -58,11 +58,19 @@ const READERS: ReadonlyMap<string, ObjectReader> = new Map([
 /** The types of events that give facts, for a poll and for the settings of a webhook endpoint. */
 export const STRIPE_EVENT_TYPES: readonly string[] = [...READERS.keys()];
 
-/** Returns the facts of an event: none for other types, null if its object does not fit. */
-export function eventFacts(account_id: string, event: StripeEvent): Fact[] | null {
+/**
+ * Returns the facts of an event: none for other types, null if its object does not fit.
+ *
+ * @param object of the event, if it is not the one in the event
+ */
+export function eventFacts(
+  account_id: string,
+  event: StripeEvent,
+  object: unknown = event.data.object,
+): Fact[] | null {
   const { livemode, created: event_seconds } = event;
   const read = READERS.get(event.type);
-  return read ? read({ account_id, livemode, event_seconds }, event.data.object) : [];
+  return read ? read({ account_id, livemode, event_seconds }, object) : [];
 }
 
 /**

@@ -39,15 +39,24 @@ export interface FactSource {
 const PAYMENT_ID = idPattern("pay_");
 const REFUND_ID = idPattern("re_");
 
-/** Statuses of a dispute that took the money. Others, such as `warning_closed`, are inquiries. */
-const DISPUTED = [
-  "needs_response",
-  "under_review",
-  "lost",
-  "won",
-  "appeal_needs_response",
-  "appeal_under_review",
-];
+/**
+ * Statuses of a dispute. `money`: whether the dispute takes the money, also if Stripe lists no
+ * movement; an inquiry does so only if it lists one. `end`: the end that we show. A prevented
+ * dispute was settled before it was filed: without a movement nothing happened, and otherwise the
+ * payer has the money, unless it came back.
+ */
+export const DISPUTE_STATUSES = {
+  needs_response: { money: true, end: null },
+  under_review: { money: true, end: null },
+  appeal_needs_response: { money: true, end: null },
+  appeal_under_review: { money: true, end: null },
+  won: { money: true, end: "won" },
+  lost: { money: true, end: "lost" },
+  prevented: { money: false, end: "lost" },
+  warning_needs_response: { money: false, end: null },
+  warning_under_review: { money: false, end: null },
+  warning_closed: { money: false, end: "won" },
+} as const;
 
 /** Reasons of a dispute with a name of their own. Every other one is `general`. */
 const REASONS: ReadonlyMap<string, DisputeReason> = new Map([
@@ -70,7 +79,16 @@ interface Draft {
   /** In lower case. */
   currency: string;
   seconds: number;
-  more?: Pick<Fact, "card" | "decline_code" | "dispute" | "failure_code" | "next_action">;
+  more?: Pick<
+    Fact,
+    | "capture_before"
+    | "card"
+    | "decline_code"
+    | "dispute"
+    | "failure_code"
+    | "is_partial"
+    | "next_action"
+  >;
 }
 
 /**
@@ -96,7 +114,7 @@ export function intentFacts(
     seconds: (state.state === "succeeded" ? moved?.created : undefined) ?? source.event_seconds ??
       (intent.status === "canceled" ? intent.canceled_at : charge?.created) ?? intent.created,
     ...state,
-    more: { ...state.more, ...cardOf(intent, charge, error) },
+    more: { ...state.more, ...cardOf(intent, charge, error), ...chargeTerms(state, charge) },
   });
   if (fact === null) return [];
   if (state.state !== "succeeded" || charge === null || moved === null) return [fact];
@@ -119,6 +137,17 @@ function cardOf(
   if (!card?.brand || !card.last4) return {};
   const { brand, last4, exp_month, exp_year } = card;
   return { card: { brand, last4, exp_month, exp_year } };
+}
+
+/** The parts of a fact that only the charge of a payment shows. An event has no more than its id. */
+function chargeTerms(
+  { state }: IntentState,
+  charge: Charge | null,
+): Pick<Fact, "capture_before" | "is_partial"> {
+  if (state !== "succeeded" && state !== "authorized") return {};
+  if (charge === null) return { is_partial: true };
+  const seconds = charge.payment_method_details?.card?.capture_before;
+  return state === "authorized" && seconds ? { capture_before: formatTime(seconds * 1000) } : {};
 }
 
 type IntentState = Pick<Draft, "reference_state" | "op" | "state" | "amount" | "more">;
@@ -196,27 +225,53 @@ export function chargeFee(source: FactSource, charge: Charge, moved: BalanceTran
   }));
 }
 
-/** Returns the fact of a refund. */
+/**
+ * Returns the facts of a refund. One that has failed after its money had left has succeeded before,
+ * so both facts come, each with the time of its movement.
+ */
 export function refundFacts(source: FactSource, refund: StripeRefund): Fact[] {
-  const state = refundState(refund.status);
-  const moved = expandedOf(
-    BalanceTransaction,
-    state === "failed" ? refund.failure_balance_transaction : refund.balance_transaction,
-  );
-  const refund_id = refund.metadata?.refund ?? "";
-  return present(draftFact(source, {
-    of: { id: refund.id },
-    reference_state: state,
-    op: "refund",
-    state,
-    subject_id: paymentOf(refund.metadata),
-    refund_id: REFUND_ID.test(refund_id) ? refund_id : null,
-    provider_reference: idOf(refund.payment_intent),
-    amount: refund.amount,
-    currency: refund.currency,
-    seconds: moved?.created ?? source.event_seconds ?? refund.created,
-    ...(state === "failed" ? { more: { failure_code: "processing_failed" } } : {}),
-  }));
+  const { created } = refund;
+  const named = refund.metadata?.refund ?? "";
+  const refund_id = REFUND_ID.test(named) ? named : null;
+  const fact = (
+    reference_state: string,
+    state: FactState,
+    seconds: number,
+    more: Draft["more"] = {},
+  ) =>
+    draftFact(source, {
+      of: { id: refund.id },
+      reference_state,
+      op: "refund",
+      state,
+      subject_id: paymentOf(refund.metadata),
+      refund_id,
+      provider_reference: idOf(refund.payment_intent),
+      amount: refund.amount,
+      currency: refund.currency,
+      seconds,
+      more,
+    });
+  const taken = expandedOf(BalanceTransaction, refund.balance_transaction);
+  const back = expandedOf(BalanceTransaction, refund.failure_balance_transaction);
+  const seen = source.event_seconds ?? created;
+  switch (refundState(refund.status)) {
+    case "pending":
+      return present(fact("pending", "pending", taken?.created ?? seen));
+    case "succeeded": {
+      // Stripe shows the end of an authorization as a refund that moves no money.
+      const has_moved = refund_id !== null || idOf(refund.balance_transaction) !== null;
+      return has_moved ? present(fact("succeeded", "succeeded", taken?.created ?? seen)) : [];
+    }
+    case "failed": {
+      const more = { failure_code: "processing_failed" } as const;
+      const is_back = idOf(refund.failure_balance_transaction) !== null;
+      return [
+        is_back ? fact("succeeded", "succeeded", taken?.created ?? created) : null,
+        fact("failed", is_back ? "returned" : "failed", back?.created ?? seen, more),
+      ].flatMap(present);
+    }
+  }
 }
 
 function refundState(status: string | null | undefined): "pending" | "succeeded" | "failed" {
@@ -226,24 +281,28 @@ function refundState(status: string | null | undefined): "pending" | "succeeded"
 
 /**
  * Returns the facts of a dispute: the withdrawal with its fee, the review, and its end. The first
- * fact is the withdrawal. A won dispute counts when the money is back, unless Stripe lists no movements at all.
+ * fact is the withdrawal. A won dispute counts when the money is back, unless Stripe lists no
+ * movements at all.
  */
 export function disputeFacts(source: FactSource, dispute: Dispute): Fact[] {
-  const moves = dispute.balance_transactions;
-  const taken = moves.find(({ amount }) => amount < 0);
-  const back = moves.find(({ amount }) => amount > 0);
-  const { amount, currency, status } = dispute;
-  if (taken === undefined && (moves.length > 0 || !DISPUTED.includes(status))) return [];
+  const { balance_transactions: moves, currency, status } = dispute;
+  const { taken, back } = disputeMovements(dispute);
+  const { money, end } = statusOf(status);
+  if (taken === undefined && (moves.length > 0 || !money)) return [];
   const common = {
     of: dispute,
     subject_id: null,
     provider_reference: idOf(dispute.payment_intent),
   };
+  // If Stripe settles in another currency, the movements are in that one.
+  const amountOf = (moved?: BalanceTransaction) =>
+    moved?.currency === currency ? Math.abs(moved.amount) : dispute.amount;
   const fact = (
     reference_state: string,
     state: FactState,
     seconds: number,
     more: Draft["more"] = {},
+    amount = amountOf(taken),
   ) =>
     draftFact(source, {
       ...{ ...common, reference_state, op: "dispute", state, amount, currency, seconds, more },
@@ -254,18 +313,31 @@ export function disputeFacts(source: FactSource, dispute: Dispute): Fact[] {
     return draftFact(source, { ...common, ...values, op: "fee" });
   };
   const ended = source.event_seconds ?? dispute.created;
-  const is_reviewed = status === "under_review";
-  const is_won = status === "won" && (back !== undefined || moves.length === 0);
+  const is_won = back === undefined ? status === "won" && moves.length === 0 : end !== null;
   return [
     fact("disputed", "disputed", taken?.created ?? dispute.created, {
       dispute: disputeReport(dispute),
     }),
-    is_reviewed ? fact("under_review", "dispute_under_review", ended) : null,
+    status === "under_review" ? fact("under_review", "dispute_under_review", ended) : null,
     taken ? fee("fee", "succeeded", taken.fee, taken.created) : null,
-    is_won ? fact("won", "dispute_won", back?.created ?? ended) : null,
+    is_won ? fact("won", "dispute_won", back?.created ?? ended, {}, amountOf(back)) : null,
     back ? fee("fee_returned", "returned", -back.fee, back.created) : null,
-    status === "lost" ? fact("lost", "dispute_lost", ended) : null,
+    end === "lost" && !is_won ? fact("lost", "dispute_lost", ended) : null,
   ].flatMap(present);
+}
+
+/** The movements of a dispute that its facts book: the first withdrawal and the first return. */
+export function disputeMovements({ balance_transactions: moves }: Dispute) {
+  return {
+    taken: moves.find(({ amount }) => amount < 0),
+    back: moves.find(({ amount }) => amount > 0),
+  };
+}
+
+function statusOf(status: string): { money: boolean; end: "won" | "lost" | null } {
+  return Object.hasOwn(DISPUTE_STATUSES, status)
+    ? DISPUTE_STATUSES[status as keyof typeof DISPUTE_STATUSES]
+    : { money: false, end: null };
 }
 
 /** Returns the parts of a dispute that answers show. */
@@ -279,7 +351,7 @@ export function disputeReport({ reason, evidence_details }: Dispute): DisputeRep
 }
 
 /** Our payment that the metadata name. Another program may use the same name for its own ids. */
-function paymentOf(metadata: PaymentIntent["metadata"]): string | null {
+export function paymentOf(metadata: PaymentIntent["metadata"]): string | null {
   const named = metadata?.payment ?? "";
   return PAYMENT_ID.test(named) ? named : null;
 }

@@ -7,7 +7,7 @@ import type { ProviderAccount } from "../../domain/providers/connector.ts";
 import { callStripe, isUnknown, type StripeFields, type StripeUnknown } from "./stripe_call.ts";
 import { StripePage } from "./stripe_objects.ts";
 
-/** Objects of a page: the most that Stripe gives. */
+/** Most objects of a page: the most that Stripe gives. */
 const PAGE_LENGTH = 100;
 
 /** An object of a list. Its members are not checked yet. */
@@ -18,6 +18,8 @@ interface ListPage {
   objects: Listed[];
   /** The id that continues the list with older objects; null at its end. */
   after: string | null;
+  /** The length with which the page fits. The next pages begin with it. */
+  length: number;
 }
 
 /** Returns the filter of the objects from one time to another, in Unix seconds. */
@@ -25,27 +27,39 @@ export function createdBetween(from: number, to: number): StripeFields {
   return [["created[gte]", String(from)], ["created[lt]", String(to)]];
 }
 
-/** Reads the page of a list that follows the object `after`. Never throws. */
+/**
+ * Reads the page of a list that follows the object `after`. A page with too many bytes is read again
+ * with half of its objects, at worst one by one. Never throws.
+ */
 export async function readPage(
   account: ProviderAccount,
   path: string,
   fields: StripeFields,
   after: string | null,
   signal: AbortSignal,
+  longest = PAGE_LENGTH,
 ): Promise<ListPage | StripeUnknown> {
-  const paging: [string, string][] = [["limit", String(PAGE_LENGTH)]];
-  if (after !== null) paging.push(["starting_after", after]);
-  const request = { method: "GET", path, fields: [...fields, ...paging] } as const;
-  const answer = await callStripe(account, request, signal);
+  let length = longest;
+  const ask = () => {
+    const paging: [string, string][] = [["limit", String(length)]];
+    if (after !== null) paging.push(["starting_after", after]);
+    const request = { method: "GET", path, fields: [...fields, ...paging] } as const;
+    return callStripe(account, request, signal);
+  };
+  let answer = await ask();
+  while (isUnknown(answer) && answer.too_long && length > 1) {
+    length = Math.floor(length / 2);
+    answer = await ask();
+  }
   if (isUnknown(answer)) return answer;
   const page = StripePage.safeParse(answer.body);
   if (answer.status !== 200 || !page.success) return { unknown: "garbage", may_repeat: true };
   const { data, has_more } = page.data;
   const last = data.at(-1)?.id;
-  if (!has_more) return { objects: data, after: null };
+  if (!has_more) return { objects: data, after: null, length };
   // A page that cannot be continued, or that repeats itself, would hide the rest.
   if (typeof last !== "string" || last === after) return { unknown: "garbage", may_repeat: true };
-  return { objects: data, after: last };
+  return { objects: data, after: last, length };
 }
 
 /** Yields the pages of a list. Ends with the reason if a page cannot be read. */
@@ -56,11 +70,19 @@ async function* readPages(
   signal: AbortSignal,
 ): AsyncGenerator<Listed[], StripeUnknown | null> {
   let after: string | null = null;
+  let length: number | undefined;
   do {
-    const page: ListPage | StripeUnknown = await readPage(account, path, fields, after, signal);
+    const page: ListPage | StripeUnknown = await readPage(
+      account,
+      path,
+      fields,
+      after,
+      signal,
+      length,
+    );
     if (isUnknown(page)) return page;
     yield page.objects;
-    after = page.after;
+    ({ after, length } = page);
   } while (after !== null);
   return null;
 }

@@ -27,6 +27,12 @@ const Card = z.object({
   exp_year: z.number().int(),
 });
 
+/** The card of a charge. */
+const ChargedCard = Card.extend({
+  /** The end of an authorization. */
+  capture_before: Seconds.nullish(),
+});
+
 /** A payment method, such as the card behind a token. */
 export const PaymentMethod = z.object({
   object: z.literal("payment_method"),
@@ -83,7 +89,7 @@ export const Charge = z.object({
   metadata: Metadata,
   outcome: z.object({ type: z.string().nullish() }).nullish(),
   payment_intent: Other,
-  payment_method_details: z.object({ card: Card.nullish() }).nullish(),
+  payment_method_details: z.object({ card: ChargedCard.nullish() }).nullish(),
 });
 export type Charge = z.infer<typeof Charge>;
 
@@ -96,7 +102,9 @@ export const BalanceTransaction = z.object({
   currency: Currency,
   fee: Amount,
   net: Amount,
+  reporting_category: z.string().nullish(),
   source: Other,
+  type: z.string(),
 });
 export type BalanceTransaction = z.infer<typeof BalanceTransaction>;
 
@@ -152,6 +160,8 @@ export const StripeEvent = z.object({
   id: id(/^evt_[A-Za-z0-9_]+$/),
   object: z.literal("event"),
   account: z.string().nullish(),
+  /** The version of the object in `data`, which never changes. */
+  api_version: z.string().nullish(),
   created: Seconds,
   data: z.object({ object: z.record(z.string(), z.unknown()) }),
   livemode: z.boolean(),

@@ -1,19 +1,21 @@
 /**
- * Polls an account: events, and the movements of the balance that contain fees.
+ * Polls an account: events, and all movements of the balance.
  *
  * A poll reads a window of time, one page of a list for each call: first the events, then the
- * charges on the balance. The next window begins some minutes before the end of the last one,
+ * movements. The next window begins some minutes before the end of the last one,
  * because Stripe promises no order in which events become visible. The cursor names times and not
  * only an event, because Stripe forgets events after 30 days.
  */
 
 import * as z from "zod";
 import type { Fact, ProviderAccount } from "../../domain/providers/connector.ts";
-import { isUnknown, type StripeFields } from "./stripe_call.ts";
+import { callStripe, isUnknown, type StripeFields } from "./stripe_call.ts";
 import { eventFacts, STRIPE_EVENT_TYPES } from "./stripe_events.ts";
-import { chargeFee } from "./stripe_facts.ts";
 import { createdBetween, readPage } from "./stripe_lists.ts";
-import { BalanceTransaction, Charge, expandedOf, StripeEvent } from "./stripe_objects.ts";
+import { movementFacts } from "./stripe_movements.ts";
+import { BalanceTransaction, expandedOf, idOf, StripeEvent } from "./stripe_objects.ts";
+import { EXPAND_CHARGE } from "./stripe_requests.ts";
+import { STRIPE_VERSION } from "./stripe_settings.ts";
 
 /** The first poll begins this long before the present. */
 const FIRST_WINDOW_SECONDS = 3600;
@@ -24,7 +26,7 @@ const WINDOW_SECONDS_MAX = 86_400;
 
 /** The place of a poll. Times are Unix seconds. */
 const Cursor = z.object({
-  list: z.enum(["events", "fees"]),
+  list: z.enum(["events", "movements"]),
   from: z.number().int(),
   /** The end of the window; null: the next poll decides it. */
   to: z.number().int().nullable(),
@@ -33,32 +35,98 @@ const Cursor = z.object({
 });
 type Cursor = z.infer<typeof Cursor>;
 
-const LISTS: Record<Cursor["list"], {
-  path: string;
-  fields: StripeFields;
-  read: (account_id: string, object: Record<string, unknown>) => Fact[];
-}> = {
+/** Objects of other versions that are read at once: less than Stripe's limit of requests a second. */
+const READ_AT_ONCE = 10;
+
+/** Reads the objects of a page, the newest first. Returns the facts of each. */
+type PageReader = (
+  account: ProviderAccount,
+  objects: readonly Record<string, unknown>[],
+  signal: AbortSignal,
+) => Promise<Fact[][]>;
+
+const LISTS: Record<Cursor["list"], { path: string; fields: StripeFields; read: PageReader }> = {
   events: {
     path: "/v1/events",
     fields: STRIPE_EVENT_TYPES.map((type) => ["types[]", type] as const),
-    read: (account_id, object) => {
-      const event = expandedOf(StripeEvent, object);
-      // One event that does not fit must not hold up the others. Totals and looks remain.
-      return (event && eventFacts(account_id, event)) ?? [];
-    },
+    read: readEvents,
   },
-  fees: {
+  movements: {
     path: "/v1/balance_transactions",
-    fields: [["type", "charge"], ["expand[]", "data.source"]],
-    read: (account_id, object) => {
-      const moved = expandedOf(BalanceTransaction, object);
-      const charge = expandedOf(Charge, moved?.source);
-      if (moved === null || charge === null) return [];
-      const source = { account_id, livemode: charge.livemode, event_seconds: null };
-      return chargeFee(source, charge, moved);
+    fields: [["expand[]", "data.source"]],
+    // deno-lint-ignore require-await -- the other list is read with further requests
+    read: async (account, objects) => {
+      const livemode = /^[a-z]+_live_/.test(account.secret ?? "");
+      return objects.map((object) => {
+        const moved = expandedOf(BalanceTransaction, object);
+        return moved === null ? [] : movementFacts(account.id, livemode, moved);
+      });
     },
   },
 };
+
+/** The lists of the objects that events show, and the fields of a read. */
+const RESOURCES: Readonly<Record<string, { path: string; fields?: StripeFields }>> = {
+  payment_intent: { path: "/v1/payment_intents", fields: [EXPAND_CHARGE] },
+  refund: {
+    path: "/v1/refunds",
+    fields: [["expand[]", "balance_transaction"], ["expand[]", "failure_balance_transaction"]],
+  },
+  dispute: { path: "/v1/disputes" },
+  payout: { path: "/v1/payouts" },
+};
+
+/**
+ * Reads the facts of events. Stripe keeps the object of an event in the version that the account had
+ * then, and members have other meanings in other versions. So the object of an event with another
+ * version is read itself, once for its newest event.
+ */
+async function readEvents(
+  account: ProviderAccount,
+  objects: readonly Record<string, unknown>[],
+  signal: AbortSignal,
+): Promise<Fact[][]> {
+  const facts: Fact[][] = objects.map(() => []);
+  const others: { place: number; event: StripeEvent }[] = [];
+  const seen = new Set<string>();
+  for (const [place, object] of objects.entries()) {
+    const event = expandedOf(StripeEvent, object);
+    // One event that does not fit must not hold up the others. Totals and looks remain.
+    if (event === null) continue;
+    if (event.api_version === STRIPE_VERSION) {
+      facts[place] = eventFacts(account.id, event) ?? [];
+      continue;
+    }
+    const id = idOf(event.data.object);
+    if (id === null || seen.has(id)) continue;
+    seen.add(id);
+    others.push({ place, event });
+  }
+  for (let i = 0; i < others.length; i += READ_AT_ONCE) {
+    await Promise.all(
+      others.slice(i, i + READ_AT_ONCE).map(async ({ place, event }) => {
+        const present = await readObject(account, event.data.object, signal);
+        if (present !== null) facts[place] = eventFacts(account.id, event, present) ?? [];
+      }),
+    );
+  }
+  return facts;
+}
+
+/** Reads the object of an event in our version. Returns null if Stripe does not have it. */
+async function readObject(
+  account: ProviderAccount,
+  { object, id }: Record<string, unknown>,
+  signal: AbortSignal,
+): Promise<unknown> {
+  const resource = Object.hasOwn(RESOURCES, String(object)) ? RESOURCES[String(object)]! : null;
+  if (resource === null) return null;
+  const path = `${resource.path}/${encodeURIComponent(String(id))}`;
+  const request = { method: "GET", path, fields: resource.fields ?? [] } as const;
+  const answer = await callStripe(account, request, signal);
+  if (isUnknown(answer)) throw new Error(`Stripe does not show ${id}: ${answer.unknown}`);
+  return answer.status === 200 ? answer.body : null;
+}
 
 /**
  * Reads the next page of an account. Facts are oldest first within a page.
@@ -77,12 +145,12 @@ export async function pollStripe(
   const window = createdBetween(from, to);
   const page = await readPage(account, path, [...fields, ...window], after, signal);
   if (isUnknown(page)) throw new Error(`Stripe gives no list of ${list}: ${page.unknown}`);
-  const facts = page.objects.reverse().flatMap((object) => read(account.id, object));
+  const facts = (await read(account, page.objects, signal)).reverse().flat();
   if (page.after !== null) {
     return { facts, cursor: { list, from, to, after: page.after }, more: true };
   }
   if (list === "events") {
-    return { facts, cursor: { list: "fees", from, to, after: null }, more: true };
+    return { facts, cursor: { list: "movements", from, to, after: null }, more: true };
   }
   const next = {
     list: "events",

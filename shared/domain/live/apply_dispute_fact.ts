@@ -40,8 +40,7 @@ export function applyDisputeFact(subject: FactSubject, fact: Fact, context: Even
     case "dispute_under_review": {
       // Without a dispute here, only a payment that can be disputed waits for it.
       if (!dispute) {
-        const may_come = isRefundable(payment) || payment.status === "chargeback" ||
-          !isCaptured(payment) && !isOver(payment);
+        const may_come = canBeDisputed(payment) || !isCaptured(payment) && !isOver(payment);
         return { outcome: may_come ? "wait" : "ignored" };
       }
       const is_late = !isOpen(dispute) ||
@@ -57,13 +56,13 @@ export function applyDisputeFact(subject: FactSubject, fact: Fact, context: Even
   }
 }
 
+/**
+ * Begins a dispute. A bank can take back money that is refunded already or held by another dispute,
+ * so the sum of both can exceed the captured amount.
+ */
 function applyNewDispute(payment: Payment, fact: Fact, context: EventContext): Effect {
-  // A fact is stored once, so this is another dispute. It counts after the end of the first.
-  if (payment.status === "chargeback") return { outcome: "wait" };
-  // The end of a pending refund decides how much is left to dispute.
-  if (payment.amount_refunding > 0) return { outcome: "wait" };
-  if (!isRefundable(payment) || fact.amount_minor > payment.amount_captured) {
-    return finding(`a dispute of ${shown(fact)} is more than what is left`);
+  if (!canBeDisputed(payment) || fact.amount_minor > payment.amount_captured) {
+    return finding(`a dispute of ${shown(fact)} is more than the payment has taken`);
   }
   const { reason = "general", evidence_due_by = null } = fact.dispute ?? {};
   const { amount_minor } = fact;
@@ -83,14 +82,18 @@ function applyWonDispute(
   context: EventContext,
 ): Effect {
   if (dispute?.status === "won") return { outcome: "ignored" };
-  if (payment.status !== "chargeback" || !dispute) {
+  if (!dispute) {
     // The fact that the payer has disputed can come later, unless it is a finding then.
-    return isRefundable(payment) || payment.status === "chargeback"
+    return canBeDisputed(payment)
       ? { outcome: "wait" }
       : finding(`a dispute of ${shown(fact)} that was won has not begun here`);
   }
-  return differs(payment.amount_disputed, fact) ??
+  return differs(dispute.amount_minor, fact) ??
     apply(payment, context, (change) => closeDispute(change, dispute, "won"));
+}
+
+function canBeDisputed(payment: Payment): boolean {
+  return isRefundable(payment) || payment.status === "chargeback" || payment.status === "refunded";
 }
 
 /** Applies evidence that the provider has taken. */

@@ -6,6 +6,7 @@
 
 import type { NextAction, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
+import type { PaymentChange } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
 import { expire } from "../payments/deposit.ts";
 import {
@@ -15,7 +16,13 @@ import {
   missingAmount,
   refundable,
 } from "../payments/lifecycle.ts";
-import { beginRefund, completeRefund, failRefund } from "../payments/refund_payment.ts";
+import {
+  beginRefund,
+  canRevertRefund,
+  completeRefund,
+  failRefund,
+  revertRefund,
+} from "../payments/refund_payment.ts";
 import {
   authorize,
   cancel,
@@ -108,16 +115,16 @@ function applyPaymentFact(payment: Payment, fact: Fact, context: EventContext): 
       return apply(payment, context, (change) => requireAction(change, fact.next_action!));
     case "authorized":
       if (!canBecome(payment, "authorized")) return { outcome: "ignored" };
-      return differs(payment.amount_minor, fact) ?? apply(payment, context, authorize);
+      return differs(payment.amount_minor, fact) ??
+        apply(payment, context, (change) => authorize(change, fact.capture_before));
     case "succeeded":
       return applySuccess(payment, fact, context);
     case "declined":
       if (!canBecome(payment, "declined")) return { outcome: "ignored" };
-      return apply(
-        payment,
-        context,
-        (change) => decline(change, fact.decline_code ?? "payment_declined"),
-      );
+      return apply(payment, context, (change) => {
+        decline(change, fact.decline_code ?? "payment_declined");
+        closeAtProvider(change, fact);
+      });
     case "failed":
       // A capture or a cancel that has failed leaves the payment as it is.
       if (
@@ -126,12 +133,10 @@ function applyPaymentFact(payment: Payment, fact: Fact, context: EventContext): 
       ) {
         return { outcome: "ignored" };
       }
-      return apply(
-        payment,
-        context,
-        (change) =>
-          fail(change, fact.failure_code ?? "processing_failed", fact.return_code ?? null),
-      );
+      return apply(payment, context, (change) => {
+        fail(change, fact.failure_code ?? "processing_failed", fact.return_code ?? null);
+        if (fact.op === "authorize") closeAtProvider(change, fact);
+      });
     case "cancelled":
       if (!canBecome(payment, "cancelled")) return { outcome: "ignored" };
       return apply(payment, context, cancel);
@@ -140,6 +145,16 @@ function applyPaymentFact(payment: Payment, fact: Fact, context: EventContext): 
     default:
       return finding(`a payment has no fact ${fact.state}`);
   }
+}
+
+/**
+ * Lets the worker cancel a payment by card at the provider that is over here. There it is still
+ * open: somebody could pay it with another card.
+ */
+function closeAtProvider(change: PaymentChange, { provider_reference, source }: Fact): void {
+  const { livemode, method_kind } = change.subject;
+  const is_open = livemode && method_kind === "card" && provider_reference !== null && !source;
+  if (is_open) change.addCall({ op: "abandon", delay_ms: 0 });
 }
 
 /** Stores the address of the payment, which then waits for the payer. */
@@ -183,12 +198,16 @@ function applyRefundFact(
 ): Effect {
   if (refund) return applyOwnRefund(payment, refund, fact, context);
   if (fact.refund_id !== null) return finding("the refund is not one of ours");
-  // Somebody has refunded the payment at the provider, without this service.
-  if (fact.state === "failed" || fact.state === "cancelled") {
-    return finding(`a refund of ${shown(fact)} that was made at the provider has failed`);
-  }
-  if (fact.state !== "succeeded") return { outcome: "ignored" };
+  // Somebody has refunded the payment at the provider, without this service. A refund that has
+  // failed before its money left changes nothing.
+  if (fact.state !== "succeeded" && fact.state !== "returned") return { outcome: "ignored" };
   if (!isCaptured(payment)) return applyWithoutCapture(payment, fact, context);
+  if (fact.state === "returned") {
+    // Its success comes later, and becomes a refund here, unless it is a finding then.
+    return isRefundable(payment) || canRevertRefund(payment)
+      ? { outcome: "wait" }
+      : finding(`a refund of ${shown(fact)} that has not succeeded here came back`);
+  }
   // A pending refund of ours that holds the amount can still fail.
   const left = payment.amount_captured - payment.amount_refunded;
   if (fact.amount_minor > refundable(payment) && fact.amount_minor <= left) {
@@ -197,10 +216,6 @@ function applyRefundFact(
   const is_disputed = payment.status === "chargeback";
   if (!(isRefundable(payment) || is_disputed) || fact.amount_minor > refundable(payment)) {
     return finding(`a refund of ${shown(fact)} at the provider is more than what is left`);
-  }
-  // Disputed money can only be refunded after the dispute, whose end comes later here.
-  if (fact.amount_minor > refundable(payment) - payment.amount_disputed) {
-    return { outcome: "wait" };
   }
   let refund_body = "";
   return apply(
@@ -236,23 +251,28 @@ function applyOwnRefund(
       () => refund_body,
     );
   }
-  if (fact.state !== "failed" && fact.state !== "cancelled") return { outcome: "ignored" };
-  if (refund.status === "failed") return { outcome: "ignored" };
-  if (refund.status === "completed") {
-    // The money is back at the provider, but a completed refund is final.
-    return apply(
-      payment,
-      context,
-      (change) => change.move("unmatched", fact.amount_minor),
-      "the refund failed at the provider after it had succeeded",
-    );
+  const is_returned = fact.state === "returned";
+  if (!is_returned && fact.state !== "failed" && fact.state !== "cancelled") {
+    return { outcome: "ignored" };
   }
+  if (refund.status === "failed") {
+    return is_returned
+      ? finding("the money of the refund came back, but the refund had failed here before")
+      : { outcome: "ignored" };
+  }
+  // The money has left before: the success of the refund comes later here.
+  if (refund.status === "pending" && is_returned) return { outcome: "wait" };
+  if (refund.status === "completed" && !canRevertRefund(payment)) {
+    return finding(`the refund failed at the provider, but the payment is ${payment.status}`);
+  }
+  const end = refund.status === "completed" ? revertRefund : failRefund;
+  const code = fact.failure_code ?? "processing_failed";
   let refund_body = "";
-  return apply(
+  return (is_returned ? differs(refund.amount_minor, fact) : null) ?? apply(
     payment,
     context,
     (change) => {
-      refund_body = failRefund(change, refund, fact.failure_code ?? "processing_failed");
+      refund_body = end(change, refund, code);
     },
     null,
     () => refund_body,

@@ -73,10 +73,11 @@ const REPLY_LENGTH_MAX = 300;
 /** The other parts of a subject, which a fee does not concern. */
 const NO_PARTS = { refund: null, dispute: null, deposit: null };
 
-/** The status of the payment that an operation ends. */
-const ENDS: ReadonlyMap<ProviderOp, PaymentStatus> = new Map([
-  ["abandon", "requires_action"],
-  ["expire", "authorized"],
+/** The statuses of the payment in which an operation has something to end. */
+const ENDS: ReadonlyMap<ProviderOp, readonly PaymentStatus[]> = new Map([
+  // A payment that is over here can still be open at a live provider.
+  ["abandon", ["requires_action", "declined", "failed"]],
+  ["expire", ["authorized"]],
 ]);
 
 /** How to decide a reply that could not be recorded at once. */
@@ -119,12 +120,20 @@ export function pointlessRecord(own: OwnCall): ProviderRecord | null {
     left = status === "needs_response" ? null : status;
   } else if (op === "abandon" && subject.object === "payment" && isDeposit(subject)) {
     left = subject.status === "pending" || subject.status === "processing" ? null : subject.status;
-  } else if (ENDS.has(op) ? ENDS.get(op) !== subject.status : isAdvanced(own)) {
+  } else if (isEnded(own) || isAdvanced(own)) {
     left = subject.status;
   }
   if (left === null) return null;
   const call = { state: "settled", last_reply: `not sent: it is ${left}` } as const;
   return { environment_id, call_id: id, call, facts: [], change: null, answer: null };
+}
+
+/** Reports whether the payment has left the statuses that the operation ends. */
+function isEnded({ op, subject }: OwnCall): boolean {
+  const statuses: readonly string[] | undefined = ENDS.get(op);
+  if (statuses === undefined) return false;
+  return !statuses.includes(subject.status) ||
+    !subject.livemode && subject.status !== statuses[0];
 }
 
 /**
@@ -168,7 +177,11 @@ function decideFacts(
   if (effect.outcome === "finding" || effect.outcome === "unmatched") {
     const { record, answer } = decideUnknown(call, effect.finding ?? "", false, context, true);
     const facts = [handled(fact, effect, booked_minor), ...others.map(unhandled)];
-    return { record: { ...record, facts }, answer };
+    const booked = effect.outcome === "unmatched" ? effect.change : null;
+    const change = record.change && booked
+      ? { ...record.change, ledger: [...record.change.ledger, ...booked.ledger] }
+      : record.change ?? booked;
+    return { record: { ...record, facts, change }, answer };
   }
   const fees = records_fees
     ? applyFees(effect, others, context)

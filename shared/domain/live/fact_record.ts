@@ -95,6 +95,9 @@ function expectationIn(effect: Effect): ProviderRecord["change"] {
 export function handled(fact: Fact, effect: Effect, was_booked_minor: number): HandledFact {
   return {
     ...fact,
+    // A refund that somebody has made at the provider: later facts of it find it by this.
+    refund_id: fact.refund_id ?? (fact.op === "refund" ? changeIn(effect)?.refunds[0]?.id : null) ??
+      null,
     outcome: effect.outcome === "wait" ? null : effect.outcome,
     finding: "finding" in effect ? effect.finding : null,
     booked_minor: was_booked_minor + (changeIn(effect)?.booked_minor ?? 0),

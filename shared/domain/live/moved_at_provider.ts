@@ -6,9 +6,10 @@ import type { Fact, FactOp, FactState } from "../providers/connector.ts";
 const MOVES: Partial<Record<FactOp, Partial<Record<FactState, 1 | -1>>>> = {
   authorize: { succeeded: 1, returned: -1 },
   capture: { succeeded: 1, returned: -1 },
-  refund: { succeeded: -1 },
+  refund: { succeeded: -1, returned: 1 },
   dispute: { disputed: -1, dispute_won: 1 },
   fee: { succeeded: -1, returned: 1 },
+  adjustment: { succeeded: -1, returned: 1 },
 };
 
 /** Returns the signed amount by which a fact changes the balance at the provider. */

@@ -10,7 +10,7 @@ import type { ProviderStore } from "../../store/provider_store.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import type { StoredFact } from "../providers/connector.ts";
 import { booksOf, pollAccount, readTotals } from "./account_reader.ts";
-import { applyPayout } from "./apply_payout.ts";
+import { applyAccountFact, isAccountFact } from "./apply_account_fact.ts";
 import type { CallRunner } from "./call_runner.ts";
 import { decideFact, type OwnCall, pointlessRecord } from "./decide_result.ts";
 import { recordOf } from "./fact_record.ts";
@@ -162,16 +162,17 @@ export class ProviderWorker {
     const context = this.#options.runner.context(livemode);
     if (subject_body === null) {
       const ours = asStored(work, fact, livemode);
-      const effect = fact.op === "payout"
-        ? applyPayout(ours, context)
+      const effect = isAccountFact(ours)
+        ? applyAccountFact(ours, context)
         : applyUnmatched(ours, context);
       return await this.#record(recordOf(environment_id, ours, effect, fact.booked_minor));
     }
     const subject = readSubject(subject_body);
     const refund = refund_body === null ? null : readRefund(refund_body);
-    const known = await this.#withCard(work, fact, subject);
+    const known = await this.#withRest(work, fact, subject);
     const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
-    const call = work.call === null || work.call.state === "settled" ? null : ownCall(work);
+    const is_result = work.call?.op === fact.op && work.call.state !== "settled";
+    const call = is_result ? ownCall(work) : null;
     const ours = asStored(work, known, subject.livemode);
     const { effect, record } = decideFact(
       { subject, refund, dispute, deposit: work.deposit, call },
@@ -188,24 +189,31 @@ export class ProviderWorker {
   }
 
   /**
-   * Adds the card to the fact that money was taken or held. A notification can come before the
-   * answer of the call, and does not show the card.
+   * Adds to a fact that money was taken or held what only a look shows: the card, and the end of an
+   * authorization. A notification can come before the answer of the call, and names only the charge.
+   * Stores the fee, so that it is booked now and not with the next poll.
    */
-  async #withCard(
+  async #withRest(
     work: ProviderWork,
     fact: StoredFact,
     subject: OwnCall["subject"],
   ): Promise<StoredFact> {
-    const is_paid = fact.state === "succeeded" || fact.state === "authorized";
-    const lacks_card = subject.object === "payment" && subject.method === null &&
-      subject.method_kind === "card" && fact.card === undefined;
-    const opened = this.#options.accounts.open(work.account);
-    if (!is_paid || !lacks_card || work.call === null || typeof opened === "string") return fact;
+    const { store, accounts } = this.#options;
+    const is_needed = fact.is_partial && subject.object === "payment" && work.call !== null;
+    const opened = is_needed ? accounts.open(work.account) : null;
+    if (opened === null || typeof opened === "string") return fact;
     const signal = AbortSignal.timeout(LOOK_DEADLINE_MS);
-    const books = booksOf(this.#options.store);
-    const reply = await opened.connector.look(opened.account, ownCall(work), signal, books);
-    const found = "facts" in reply ? reply.facts.find(({ card }) => card) : undefined;
-    return found?.card ? { ...fact, card: found.card } : fact;
+    const reply = await opened.connector.look(
+      opened.account,
+      ownCall(work),
+      signal,
+      booksOf(store),
+    );
+    if (!("facts" in reply)) return fact;
+    const [same, ...others] = reply.facts;
+    if (others.length > 0 && await store.storeFacts(work.account.id, others) > 0) this.#want();
+    const { card = fact.card, capture_before = fact.capture_before } = same;
+    return { ...fact, ...(card && { card }), ...(capture_before && { capture_before }) };
   }
 
   /** Looks at a payment that is still open, and stores what the provider says as facts. */

@@ -13,13 +13,17 @@ import type { Effect, FactChange } from "./fact_effect.ts";
 import { movedAtProvider } from "./moved_at_provider.ts";
 
 /** Books a fact without a payment or transfer, unless it is booked already. */
-export function applyUnmatched(fact: StoredFact, context: EventContext): Effect {
+export function applyUnmatched(
+  fact: StoredFact,
+  context: EventContext,
+  finding: string | null = null,
+): Effect {
   // An object in a test mode moves no money.
   const is_ours = fact.livemode === context.livemode && !fact.is_elsewhere;
   const moved = is_ours ? movedAtProvider(fact) : 0;
   const amount_minor = moved - fact.booked_minor;
   const change = amount_minor === 0 ? null : accountChange(unapplied(fact, amount_minor, context));
-  return { outcome: "unmatched", finding: null, change };
+  return { outcome: "unmatched", finding, change };
 }
 
 /** Books a fact for the account although it has a payment, and tells the operator why. */
@@ -29,8 +33,22 @@ export function applyForAccount(fact: Fact, finding: string, context: EventConte
 }
 
 /**
+ * Books the money of a fact that contradicts our books for the account, so that the ledger agrees
+ * with the provider while the operator looks at the finding.
+ */
+function bookFinding(effect: Effect, fact: Fact, context: EventContext): Effect {
+  if (effect.outcome !== "finding") return effect;
+  // An object in a test mode moves no money, and that of another account is booked there.
+  const is_ours = fact.livemode === context.livemode && !(fact as Partial<StoredFact>).is_elsewhere;
+  return is_ours && movedAtProvider(fact) !== 0
+    ? applyForAccount(fact, effect.finding, context)
+    : effect;
+}
+
+/**
  * Adds the reverse of the booking of an unmatched fact to the effect that the fact has on its
- * payment or transfer. Without such an effect the fact stays unmatched.
+ * payment or transfer. Without such an effect the fact stays unmatched, and so does the money of a
+ * finding.
  * @param booked_minor the signed amount that is booked for the fact
  */
 export function afterUnmatched(
@@ -39,7 +57,8 @@ export function afterUnmatched(
   booked_minor: number,
   context: EventContext,
 ): Effect {
-  if (booked_minor === 0 || effect.outcome === "wait") return effect;
+  if (effect.outcome === "wait") return effect;
+  if (booked_minor === 0) return bookFinding(effect, fact, context);
   if (effect.outcome !== "applied") {
     const reason = effect.outcome === "finding" ? effect.finding : null;
     const finding = reason ?? `it changes nothing at ${fact.subject_id}, so the money is unmatched`;

@@ -1,6 +1,7 @@
 /**
  * Decides disputes of a payment: their beginning, the evidence of the merchant, and their end
- * (contract §3). A payment that is charged back has one dispute that is open or lost. Pure.
+ * (contract §3). A payment that is charged back has disputes that are open or lost: one in a
+ * sandbox, and as many as a provider reports with a live key. Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -80,7 +81,7 @@ export function closeDispute(
   status: "won" | "lost",
 ): void {
   change.addDisputeEvent(`dispute.${status}`, { ...dispute, status, closed_at: change.at });
-  if (status === "won") winDispute(change);
+  if (status === "won") winDispute(change, dispute.amount_minor);
 }
 
 /** Records evidence, and a new status if there is one. */

@@ -7,7 +7,10 @@ import { ApiError } from "../../core/errors.ts";
 import type { MethodKind, Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer, TransferStatus } from "../../schema/transfer.ts";
 
-/** Statuses that can follow each status, for some payment (contract §2). */
+/**
+ * Statuses that can follow each status, for some payment (contract §2). Money that a provider moves
+ * after a refund is not in the table: a refund that fails, and a dispute of a refunded payment.
+ */
 const MOVES: Record<PaymentStatus, readonly PaymentStatus[]> = {
   pending: [
     "requires_action",
@@ -154,6 +157,14 @@ export function isCancellable(payment: Standing): boolean {
 /** Reports whether the payment can be refunded. */
 export function isRefundable(payment: Standing): boolean {
   return payment.status === "completed" || payment.status === "partially_refunded";
+}
+
+/** Returns the status of a payment whose money is captured and not disputed. */
+export function refundStatus(
+  { amount_captured, amount_refunded }: Pick<Standing, "amount_captured" | "amount_refunded">,
+): "completed" | "partially_refunded" | "refunded" {
+  if (amount_refunded === 0) return "completed";
+  return amount_refunded === amount_captured ? "refunded" : "partially_refunded";
 }
 
 /** Returns the captured amount less completed and pending refunds, in minor units. */

@@ -9,7 +9,7 @@ import { ApiError, invalidParameter } from "../../core/errors.ts";
 import type { FailureCode, Payment } from "../../schema/payment.ts";
 import type { CreateRefundBody, Refund, RefundStatus } from "../../schema/refund.ts";
 import type { Change } from "../../store/commit_rows.ts";
-import { invalidState, isRefundable, nextStatuses, refundable } from "./lifecycle.ts";
+import { invalidState, isRefundable, nextStatuses, refundable, refundStatus } from "./lifecycle.ts";
 import type { EventContext, RequestContext } from "../changes/event.ts";
 import { answerOnly, ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import { checkRefundDestination } from "./deposit.ts";
@@ -76,11 +76,7 @@ export function completeRefund(change: PaymentChange, refund: Refund): string {
   const amount_refunded = payment.amount_refunded + amount_minor;
   const amount_refunding = payment.amount_refunding - amount_minor;
   // A payment that was charged back meanwhile keeps its status.
-  const status = !isRefundable(payment)
-    ? null
-    : amount_refunded === payment.amount_captured
-    ? "refunded"
-    : "partially_refunded";
+  const status = isRefundable(payment) ? refundStatus({ ...payment, amount_refunded }) : null;
   change.move("refund", amount_minor, refund.id);
   const text = change.addRefundEvent("refund.completed", {
     ...refund,
@@ -105,6 +101,36 @@ export function failRefund(change: PaymentChange, refund: Refund, code: FailureC
   }, { amount_refunding: payment.amount_refunding - refund.amount_minor });
 }
 
+/**
+ * Makes a completed refund fail: the provider has given its money back, which can be refunded
+ * again. Returns the refund as JSON text.
+ */
+export function revertRefund(change: PaymentChange, refund: Refund, code: FailureCode): string {
+  const { subject: payment } = change;
+  const amount_refunded = payment.amount_refunded - refund.amount_minor;
+  // A payment that was charged back meanwhile keeps its status.
+  const status = payment.status === "chargeback"
+    ? null
+    : refundStatus({ ...payment, amount_refunded });
+  change.move("refund_reversal", refund.amount_minor, refund.id);
+  const text = change.addRefundEvent("refund.failed", {
+    ...refund,
+    payment_status: status ?? payment.status,
+    status: "failed",
+    failure_code: code,
+    failure_message: REFUND_FAILURES[code] ?? FAILURES[code],
+    updated_at: change.at,
+  }, { amount_refunded });
+  if (status) change.addEvent(`payment.${status}`, { status });
+  return text;
+}
+
+/** Reports whether the refunds of a payment can still fail after they have completed. */
+export function canRevertRefund({ status }: Pick<Payment, "status">): boolean {
+  // The bank has returned the payment, or it had no refund.
+  return status === "partially_refunded" || status === "refunded" || status === "chargeback";
+}
+
 /** Messages of failed refunds, where those of payments do not fit. */
 const REFUND_FAILURES: Partial<Record<FailureCode, string>> = {
   processing_failed: "The refund failed while it was processed",
@@ -123,16 +149,23 @@ export function decideAdvanceRefund(
 ): Change {
   const refund = readRefund(body);
   if (to === refund.status) return answerOnly(payment, { status: 200, body });
-  if (refund.status !== "pending") {
+  const allowed: RefundStatus[] = refund.status === "pending"
+    ? ["completed", "failed"]
+    : refund.status === "completed" && canRevertRefund(payment)
+    ? ["failed"]
+    : [];
+  if (!allowed.includes(to)) {
     throw new ApiError(
       "invalid_state",
       `Cannot advance to "${to}": the refund is ${refund.status}`,
-      { current_status: refund.status, allowed: [] },
+      { current_status: refund.status, allowed },
     );
   }
   const change = new ChangeBuilder(payment, context);
   const text = to === "completed"
     ? completeRefund(change, refund)
+    : refund.status === "completed"
+    ? revertRefund(change, refund, "processing_failed")
     : failRefund(change, refund, "processing_failed");
   return change.finish({ status: 200, body: text });
 }

@@ -10,7 +10,7 @@ import type { Answer } from "../../store/commit_rows.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { challengeUrl, newChallengeToken, type PayerUrls } from "./challenge_url.ts";
-import { isRefundable, refundable } from "./lifecycle.ts";
+import { isRefundable, refundable, refundStatus } from "./lifecycle.ts";
 
 /** Messages of declines, for people. */
 const DECLINES: Record<DeclineCode, string> = {
@@ -32,17 +32,18 @@ export const FAILURES: Record<FailureCode, string> = {
 
 /** Time after which a payment ends whose payer does not authenticate (contract §2). */
 const AUTHENTICATION_WINDOW_MS = 24 * 3_600_000;
-/** Time after which an uncaptured authorization ends (contract §2). */
+/** Time after which an uncaptured authorization ends, unless the provider names one (contract §2). */
 const CAPTURE_WINDOW_MS = 7 * 24 * 3_600_000;
 
 /**
  * Holds the amount on the card. The ledger moves at the capture. In a sandbox the worker ends the
  * authorization after the window; a live provider does that itself.
+ * @param capture_before the provider's own time
  */
-export function authorize(change: PaymentChange): void {
+export function authorize(change: PaymentChange, capture_before?: string): void {
   change.addEvent("payment.authorized", {
     status: "authorized",
-    capture_before: formatTime(change.context.at_ms + CAPTURE_WINDOW_MS),
+    capture_before: capture_before ?? formatTime(change.context.at_ms + CAPTURE_WINDOW_MS),
     next_action: null,
   });
   if (!change.subject.livemode) change.addCall({ op: "expire", delay_ms: CAPTURE_WINDOW_MS });
@@ -139,15 +140,22 @@ export function chargeBack(
   amount_minor = refundable(change.subject),
 ): void {
   change.move("chargeback", amount_minor);
-  change.addEvent("payment.chargeback", { status: "chargeback", amount_disputed: amount_minor });
+  const amount_disputed = change.subject.amount_disputed + amount_minor;
+  change.addEvent("payment.chargeback", { status: "chargeback", amount_disputed });
 }
 
-/** Gives back the amount of a dispute that the merchant has won. */
-export function winDispute(change: PaymentChange): void {
-  const { amount_disputed, amount_refunded } = change.subject;
-  change.move("chargeback_reversal", amount_disputed);
-  const status = amount_refunded > 0 ? "partially_refunded" : "completed";
-  change.addEvent(`payment.${status}`, { status, amount_disputed: 0 });
+/**
+ * Gives back the amount of a dispute that the merchant has won. A payment with another dispute that
+ * is open or lost stays charged back.
+ */
+export function winDispute(
+  change: PaymentChange,
+  amount_minor = change.subject.amount_disputed,
+): void {
+  const amount_disputed = change.subject.amount_disputed - amount_minor;
+  change.move("chargeback_reversal", amount_minor);
+  const status = amount_disputed > 0 ? "chargeback" : refundStatus(change.subject);
+  change.addEvent(`payment.${status}`, { status, amount_disputed });
 }
 
 /** Makes the 402 of a declined payment, which contains the payment. */

@@ -20,6 +20,7 @@ import type {
 
 export type { ProviderOp } from "../../store/provider_call.ts";
 export type {
+  AccountOp,
   ChainPayout,
   DepositIndex,
   Fact,

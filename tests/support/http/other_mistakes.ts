@@ -371,7 +371,7 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
       const { id } = await paymentIn(service, "completed");
       const { body } = await service.call("POST", `${PAYMENTS}/${id}/refund`);
       return service.call("POST", `${SANDBOX}/refunds/${body.id}/advance`, {
-        body: { to: "failed" },
+        body: { to: "pending" },
       });
     }],
     ["a transfer of more than the balance", ({ call }) =>

@@ -1,7 +1,7 @@
 /** The admin port: it plants faults, plays payers and banks, and shows the books. */
 
 import type { Api, HttpCall } from "./api.ts";
-import { createPayout, settlePayout, settleRefund } from "./money.ts";
+import { createPayout, moveBalance, settlePayout, settleRefund } from "./money.ts";
 import { cancel, confirmAgain } from "./payments.ts";
 import { done, type Outcome, unexpectedState } from "./work.ts";
 
@@ -52,6 +52,11 @@ export async function administer({ url, text }: HttpCall, api: Api): Promise<Out
       return await api.change(given.refund, (work) => {
         return settleRefund(work, given.refund, given.status);
       });
+    case "movements":
+      return await api.change(given.owner, (work) => moveBalance(work, given));
+    case "event_version":
+      api.journal.api_version = given.version;
+      return ok;
     case "payouts":
       return await api.change(given.owner, (work) => {
         return createPayout(work, given.currency, given.is_paid);

@@ -42,8 +42,12 @@ export type StripeBooks = Record<
 interface StripeActions {
   /** Opens a dispute; by default over all that is not refunded. */
   disputes: { payment_intent: string; amount?: number; reason?: string };
-  close_dispute: { dispute: string; status: "won" | "lost" };
-  /** Settles a refund of a payment with `pm_card_pendingRefund`. */
+  close_dispute: { dispute: string; status: "won" | "lost" | "prevented" };
+  /** Books a movement of the account that belongs to no object. */
+  movements: { owner: string; type: string; amount: number; fee?: number; currency?: string };
+  /** Makes the objects of later events those of another version of the API. */
+  event_version: { version: string };
+  /** Settles a refund of a payment with `pm_card_pendingRefund`, or makes any refund fail. */
   settle_refund: { refund: string; status: "succeeded" | "failed" };
   /** Pays out the whole balance of a currency; `is_paid: false` leaves the payout on its way. */
   payouts: { owner: string; currency: string; is_paid?: boolean };

@@ -41,7 +41,9 @@ export async function createRefund(work: Work, form: Form): Promise<Outcome> {
     reason: form.reason ?? null,
     failure_reason: null,
   });
-  refund.balance_transaction = work.move("refund", refund, -amount).id;
+  // A pending refund has not left the balance yet.
+  const is_pending = refund.status === "pending";
+  refund.balance_transaction = is_pending ? null : work.move("refund", refund, -amount).id;
   work.put(charge).amount_refunded += amount;
   charge.refunded = charge.amount_refunded === charge.amount_captured;
   work.event("refund.created", refund);
@@ -51,17 +53,33 @@ export async function createRefund(work: Work, form: Form): Promise<Outcome> {
   return { ...done(refund), later: () => failRefund(work, refund, charge) };
 }
 
-/** Settles a pending refund as succeeded or failed. */
+/** Settles a pending refund as succeeded or failed. One that has succeeded can fail later. */
 export function settleRefund(work: Work, id: string, status: string): Outcome {
   const refund = work.find("refund", id);
-  if (refund?.status !== "pending") return unexpectedState(refund);
+  if (refund?.status !== "pending" && !(refund?.status === "succeeded" && status === "failed")) {
+    return unexpectedState(refund);
+  }
   if (status === "failed") {
     failRefund(work, work.put(refund), work.put(work.find("charge", refund.charge)!));
   } else {
     work.put(refund).status = status;
+    refund.balance_transaction = work.move("refund", refund, -refund.amount).id;
     work.event("refund.updated", refund);
   }
   return done(refund);
+}
+
+/** Books a movement of the account: a fee, a reserve, or money of another product of Stripe. */
+export function moveBalance(
+  work: Work,
+  { type, amount, fee = 0, currency = "eur" }: {
+    type: string;
+    amount: number;
+    fee?: number;
+    currency?: string;
+  },
+): Outcome {
+  return done(work.move(type, { id: null, currency }, amount, fee));
 }
 
 /**
@@ -106,14 +124,13 @@ export function settlePayout(work: Work, id: string, status: string): Outcome {
 }
 
 function failRefund(work: Work, refund: StripeObject, charge: StripeObject): void {
-  const back = work.move("refund_failure", refund, refund.amount);
   charge.amount_refunded -= refund.amount;
   charge.refunded = false;
-  Object.assign(refund, {
-    status: "failed",
-    failure_reason: "expired_or_canceled_card",
-    failure_balance_transaction: back.id,
-  });
+  if (refund.balance_transaction) {
+    const back = work.move("refund_failure", refund, refund.amount);
+    refund.failure_balance_transaction = back.id;
+  }
+  Object.assign(refund, { status: "failed", failure_reason: "expired_or_canceled_card" });
   work.event("refund.updated", refund);
   work.event("refund.failed", refund);
 }

@@ -30,6 +30,8 @@ const PARAMETERS = [
   "expand[]",
 ];
 const MAX_AMOUNT = 99_999_999;
+/** Time of an authorization. That of a Visa card is shorter than that of others. */
+const CAPTURE_WINDOW_S = 5 * 24 * 3600;
 const UNAUTHENTICATED = "payment_intent_authentication_failure";
 /** The fee of this double: 1.5 % and 25 minor units. */
 const feeOf = (amount: number) => Math.round(amount * 0.015) + 25;
@@ -173,6 +175,9 @@ function refuseForm(form: Form): Outcome | null {
 
 function makeCharge(work: Work, intent: StripeObject, fields: object): StripeObject {
   const { brand, last4 } = intent._token;
+  const capture_before = intent.capture_method === "manual" && {
+    capture_before: nowSeconds() + CAPTURE_WINDOW_S,
+  };
   return work.make("charge", "ch", {
     amount: intent.amount,
     amount_captured: 0,
@@ -185,7 +190,10 @@ function makeCharge(work: Work, intent: StripeObject, fields: object): StripeObj
     payment_intent: intent.id,
     metadata: intent.metadata,
     failure_code: null,
-    payment_method_details: { type: "card", card: { brand, last4, exp_month: 12, exp_year: 2034 } },
+    payment_method_details: {
+      type: "card",
+      card: { brand, last4, exp_month: 12, exp_year: 2034, ...capture_before },
+    },
     ...fields,
   });
 }

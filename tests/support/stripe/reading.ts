@@ -15,10 +15,11 @@ const REFERENCES: Record<string, string> = {
   charge: "charge",
   payment_intent: "payment_intent",
   payment_method: "payment_method",
-  source: "charge",
   balance_transaction: "balance_transaction",
   failure_balance_transaction: "balance_transaction",
 };
+/** Kinds of objects whose money a movement of the balance is. */
+const SOURCES = ["charge", "refund", "dispute", "payout"];
 const RESOURCES = [
   "payment_intents",
   "charges",
@@ -70,8 +71,12 @@ export function expanded(
     for (const field of path.split(".")) {
       const kind = REFERENCES[field];
       const id = holder?.[field];
-      const named = kind && typeof id === "string" &&
-        (kind === "payment_method" ? methodOf(work, id) : work.find(kind, id));
+      const named = typeof id === "string" &&
+        (field === "source"
+          ? SOURCES.map((one) => work.find(one, id)).find((one) => one)
+          : kind === "payment_method"
+          ? methodOf(work, id)
+          : kind && work.find(kind, id));
       if (named) holder[field] = shown(structuredClone(named));
       holder = holder?.[field];
     }

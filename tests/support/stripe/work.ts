@@ -1,7 +1,7 @@
 /** One change of the books: it collects the objects that the double commits with the answer. */
 
 import type { Engine } from "./engine.ts";
-import type { Journal, StripeObject } from "./journal.ts";
+import { API_VERSION, type Journal, type StripeObject } from "./journal.ts";
 
 /** Parameters of a request, by their flat names, such as `metadata[order]`. */
 export type Form = Record<string, string>;
@@ -16,8 +16,6 @@ export interface Outcome {
   later?: () => void;
 }
 
-/** The version of the events, and of the shapes in this double. */
-const API_VERSION = "2026-10-28.endive";
 /** Stripe's fee for a dispute, in minor units. */
 const DISPUTE_FEE = 1500;
 /** Time in which a dispute takes evidence. */
@@ -62,16 +60,21 @@ export class Work {
     const [, account] = this.owner.split("/");
     this.make("event", "evt", {
       type,
-      api_version: API_VERSION,
+      api_version: this.journal.api_version,
       pending_webhooks: 1,
       request: { id: null, idempotency_key: null },
       ...(account ? { account } : {}),
-      data: { object: shown(structuredClone(object)) },
+      data: { object: inVersion(this.journal.api_version, shown(structuredClone(object))) },
     });
   }
 
-  /** Adds a movement of the balance. */
-  move(type: string, source: StripeObject, amount: number, fee = 0): StripeObject {
+  /** Adds a movement of the balance. A `source` of null: it belongs to the account. */
+  move(
+    type: string,
+    source: StripeObject | { id: null; currency: string },
+    amount: number,
+    fee = 0,
+  ): StripeObject {
     const { id, currency } = source;
     const net = amount - fee;
     const fields = { amount, fee, net, currency, source: id, type, status: "available" };
@@ -114,10 +117,10 @@ export class Work {
     return done(dispute);
   }
 
-  /** Ends a dispute as won, which returns the money and the fee, or as lost. */
+  /** Ends a dispute as won, which returns the money and the fee, as lost or as prevented. */
   closeDispute(id: string, status: string): Outcome {
     const dispute = this.find("dispute", id);
-    if (!dispute || dispute.status === "won" || dispute.status === "lost") {
+    if (!dispute || ["won", "lost", "prevented"].includes(dispute.status)) {
       return unexpectedState(dispute);
     }
     this.put(dispute).status = status;
@@ -151,6 +154,13 @@ export function unexpectedState(object: StripeObject | undefined): Outcome {
   if (!object) return missing("id");
   const code = `${object.object}_unexpected_state`;
   return refuse({ code, [object.object]: shown(object) }, true);
+}
+
+/** Returns an object in the shape of a version. Old payments have no `latest_charge`. */
+function inVersion(version: string, object: StripeObject): StripeObject {
+  if (version === API_VERSION || object.object !== "payment_intent") return object;
+  const { latest_charge: _, ...old } = object;
+  return old as StripeObject;
 }
 
 /** Returns an object without the fields that only the double keeps. */

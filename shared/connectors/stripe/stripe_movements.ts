@@ -1,0 +1,258 @@
+/**
+ * Stripe's movements of the balance as facts, so that every movement has a place in the ledger. Pure.
+ *
+ * The movements of payments, refunds, disputes and payouts give the same facts as their objects do
+ * elsewhere, with the same references, so nothing is booked twice. Every other movement belongs to
+ * the account.
+ */
+
+import type { Fact, FactOp } from "../../domain/providers/connector.ts";
+import {
+  chargeFee,
+  disputeFacts,
+  disputeMovements,
+  draftFact,
+  type FactSource,
+  paymentOf,
+  present,
+  refundFacts,
+} from "./stripe_facts.ts";
+import {
+  BalanceTransaction,
+  Charge,
+  Dispute,
+  expandedOf,
+  idOf,
+  Payout,
+  StripeRefund,
+} from "./stripe_objects.ts";
+import { payoutFacts } from "./stripe_payouts.ts";
+
+/** The place of a movement in the ledger. */
+type Place =
+  /** The money of a payment is in the facts of the payment; the movement has the fee. */
+  | "charge"
+  | "refund"
+  | "refund_failure"
+  /** A dispute, a refund that has failed, or one that only a person understands. */
+  | "adjustment"
+  | "payout"
+  | "payout_return"
+  /** Fees that belong to no payment: movement `fee`. */
+  | "fee"
+  /** Money from the merchant's bank account, or back to it: movement `settlement`. */
+  | "bank"
+  /** Money that Stripe holds back for a time: movement `reserve`. */
+  | "reserve"
+  /** Products that this service does not know: movement `unmatched`, with a finding. */
+  | "other";
+
+/**
+ * The place of each type. A type that is not in the table is `other`.
+ * Source: docs.stripe.com/reports/balance-transaction-types.
+ */
+export const MOVEMENT_PLACES = {
+  adjustment: "adjustment",
+  advance: "other",
+  advance_funding: "other",
+  anticipation_repayment: "other",
+  application_fee: "other",
+  application_fee_refund: "other",
+  charge: "charge",
+  climate_order_purchase: "other",
+  climate_order_refund: "other",
+  connect_collection_transfer: "other",
+  contribution: "other",
+  fee_credit_funding: "other",
+  inbound_transfer: "bank",
+  inbound_transfer_reversal: "bank",
+  issuing_authorization_hold: "other",
+  issuing_authorization_release: "other",
+  issuing_dispute: "other",
+  issuing_dispute_provisional_credit: "other",
+  issuing_dispute_provisional_credit_reversal: "other",
+  issuing_transaction: "other",
+  obligation_outbound: "other",
+  obligation_reversal_inbound: "other",
+  payment: "charge",
+  payment_failure_refund: "other",
+  payment_network_reserve_hold: "reserve",
+  payment_network_reserve_release: "reserve",
+  payment_refund: "refund",
+  payment_reversal: "other",
+  payment_unreconciled: "other",
+  payout: "payout",
+  payout_cancel: "payout_return",
+  payout_failure: "payout_return",
+  payout_minimum_balance_hold: "reserve",
+  payout_minimum_balance_release: "reserve",
+  refund: "refund",
+  refund_failure: "refund_failure",
+  reserve_hold: "reserve",
+  reserve_release: "reserve",
+  reserve_transaction: "reserve",
+  reserved_funds: "reserve",
+  stripe_balance_payment_debit: "other",
+  stripe_balance_payment_debit_reversal: "other",
+  stripe_fee: "fee",
+  stripe_fx_fee: "fee",
+  tax_fee: "fee",
+  tax_fund: "other",
+  topup: "bank",
+  topup_reversal: "bank",
+  transfer: "other",
+  transfer_cancel: "other",
+  transfer_failure: "other",
+  transfer_refund: "other",
+} as const satisfies Record<string, Place>;
+
+/** The operation of an account's fact, for the places that have one. */
+const ACCOUNT_OPS: Partial<Record<Place, FactOp>> = {
+  fee: "account_fee",
+  bank: "payout",
+  reserve: "reserve",
+};
+
+/**
+ * A movement that takes back the rest of a partial capture. The facts of the payment have the
+ * captured amount alone.
+ */
+const RELEASED = "partial_capture_reversal";
+
+/**
+ * Returns the facts of a movement whose source is expanded.
+ *
+ * @param livemode of the account, for movements that do not say it
+ */
+export function movementFacts(
+  account_id: string,
+  livemode: boolean,
+  moved: BalanceTransaction,
+): Fact[] {
+  if (moved.reporting_category === RELEASED) return [];
+  const source: FactSource = { account_id, livemode, event_seconds: moved.created };
+  switch (placeOf(moved.type)) {
+    case "charge":
+      return ofCharge(source, moved);
+    case "refund":
+      return ofRefund(source, moved, ["pending", "succeeded"]);
+    case "refund_failure":
+      return ofRefund(source, moved, ["failed"]);
+    case "adjustment":
+      return ofAdjustment(source, moved);
+    case "payout":
+      return ofPayout(source, moved, ["created"]);
+    case "payout_return":
+      return ofPayout(source, moved, ["returned"]);
+    default:
+      return ofAccount(source, moved);
+  }
+}
+
+function placeOf(type: string): Place {
+  return Object.hasOwn(MOVEMENT_PLACES, type)
+    ? MOVEMENT_PLACES[type as keyof typeof MOVEMENT_PLACES]
+    : "other";
+}
+
+/** Returns the fee of a charge, and its money if no payment of Stripe stands for it. */
+function ofCharge(source: FactSource, moved: BalanceTransaction): Fact[] {
+  const charge = expandedOf(Charge, moved.source);
+  if (charge === null) return ofUnread(source, moved);
+  const money = idOf(charge.payment_intent) === null
+    ? draftFact(source, {
+      of: charge,
+      reference_state: "succeeded",
+      op: "authorize",
+      state: "succeeded",
+      subject_id: null,
+      provider_reference: null,
+      amount: moved.amount,
+      currency: moved.currency,
+      seconds: moved.created,
+    })
+    : null;
+  return [...present(money), ...chargeFee(source, charge, moved)];
+}
+
+/** Each movement of a refund brings the facts of its own time. */
+function ofRefund(source: FactSource, moved: BalanceTransaction, states: string[]): Fact[] {
+  const refund = expandedOf(StripeRefund, moved.source);
+  if (refund === null) return ofUnread(source, moved);
+  const fee = signedFee(source, moved, {
+    op: "fee",
+    subject_id: paymentOf(refund.metadata),
+    provider_reference: idOf(refund.payment_intent),
+  });
+  return [...only(refundFacts(source, refund), states), ...fee];
+}
+
+function ofAdjustment(source: FactSource, moved: BalanceTransaction): Fact[] {
+  if (expandedOf(StripeRefund, moved.source)) return ofRefund(source, moved, ["failed"]);
+  const dispute = expandedOf(Dispute, moved.source);
+  if (dispute === null) return ofAccount(source, moved);
+  const { taken, back } = disputeMovements(dispute);
+  const is_booked = moved.id === taken?.id || moved.id === back?.id;
+  const facts = disputeFacts({ ...source, event_seconds: null }, dispute);
+  return is_booked ? facts : [...facts, ...ofAccount(source, moved)];
+}
+
+function ofPayout(source: FactSource, moved: BalanceTransaction, states: string[]): Fact[] {
+  const payout = expandedOf(Payout, moved.source);
+  if (payout === null) return ofUnread(source, moved);
+  return [...only(payoutFacts(source, payout), states), ...accountFee(source, moved)];
+}
+
+/**
+ * Returns the facts of a movement whose object cannot be read. The object can give facts elsewhere,
+ * so nothing is booked for it here: the daily totals show the difference.
+ */
+function ofUnread(source: FactSource, moved: BalanceTransaction): Fact[] {
+  return idOf(moved.source) === null ? ofAccount(source, moved) : [];
+}
+
+/** Returns the facts of a movement of the account: its amount, and its fee. */
+function ofAccount(source: FactSource, moved: BalanceTransaction): Fact[] {
+  const { id, type, amount, currency, created } = moved;
+  const fact = draftFact(source, {
+    of: { id },
+    reference_state: type,
+    op: ACCOUNT_OPS[placeOf(type)] ?? "adjustment",
+    state: amount < 0 ? "succeeded" : "returned",
+    subject_id: null,
+    provider_reference: null,
+    amount: Math.abs(amount),
+    currency,
+    seconds: created,
+  });
+  return [...present(fact), ...accountFee(source, moved)];
+}
+
+function accountFee(source: FactSource, moved: BalanceTransaction): Fact[] {
+  return signedFee(source, moved, {
+    op: "account_fee",
+    subject_id: null,
+    provider_reference: null,
+  });
+}
+
+/** Returns the fee of a movement. Stripe gives a fee back as a negative one. */
+function signedFee(
+  source: FactSource,
+  { id, fee, currency, created }: BalanceTransaction,
+  subject: Pick<Fact, "op" | "subject_id" | "provider_reference">,
+): Fact[] {
+  return present(draftFact(source, {
+    ...subject,
+    of: { id },
+    reference_state: "fee",
+    state: fee > 0 ? "succeeded" : "returned",
+    amount: Math.abs(fee),
+    currency,
+    seconds: created,
+  }));
+}
+
+function only(facts: readonly Fact[], states: readonly string[]): Fact[] {
+  return facts.filter(({ reference }) => states.includes(reference.split(":").at(-1)!));
+}

@@ -1,0 +1,50 @@
+/**
+ * Applies facts about money that belongs to the account at the provider and to no payment: payouts
+ * to the merchant's bank account, fees of the account, reserves, and everything else that the
+ * provider books. The order of the facts does not matter, because each books one movement. Pure.
+ */
+
+import type { MovementKind } from "../../store/commit_rows.ts";
+import { movementRow } from "../changes/change_builder.ts";
+import type { EventContext } from "../changes/event.ts";
+import type { AccountOp, Fact, StoredFact } from "../providers/connector.ts";
+import { accountChange } from "./account_change.ts";
+import { type Effect, finding, shown } from "./fact_effect.ts";
+import { applyUnmatched } from "./unmatched.ts";
+
+/** The movement of each fact. An adjustment has none of its own, because nobody knows its reason. */
+const MOVEMENTS: Record<AccountOp, Record<"succeeded" | "returned", MovementKind> | null> = {
+  payout: { succeeded: "settlement", returned: "settlement_reversal" },
+  account_fee: { succeeded: "fee", returned: "fee_reversal" },
+  reserve: { succeeded: "reserve", returned: "reserve_reversal" },
+  adjustment: null,
+};
+
+/** Reports whether a fact is about the account. */
+export function isAccountFact<F extends Fact>(fact: F): fact is F & { op: AccountOp } {
+  return Object.hasOwn(MOVEMENTS, fact.op);
+}
+
+/** Applies a fact about the account. An adjustment is unmatched money, with a finding. */
+export function applyAccountFact(
+  fact: StoredFact & { op: AccountOp },
+  context: EventContext,
+): Effect {
+  const { op, state, account_id: subject_id, amount_minor, currency, livemode, reference } = fact;
+  if (livemode !== context.livemode) {
+    return finding(`the provider's ${op} is ${livemode ? "live" : "in test mode"}`);
+  }
+  if (state !== "succeeded" && state !== "returned") return finding(`${op} has no fact ${state}`);
+  const kind = MOVEMENTS[op]?.[state];
+  if (kind === undefined) {
+    const sign = state === "succeeded" ? "-" : "";
+    const type = reference.split(":").at(-1);
+    const text = `the provider has booked ${sign}${shown(fact)} as ${type}, outside of payments`;
+    return applyUnmatched(fact, context, text);
+  }
+  const movement = movementRow(
+    { kind, subject_id, refund_id: null, amount_minor, currency },
+    context,
+  );
+  return { outcome: "applied", finding: null, change: accountChange(movement) };
+}

@@ -1,0 +1,196 @@
+/** movementFacts: every type of a movement of Stripe's balance has a place in the ledger. */
+
+import assert from "node:assert/strict";
+import type Stripe from "stripe";
+import { MOVEMENT_PLACES, movementFacts } from "../../shared/connectors/stripe/stripe_movements.ts";
+import { DISPUTE_STATUSES } from "../../shared/connectors/stripe/stripe_facts.ts";
+import { BalanceTransaction } from "../../shared/connectors/stripe/stripe_objects.ts";
+import { applyAccountFact, isAccountFact } from "../../shared/domain/live/apply_account_fact.ts";
+import { movedAtProvider } from "../../shared/domain/live/moved_at_provider.ts";
+import type { Fact } from "../../shared/domain/providers/connector.ts";
+import {
+  charge,
+  dispute,
+  type Members,
+  movement,
+  NOW,
+  PAYMENT_ID,
+  payout,
+  refund,
+} from "../support/connectors/stripe_case.ts";
+import { requestContext } from "../support/domain/decided_change.ts";
+
+/** The names of a union of the package. It adds `string` for names of later versions. */
+type Known<Names extends string> = Names extends string ? string extends Names ? never : Names
+  : never;
+
+/** An error of the type check if the package has a type or a status that is not in our tables. */
+MOVEMENT_PLACES satisfies Record<Known<Stripe.BalanceTransaction.Type>, unknown>;
+DISPUTE_STATUSES satisfies Record<Known<Stripe.Dispute.Status>, unknown>;
+/** The same if a table has a name that the package does not have. */
+const _OURS: {
+  [Type in keyof typeof MOVEMENT_PLACES]: Type extends Known<Stripe.BalanceTransaction.Type> ? true
+    : never;
+} = Object.fromEntries(Object.keys(MOVEMENT_PLACES).map((type) => [type, true])) as never;
+
+const facts = (members: Members) =>
+  movementFacts("pac_1", true, BalanceTransaction.parse(movement(members)));
+const short = (all: readonly Fact[]) =>
+  all.map(({ reference, op, state, amount_minor }) =>
+    `${reference} ${op} ${state} ${amount_minor}`
+  );
+
+/** Each row: the movement, and its facts. */
+const CASES: [name: string, members: Members, facts: string[]][] = [
+  ["a charge", { source: charge() }, ["ch_1:fee fee succeeded 41"]],
+  ["a charge without a payment", { source: charge({ payment_intent: null }) }, [
+    "ch_1:succeeded authorize succeeded 1099",
+    "ch_1:fee fee succeeded 41",
+  ]],
+  ["a refund with a fee", { type: "refund", amount: -300, fee: 7, source: refund() }, [
+    "re_1:succeeded refund succeeded 300",
+    "txn_1:fee fee succeeded 7",
+  ]],
+  [
+    "a refund that fails later",
+    {
+      type: "refund",
+      amount: -300,
+      fee: 0,
+      source: refund({ status: "failed", failure_balance_transaction: "txn_3" }),
+    },
+    ["re_1:succeeded refund succeeded 300"],
+  ],
+  [
+    "a refund that has failed",
+    {
+      type: "refund_failure",
+      amount: 300,
+      fee: 0,
+      source: refund({ status: "failed", failure_balance_transaction: "txn_1" }),
+    },
+    ["re_1:failed refund returned 300"],
+  ],
+  [
+    "an adjustment for a refund",
+    {
+      type: "adjustment",
+      amount: 300,
+      fee: 0,
+      source: refund({ status: "failed", failure_balance_transaction: "txn_1" }),
+    },
+    ["re_1:failed refund returned 300"],
+  ],
+  ["the rest of a partial capture", {
+    type: "refund",
+    amount: -300,
+    fee: 0,
+    reporting_category: "partial_capture_reversal",
+    source: refund(),
+  }, []],
+  ["a dispute", {
+    id: "txn_0",
+    type: "adjustment",
+    amount: -1099,
+    fee: 1500,
+    source: dispute("needs_response", [-1099, 1500]),
+  }, ["du_1:disputed dispute disputed 1099", "du_1:fee fee succeeded 1500"]],
+  ["a further movement of a dispute", {
+    id: "txn_9",
+    type: "adjustment",
+    amount: -200,
+    fee: 0,
+    source: dispute("needs_response", [-1099, 0]),
+  }, ["du_1:disputed dispute disputed 1099", "txn_9:adjustment adjustment succeeded 200"]],
+  ["a payout with a fee", { type: "payout", amount: -5000, fee: 50, source: payout("paid") }, [
+    "po_1:created payout succeeded 5000",
+    "txn_1:fee account_fee succeeded 50",
+  ]],
+  ["a payout that failed", {
+    type: "payout_failure",
+    amount: 5000,
+    fee: 0,
+    source: payout("failed"),
+  }, ["po_1:returned payout returned 5000"]],
+  ["a fee of Stripe", { type: "stripe_fee", amount: -250, fee: 0, source: null }, [
+    "txn_1:stripe_fee account_fee succeeded 250",
+  ]],
+  ["a fee that comes back", { type: "stripe_fee", amount: 250, fee: 0, source: null }, [
+    "txn_1:stripe_fee account_fee returned 250",
+  ]],
+  ["a tax", { type: "tax_fee", amount: -50, fee: 0, source: null }, [
+    "txn_1:tax_fee account_fee succeeded 50",
+  ]],
+  ["a reserve", { type: "reserve_hold", amount: -2000, fee: 0, source: "rsv_1" }, [
+    "txn_1:reserve_hold reserve succeeded 2000",
+  ]],
+  ["the end of a reserve", { type: "reserve_release", amount: 2000, fee: 0 }, [
+    "txn_1:reserve_release reserve returned 2000",
+  ]],
+  ["money from the bank account", { type: "topup", amount: 9000, fee: 0, source: "tu_1" }, [
+    "txn_1:topup payout returned 9000",
+  ]],
+  ["money to a connected account", { type: "transfer", amount: -900, fee: 0, source: "tr_1" }, [
+    "txn_1:transfer adjustment succeeded 900",
+  ]],
+  ["money without a payment", { type: "payment_unreconciled", amount: 70, fee: 2, source: null }, [
+    "txn_1:payment_unreconciled adjustment returned 70",
+    "txn_1:fee account_fee succeeded 2",
+  ]],
+  ["an adjustment without a source", { type: "adjustment", amount: -5, fee: 0, source: null }, [
+    "txn_1:adjustment adjustment succeeded 5",
+  ]],
+  ["a type of next year", { type: "moon_fee", amount: -5, fee: 0, source: null }, [
+    "txn_1:moon_fee adjustment succeeded 5",
+  ]],
+  // Its object gives facts elsewhere. The daily totals show a difference.
+  ["a refund that cannot be read", { type: "refund", amount: -300, fee: 0, source: "re_1" }, []],
+];
+for (const [name, members, expected] of CASES) {
+  Deno.test(`movementFacts() of ${name} are [${expected}]`, () => {
+    assert.deepEqual(short(facts(members)), expected);
+  });
+}
+
+Deno.test("movementFacts() name our payment and the time of the movement", () => {
+  const [fee] = facts({ source: charge() });
+  assert.equal(fee!.subject_id, PAYMENT_ID);
+  const at = new Date((NOW + 2) * 1000).toISOString();
+  const failed = payout("failed", { created: NOW - 90_000 });
+  const [back] = facts({ type: "payout_failure", amount: 5000, fee: 0, source: failed });
+  assert.deepEqual([fee!.at, back!.at], [at, at]);
+});
+
+/** Types whose money is in the facts of an object. */
+const OF_OBJECTS = new Set(["charge", "refund", "refund_failure", "payout", "payout_return"]);
+
+for (const [type, place] of Object.entries(MOVEMENT_PLACES)) {
+  if (OF_OBJECTS.has(place)) continue;
+  Deno.test(`movementFacts() of ${type} without an object move its net amount in the ledger`, () => {
+    const context = requestContext(true);
+    for (const amount of [-1000, 1000]) {
+      const all = facts({ type, amount, fee: 30, net: amount - 30, source: null });
+      const booked = all.map((fact) => {
+        assert.ok(isAccountFact(fact));
+        const stored = { ...fact, booked_minor: 0, received_at: fact.at, is_elsewhere: false };
+        const effect = applyAccountFact(stored, context);
+        assert.ok(effect.outcome === "applied" || effect.outcome === "unmatched");
+        // Money that nobody can explain is for the operator.
+        assert.equal(effect.finding !== null, fact.op === "adjustment");
+        if (effect.finding) assert.match(effect.finding, new RegExp(`as ${type},`));
+        assert.equal(effect.change!.ledger.length, 1);
+        return effect.change!.booked_minor;
+      });
+      assert.equal(booked.reduce((sum, minor) => sum + minor, 0), amount - 30);
+    }
+  });
+}
+
+Deno.test("applyAccountFact() books an adjustment once", () => {
+  const [fact] = facts({ type: "transfer", amount: -900, fee: 0, source: null });
+  assert.ok(isAccountFact(fact!));
+  const booked_minor = movedAtProvider(fact);
+  const stored = { ...fact, booked_minor, received_at: fact.at, is_elsewhere: false };
+  const effect = applyAccountFact(stored, requestContext(true));
+  assert.ok(effect.outcome === "unmatched" && effect.change === null);
+});
