@@ -87,6 +87,23 @@ function around(from: number, to: number): [string, string][] {
   ];
 }
 
+Deno.test("look() reads lists with too many bytes in smaller pages, and keeps their length", async () => {
+  const other = (id: string) => ({ ...foreign(id), metadata: { note: "x".repeat(30_000) } });
+  const all = [...Array.from({ length: 70 }, (_, i) => other(`pi_${900 - i}`)), intent()];
+  const pages: Step = (response, received) => {
+    const { query } = received;
+    const begin = all.findIndex(({ id }) => id === query.get("starting_after")) + 1;
+    const end = begin + Number(query.get("limit"));
+    return json(200, page(all.slice(begin, end), end < all.length))(response, received);
+  };
+  const { reply, received } = await looked(call(), pages);
+  assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);
+  assert.deepEqual(
+    received.map(({ query }) => query.get("limit")),
+    ["100", "50", "25", "25", "25"],
+  );
+});
+
 Deno.test("look() without a reference is absent after a whole day of lists", async () => {
   const { reply, received } = await looked(call(), json(200, page([foreign("pi_9")])));
   assert.deepEqual(reply, ABSENT);

@@ -30,7 +30,8 @@ function startProvider() {
       return new Response(null, { status: 500 });
     }
     const movement = (id: string, currency: string) => ({
-      ...{ id, object: "balance_transaction", amount: 1, created: 1, currency, fee: 0, net: 1 },
+      ...{ id, object: "balance_transaction", type: "charge", amount: 1, created: 1, currency },
+      ...{ fee: 0, net: 1 },
     });
     return Response.json({
       object: "list",
