@@ -88,6 +88,7 @@ create table pay.provider_calls (
   next_look_at timestamptz,
   settled_at timestamptz,
   may_repeat boolean not null,
+  needs_operator boolean not null default false,
   provider_reference text collate "C",
   last_reply text,
   api_key_id text collate "C" not null,
@@ -129,6 +130,7 @@ comment on column pay.provider_calls.leased_until is 'End of the lease of the re
 comment on column pay.provider_calls.next_look_at is 'When the worker looks at the provider''s object next; null: the result is final or simulated.';
 comment on column pay.provider_calls.settled_at is 'Time at which the result was recorded.';
 comment on column pay.provider_calls.may_repeat is 'False: the worker only looks, because the provider would replay its reply or do the operation again.';
+comment on column pay.provider_calls.needs_operator is 'True: the service asks again by itself, but only the operator can end the wait, for example with money for a payout.';
 comment on column pay.provider_calls.provider_reference is 'The provider''s id of the payment or transfer; null until the provider has answered.';
 comment on column pay.provider_calls.last_reply is 'The last reply without a result, for the operator.';
 comment on column pay.provider_calls.api_key_id is 'The API key of the request.';
