@@ -28,7 +28,7 @@ export const CHAIN_BUGS: readonly PlantedBug[] = [
     edits: [{
       file: PAYOUT,
       find:
-        'if (payout.is_exported) return { waiting: "exported, and waiting for people to sign it" };',
+        'if (payout.is_exported) return forOperator("exported, and waiting for people to sign it");',
       replace: "",
     }, {
       file: `${SCHEMAS}/chain_payouts.sql`,

@@ -236,6 +236,8 @@ export interface CallResult {
   /** For the operator. */
   last_reply?: string;
   may_repeat?: boolean;
+  /** Only the operator can end the wait. Absent: false. */
+  needs_operator?: boolean;
 }
 
 /** A fact with the outcome that a record gives it. */

@@ -35,10 +35,13 @@ comment on column pay.environments.retired_at is 'Time of the reset that replace
 comment on column pay.environments.account is 'The operator''s name for the owner.';
 comment on column pay.environments.livemode is 'Whether real money moves. Never changes.';
 
--- One live environment per account (contract §5).
 create unique index environments_one_live_per_account on pay.environments (account) where livemode;
+comment on index pay.environments_one_live_per_account is
+  'pay.find_environment: the live environment of an account. Unique: an account has one (contract §5).';
 
 create unique index environments_public_id on pay.environments (public_id) where retired_at is null;
+comment on index pay.environments_public_id is
+  'pay.hold_environment: the environment that has an id now. Unique: resets keep the id.';
 
 create table pay.api_keys (
   id text collate "C" not null,
@@ -72,8 +75,11 @@ comment on column pay.api_keys.expires_at is 'Time at which the key and its secr
 comment on column pay.api_keys.last_used_at is
   'Last use of the secrets that have been deleted; exact to the hour.';
 
--- Lists the keys of an environment.
+comment on constraint api_keys_environment_fkey on pay.api_keys is
+  'No index of its own: api_keys_environment begins with the environment, which has one mode.';
 create index api_keys_environment on pay.api_keys (environment_id, id);
+comment on index pay.api_keys_environment is
+  'pay.list_api_keys, pay.take_key_place: the keys of an environment.';
 
 create table pay.api_key_secrets (
   hash bytea not null,
@@ -110,8 +116,9 @@ comment on column pay.api_key_secrets.expires_at is
 comment on column pay.api_key_secrets.last_used_at is 'Last use; written at most once an hour.';
 comment on column pay.api_key_secrets.prefix is 'Shown to tell keys apart: sk_test_ or sk_live_. Agrees with livemode.';
 
--- Rotation and revocation find the secrets of a key.
 create index api_key_secrets_api_key on pay.api_key_secrets (api_key_id);
+comment on index pay.api_key_secrets_api_key is
+  'pay.end_api_key, pay.list_api_keys: the secrets of a key.';
 
 -- One request of a call of an entry function: what admission, locks and the idempotency key have
 -- made of it so far, and at the end its answer.

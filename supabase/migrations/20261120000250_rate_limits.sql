@@ -44,6 +44,8 @@ comment on column pay.rate_counters.previous_count is 'Requests in the window be
 -- keys were active before. A row changes its entry once in a window, so most updates stay
 -- heap-only.
 create index rate_counters_recent on pay.rate_counters (environment_id, window_number);
+comment on index pay.rate_counters_recent is
+  'pay.requests_used: the use of an environment in the last two windows.';
 
 alter table pay.rate_counters enable row level security;
 alter table pay.rate_counters force row level security;

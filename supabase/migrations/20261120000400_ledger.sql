@@ -56,9 +56,10 @@ comment on column pay.ledger_movements.debit_account is 'The account that is deb
 comment on column pay.ledger_movements.credit_account is 'The account that is credited.';
 comment on column pay.ledger_movements.currency is 'ISO 4217 code.';
 
--- Lists the entries of a payment or transfer in their order; finds its money.
 create index ledger_movements_subject
   on pay.ledger_movements (subject_id, environment_id, transaction_id, leg);
+comment on index pay.ledger_movements_subject is
+  'pay.page_movements, pay.subject_accounts: the entries of a payment or transfer, and its money.';
 
 -- Half of each page stays free, so that a total is updated within its page.
 create table pay.ledger_totals (

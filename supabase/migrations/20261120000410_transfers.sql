@@ -31,8 +31,8 @@ comment on column pay.transfers.updated_at is 'Time of the last change.';
 comment on column pay.transfers.sequence is 'Number of the transfer''s newest event. A change compares it and sets it.';
 comment on column pay.transfers.body is 'The transfer as JSON text, as it is answered.';
 
--- Lists with status=.
 create index transfers_status on pay.transfers (status, environment_id, id);
+comment on index pay.transfers_status is 'pay.list_column: lists with status=.';
 
 alter table pay.transfers enable row level security;
 alter table pay.transfers force row level security;

@@ -105,16 +105,22 @@ comment on column pay.webhook_deliveries.lost_claims is
 create index webhook_deliveries_due
   on pay.webhook_deliveries (endpoint_id, next_attempt_at, subject_id, sequence)
   where next_attempt_at is not null and lost_claims = 0;
+comment on index pay.webhook_deliveries_due is
+  'pay.claim_due: due deliveries of an endpoint, except suspects.';
 
 -- The relay: suspects, which are deliveries with lost claims. It claims one at a time.
 create index webhook_deliveries_suspect
   on pay.webhook_deliveries (endpoint_id, lost_claims, next_attempt_at, subject_id, sequence)
   where next_attempt_at is not null and lost_claims > 0;
+comment on index pay.webhook_deliveries_suspect is
+  'pay.claim_first_suspect: deliveries with lost claims, one at a time.';
 
 -- The relay: endpoints that have something pending; is an earlier event of the same payment still
 -- being tried?
 create index webhook_deliveries_order on pay.webhook_deliveries (endpoint_id, subject_id, sequence)
   where status = 'pending';
+comment on index pay.webhook_deliveries_order is
+  'pay.blocking_delivery, pay.claim_due: earlier events of the same payment that are still being tried.';
 
 -- Lists with payment_id=, with event_id= (through the event's subject) and with endpoint_id=. They
 -- contain the environment because a reset leaves the deliveries of the retired environment under
@@ -122,9 +128,12 @@ create index webhook_deliveries_order on pay.webhook_deliveries (endpoint_id, su
 -- rows.
 create index webhook_deliveries_subject
   on pay.webhook_deliveries (subject_id, environment_id, id);
+comment on index pay.webhook_deliveries_subject is
+  'pay.list_column: lists with payment_id= and with event_id=.';
 
 create index webhook_deliveries_endpoint
   on pay.webhook_deliveries (endpoint_id, environment_id, id);
+comment on index pay.webhook_deliveries_endpoint is 'pay.list_column: lists with endpoint_id=.';
 
 create type pay.due_delivery as (
   environment_id text collate "C",

@@ -45,8 +45,9 @@ comment on column pay.provider_accounts.created_at is 'Time of creation.';
 comment on column pay.provider_accounts.disabled_at is 'Time at which the operator disabled it; null: enabled.';
 comment on column pay.provider_accounts.ignored_notifications is 'Number of signed notifications about other accounts of the provider, which changed nothing.';
 
--- Finds the account of a notification, whose path names no environment.
 create index provider_accounts_id on pay.provider_accounts (id);
+comment on index pay.provider_accounts_id is
+  'pay.read_provider_account: the account of a notification, whose path names no environment.';
 
 create table pay.provider_methods (
   environment_id text collate "C" not null,
@@ -60,6 +61,8 @@ create table pay.provider_methods (
   constraint provider_methods_account_fkey foreign key (environment_id, account_id)
     references pay.provider_accounts (environment_id, id)
 );
+comment on constraint provider_methods_account_fkey on pay.provider_methods is
+  'No index of its own: the primary key begins with the environment, which has a row for each kind.';
 comment on table pay.provider_methods is 'The enabled account that serves a kind of payment method.';
 comment on column pay.provider_methods.environment_id is 'The environment of the account.';
 comment on column pay.provider_methods.method_kind is 'The kind of payment method, as in answers.';
@@ -85,6 +88,7 @@ create table pay.provider_calls (
   next_look_at timestamptz,
   settled_at timestamptz,
   may_repeat boolean not null,
+  needs_operator boolean not null default false,
   provider_reference text collate "C",
   last_reply text,
   api_key_id text collate "C" not null,
@@ -126,6 +130,7 @@ comment on column pay.provider_calls.leased_until is 'End of the lease of the re
 comment on column pay.provider_calls.next_look_at is 'When the worker looks at the provider''s object next; null: the result is final or simulated.';
 comment on column pay.provider_calls.settled_at is 'Time at which the result was recorded.';
 comment on column pay.provider_calls.may_repeat is 'False: the worker only looks, because the provider would replay its reply or do the operation again.';
+comment on column pay.provider_calls.needs_operator is 'True: the service asks again by itself, but only the operator can end the wait, for example with money for a payout.';
 comment on column pay.provider_calls.provider_reference is 'The provider''s id of the payment or transfer; null until the provider has answered.';
 comment on column pay.provider_calls.last_reply is 'The last reply without a result, for the operator.';
 comment on column pay.provider_calls.api_key_id is 'The API key of the request.';
@@ -133,27 +138,31 @@ comment on column pay.provider_calls.idempotency_key is 'The idempotency key of 
 comment on column pay.provider_calls.request_id is 'The request.';
 comment on column pay.provider_calls.decline_is_error is 'True: a decline is answered with 402.';
 
--- Each of these operations depends on the result of the one before, so only one is pending.
 create unique index provider_calls_exclusive on pay.provider_calls (environment_id, subject_id)
   where state = 'pending' and op in ('authorize', 'capture', 'cancel');
+comment on index pay.provider_calls_exclusive is
+  'Unique: each of these operations depends on the result of the one before, so only one is pending.';
 
--- The worker finds due calls.
 create index provider_calls_due on pay.provider_calls (next_attempt_at) where state = 'pending';
+comment on index pay.provider_calls_due is 'pay.claim_calls: due calls.';
 
--- The worker finds the objects to look at.
 create index provider_calls_look on pay.provider_calls (next_look_at)
   where next_look_at is not null;
+comment on index pay.provider_calls_look is 'pay.claim_looks: the objects to look at.';
 
--- pay.health finds sent calls without a result, and the oracles all calls without one.
 create index provider_calls_unsettled on pay.provider_calls (first_sent_at)
   where state <> 'settled';
+comment on index pay.provider_calls_unsettled is
+  'pay.read_providers, pay.list_unsettled_calls: calls without a result.';
 
--- Finds the calls of a payment or transfer.
 create index provider_calls_subject on pay.provider_calls (subject_id, environment_id, id);
+comment on index pay.provider_calls_subject is
+  'pay.has_fact_call, pay.find_providers: the calls of a payment or transfer.';
 
--- Finds the subject of a fact that names only the provider's object.
 create index provider_calls_reference on pay.provider_calls (provider_reference, account_id)
   where provider_reference is not null;
+comment on index pay.provider_calls_reference is
+  'pay.find_fact_subject, pay.read_challenge: the call with an id of the provider.';
 
 create table pay.provider_facts (
   environment_id text collate "C" not null,
@@ -221,23 +230,26 @@ comment on column pay.provider_facts.booked_minor is 'The signed change of the b
 comment on column pay.provider_facts.dismissed_at is 'Time at which the operator dismissed the finding or the unmatched fact; null: it waits for him.';
 comment on column pay.provider_facts.dismissed_reason is 'The reason of the operator.';
 
--- The worker finds the facts to handle, and the oracles those that nobody handles.
 create index provider_facts_open on pay.provider_facts (received_at) where outcome is null;
+comment on index pay.provider_facts_open is 'pay.claim_facts: the facts to handle.';
 
--- pay.health and the oracles find facts for the operator.
 create index provider_facts_reported on pay.provider_facts (outcome, received_at)
   where (outcome in ('finding', 'unmatched') or finding is not null) and dismissed_at is null;
+comment on index pay.provider_facts_reported is
+  'pay.list_reported_facts, pay.read_providers: facts for the operator.';
 
--- A call that learns the provider's id of its payment finds the facts that came before it.
 create index provider_facts_unmatched
   on pay.provider_facts (provider_reference, account_id, environment_id)
   where outcome = 'unmatched';
+comment on index pay.provider_facts_unmatched is
+  'pay.reopen_facts: the facts that came before the call that learns their id.';
 
--- Finds the facts of a payment or transfer.
 create index provider_facts_subject on pay.provider_facts (subject_id, environment_id);
+comment on index pay.provider_facts_subject is
+  'pay.transfer_reports, pay.open_payouts: the facts of a payment or transfer.';
 
--- Retention finds the old facts of sandboxes.
 create index provider_facts_received on pay.provider_facts (environment_id, received_at);
+comment on index pay.provider_facts_received is 'pay.purge_old: the old facts of sandboxes.';
 
 create table pay.provider_cursors (
   environment_id text collate "C" not null,

@@ -41,8 +41,12 @@ comment on column pay.provider_calls.due_at is 'When the worker sends the call, 
 -- An advance finds what is due next.
 create index webhook_deliveries_clock on pay.webhook_deliveries (environment_id, due_at)
   where status = 'pending' and due_at is not null;
+comment on index pay.webhook_deliveries_clock is
+  'pay.next_due: the next attempt that a clock waits for.';
 create index provider_calls_clock on pay.provider_calls (environment_id, due_at)
   where state = 'pending' and due_at is not null;
+comment on index pay.provider_calls_clock is
+  'pay.next_due: the next result that a clock waits for.';
 
 alter type pay.claimed_delivery add attribute settings text;
 comment on column pay.claimed_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';

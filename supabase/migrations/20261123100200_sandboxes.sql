@@ -14,9 +14,9 @@ alter table pay.environments
 comment on column pay.environments.ends_at is
   'Time at which a disposable sandbox ends; null: another environment. Resets keep it.';
 
--- Retention finds the sandboxes that have ended.
 create index environments_ending on pay.environments (ends_at)
   where ends_at is not null and retired_at is null;
+comment on index pay.environments_ending is 'pay.purge_sandboxes: the sandboxes that have ended.';
 
 alter table pay.api_key_secrets add column ends_at timestamptz;
 comment on column pay.api_key_secrets.ends_at is
@@ -24,6 +24,10 @@ comment on column pay.api_key_secrets.ends_at is
 
 -- The end of a sandbox changes all of its secrets. A deleted environment is looked up here, too.
 create index api_key_secrets_environment on pay.api_key_secrets (environment_id);
+comment on index pay.api_key_secrets_environment is
+  'pay.retire_sandbox, pay.move_environment: the secrets of an environment.';
+comment on constraint api_key_secrets_environment_fkey on pay.api_key_secrets is
+  'No index of its own: api_key_secrets_environment has the environment, which has one mode.';
 
 create table pay.sandboxes (
   environment_id text collate "C" not null,
@@ -45,11 +49,13 @@ comment on column pay.sandboxes.name is 'Name for people; null: none.';
 comment on column pay.sandboxes.created_at is 'Time of creation.';
 comment on column pay.sandboxes.expires_at is 'Time at which it ends or has ended.';
 
--- Counts the sandboxes of an account that have not ended, without reading the rows.
 create index sandboxes_alive on pay.sandboxes (account, expires_at);
+comment on index pay.sandboxes_alive is
+  'pay.take_sandbox_place: the number of sandboxes of an account that have not ended.';
 
--- Retention finds the rows of sandboxes that ended a day ago.
 create index sandboxes_ended on pay.sandboxes (expires_at);
+comment on index pay.sandboxes_ended is
+  'pay.purge_sandboxes: the rows of sandboxes that ended a day ago.';
 
 alter table pay.sandboxes enable row level security;
 alter table pay.sandboxes force row level security;

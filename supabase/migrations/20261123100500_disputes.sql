@@ -35,15 +35,17 @@ comment on column pay.disputes.provider_reference is 'The provider''s id of the 
 comment on column pay.disputes.created_at is 'Time of creation.';
 comment on column pay.disputes.body is 'The dispute as JSON text, as it is answered.';
 
--- The simulated provider opens one dispute of a payment at a time. Finds it.
 create unique index disputes_current on pay.disputes (environment_id, payment_id)
   where status <> 'won' and provider_reference is null;
+comment on index pay.disputes_current is
+  'pay.read_resource: the dispute of a sandbox payment that is open or lost. Unique: the simulated provider opens one at a time.';
 
--- Lists with payment_id=, finds the disputes of a payment, and the dispute of a fact.
 create index disputes_payment on pay.disputes (payment_id, environment_id, id);
+comment on index pay.disputes_payment is
+  'pay.list_column: lists with payment_id=; pay.dispute_body: the dispute of a fact.';
 
--- Lists with status=.
 create index disputes_status on pay.disputes (status, environment_id, id);
+comment on index pay.disputes_status is 'pay.list_column: lists with status=.';
 
 alter table pay.provider_calls
   drop constraint provider_calls_op_known,

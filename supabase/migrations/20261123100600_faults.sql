@@ -46,6 +46,8 @@ comment on column pay.faults.created_at is 'Time of creation.';
 -- The faults that can still happen: of a sandbox, in the order in which they were declared, and of
 -- all sandboxes for a turn of the relay.
 create index faults_open on pay.faults (kind, environment_id, id) where times_left > 0;
+comment on index pay.faults_open is
+  'pay.next_fault, pay.give_faults: the faults that can still happen.';
 
 -- The constraints are "not valid", so that this migration reads no delivery. Older ones have no fault.
 alter table pay.webhook_deliveries

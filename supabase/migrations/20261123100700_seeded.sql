@@ -32,6 +32,8 @@ comment on column pay.sandboxes.seed is 'The seed; null: the ids of the sandbox 
 -- tell one tenant about another. Creates of an account wait for each other (pay.free_seed).
 create index sandbox_settings_seed_root on pay.sandbox_settings (seed_root)
   where seed_root is not null;
+comment on index pay.sandbox_settings_seed_root is
+  'pay.free_seed: the sandbox with the same seed.';
 
 create table pay.transcript_lines (
   environment_id text collate "C" not null,

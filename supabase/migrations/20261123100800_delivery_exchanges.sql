@@ -34,8 +34,9 @@ comment on column pay.delivery_exchanges.answer_truncated is 'Whether the answer
 comment on column pay.delivery_exchanges.kept_at is
   'Time of the database, also in a sandbox with a clock of its own. Retention deletes by it.';
 
--- Retention: the oldest rows of all sandboxes.
 create index delivery_exchanges_kept_at on pay.delivery_exchanges (kept_at);
+comment on index pay.delivery_exchanges_kept_at is
+  'pay.purge_exchanges: the oldest rows of all sandboxes.';
 
 -- The policy is that of the other tables of tenants (20261120000950_policies.sql).
 alter table pay.delivery_exchanges enable row level security;

@@ -49,14 +49,17 @@ comment on column pay.deposit_addresses.payment_id is 'The payment.';
 comment on column pay.deposit_addresses.xpub_index is 'The index of the address, from pay.xpub_counters.';
 comment on column pay.deposit_addresses.expires_at is 'The payer can send until then.';
 comment on column pay.deposit_addresses.watch_until is 'The worker watches for late money until then; null: the watch is over.';
--- Finds the watched addresses of an account in the order of their indexes.
 create index deposit_addresses_watched on pay.deposit_addresses (account_id, xpub_index)
   where watch_until is not null;
--- Finds the watches that are over.
+comment on index pay.deposit_addresses_watched is
+  'pay.watched_deposits: the watched addresses of an account, in the order of their indexes.';
 create index deposit_addresses_watch_until on pay.deposit_addresses (watch_until)
   where watch_until is not null;
--- Finds out whether an account has an address that is open.
+comment on index pay.deposit_addresses_watch_until is
+  'pay.end_watches: the watches that are over.';
 create index deposit_addresses_expiry on pay.deposit_addresses (account_id, expires_at);
+comment on index pay.deposit_addresses_expiry is
+  'pay.provider_readings: whether an account has an address that is open.';
 
 alter table pay.xpub_counters enable row level security;
 alter table pay.xpub_counters force row level security;

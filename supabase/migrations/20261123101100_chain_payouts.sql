@@ -46,8 +46,9 @@ comment on column pay.chain_payouts.max_fee is 'Maximum fee per unit of gas of t
 comment on column pay.chain_payouts.priority_fee is 'Maximum priority fee per unit of gas of the last transaction, in wei.';
 comment on column pay.chain_payouts.sent_at is 'Time of the last transaction with a new fee; null: nothing was sent.';
 comment on column pay.chain_payouts.exported_at is 'Time of the last export for people to sign; null: it was not exported.';
--- Finds the payouts of an account.
 create index chain_payouts_account on pay.chain_payouts (account_id, call_id);
+comment on index pay.chain_payouts_account is
+  'pay.open_payouts, pay.give_nonce: the payouts of an account.';
 
 alter table pay.signer_nonces enable row level security;
 alter table pay.signer_nonces force row level security;

@@ -3938,7 +3938,7 @@ begin
     select r.*
     from json_to_recordset(p_calls) as r (
       environment_id text, id text, state text, next_attempt_at timestamptz,
-      provider_reference text, last_reply text, may_repeat boolean
+      provider_reference text, last_reply text, may_repeat boolean, needs_operator boolean
     )
     order by r.environment_id collate "C", r.id collate "C"
   ),
@@ -3959,6 +3959,7 @@ begin
     provider_reference = coalesce(r.provider_reference, c.provider_reference),
     last_reply = coalesce(r.last_reply, c.last_reply),
     may_repeat = coalesce(r.may_repeat, c.may_repeat),
+    needs_operator = coalesce(r.needs_operator, false),
     settled_at = case when r.new_state = 'settled' then pay.server_time() end
   from result r
   where c.environment_id = r.environment_id and c.id = r.id;

@@ -234,7 +234,7 @@ $$;
 
 -- Writes the results of attempts into calls that are not settled. Null leaves a column as it is.
 -- p_calls  [{environment_id, id, state, next_attempt_at, provider_reference, last_reply,
---          may_repeat}]
+--          may_repeat, needs_operator}]; needs_operator is false if it is absent
 -- Concurrency: locks the calls in the order of their ids. Ends their leases. Looks each up by its
 -- whole key: without statistics a join could read every call that is not settled. Internal.
 create or replace function pay.update_calls(p_calls json)
@@ -247,7 +247,7 @@ begin
     select r.*
     from json_to_recordset(p_calls) as r (
       environment_id text, id text, state text, next_attempt_at timestamptz,
-      provider_reference text, last_reply text, may_repeat boolean
+      provider_reference text, last_reply text, may_repeat boolean, needs_operator boolean
     )
     order by r.environment_id collate "C", r.id collate "C"
   ),
@@ -268,6 +268,7 @@ begin
     provider_reference = coalesce(r.provider_reference, c.provider_reference),
     last_reply = coalesce(r.last_reply, c.last_reply),
     may_repeat = coalesce(r.may_repeat, c.may_repeat),
+    needs_operator = coalesce(r.needs_operator, false),
     settled_at = case when r.new_state = 'settled' then pay.server_time() end
   from result r
   where c.environment_id = r.environment_id and c.id = r.id;

@@ -3,7 +3,8 @@
 -- recorded as any other fact (pay.record).
 
 -- Operator: the calls of live environments that need a person, oldest first: the service has given
--- up. p_all: also those for which the service asks again by itself at next_attempt_at.
+-- up, or only the operator can end the wait. p_all: also the others that have no result yet, for
+-- which the service asks again by itself at next_attempt_at.
 create or replace function pay.list_unsettled_calls(p_all boolean)
 returns table (
   id text, environment_id text, account text, account_id text, op text, subject_id text,
@@ -25,7 +26,7 @@ begin
     left join pay.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
-    where c.state = 'operator' or p_all and c.state = 'pending'
+    where c.state <> 'settled' and (c.state = 'operator' or c.needs_operator or p_all)
     order by c.created_at, c.id;
 end
 $$;

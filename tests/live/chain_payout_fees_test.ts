@@ -33,9 +33,14 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
     });
     return out + messages;
   };
-  const calls = () => run({ action: "calls", is_json: false });
+  const calls = () => run({ action: "calls", is_all: false, is_json: false });
   const set = (settings: Record<string, string>) =>
     run({ action: "set", id: account_id, settings, removed: [], secret_name: null });
+  const waits = async ({ id }: { id: string }) => {
+    const [call] = await sql`
+      select needs_operator from pay.provider_calls where subject_id = ${id}`;
+    return call!.needs_operator;
+  };
   const nonces = async () => {
     const rows = await sql`select from pay.chain_payouts where nonce is not null`;
     return rows.length;
@@ -50,8 +55,10 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
     const shown = await calls();
     assert.match(shown, /not sent: the tip is 1000000 gwei at a base fee of 1, and max_tip 1: if/);
     assert.match(shown, /raise it; if not, change rpc_urls/);
+    assert.equal(await waits(made), true);
     proxy.change = () => undefined;
     await later();
+    assert.equal(await waits(made), false, "it is sent");
     await final();
     assert.deepEqual([await given.statusOf(made), await given.received(to)], ["completed", [10]]);
   });
@@ -99,6 +106,7 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
     assert.equal(await given.statusOf(made), "pending");
     assert.ok(Math.max(...signer.costs.slice(before)) <= 2e14, "never above max_fee");
     assert.match(await calls(), /max_fee 0\.0002/);
+    assert.equal(await waits(made), true);
     await set({ max_fee: "0.002" });
     for (let turn = 0; turn < 4; turn++) {
       await later(STUCK_S);

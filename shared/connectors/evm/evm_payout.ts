@@ -37,6 +37,7 @@ const FINAL_SECONDS = 7_200;
 /** `transfer(address,uint256)` of ERC-20. */
 const TRANSFER_SELECTOR = "0xa9059cbb";
 
+type Waiting = Extract<ProviderReply, { waiting: string }>;
 type Refusal = Extract<ProviderReply, { refused: unknown }>;
 
 /** Where a payout goes. */
@@ -61,14 +62,14 @@ export async function payOut(
   if ("refused" in target) return target;
   try {
     const payout = await books.payout(account.id, call.id, target.destination);
-    if (payout.is_exported) return { waiting: "exported, and waiting for people to sign it" };
+    if (payout.is_exported) return forOperator("exported, and waiting for people to sign it");
     const { signer_url, signer_address } = settings;
     if (signer_url === null || signer_address === null) {
       const { nonce } = payout;
       if (nonce !== null) {
-        return { waiting: `no signer_url, and its nonce ${nonce} needs the signer` };
+        return forOperator(`no signer_url, and its nonce ${nonce} needs the signer`);
       }
-      return { waiting: 'no signer_url: export it with "deno task payouts export", and sign it' };
+      return forOperator('no signer_url: export it with "deno task payouts export", and sign it');
     }
     const chain = new PayoutChain(settings, signer_address, account.secret, signal);
     const sender = new Sender(account, call, books, chain, { settings, signer_url, ...target });
@@ -123,7 +124,8 @@ class Sender {
     });
     await this.#books.sent(this.#account.id, this.#call.id, tx_hash);
     const cost = costOf(gas, fees.max_fee, settings);
-    return { waiting: `sent as ${tx_hash} with the nonce ${nonce}, for at most ${cost}${note}` };
+    const waiting = `sent as ${tx_hash} with the nonce ${nonce}, for at most ${cost}${note}`;
+    return { waiting, needs_operator: note !== "" };
   }
 
   /** Assigns a nonce to a new payout, if the chain would accept the transaction. */
@@ -145,22 +147,22 @@ class Sender {
       return { refused: "provider_refused", message, reason: error.message };
     }
     const excess = excessOf(await this.#chain.quotes(), gas, settings);
-    if (excess !== null) return { waiting: `not sent: ${excess}` };
+    if (excess !== null) return forOperator(`not sent: ${excess}`);
     // The least: one node that counts too many would make a gap that nothing fills.
     const count = await this.#chain.count("pending", true);
     const signer = { chain_id: settings.chain_id, address: settings.signer_address!, count };
     const nonce = await this.#books.nonce(this.#account.id, this.#call.id, signer);
-    return nonce ?? { waiting: "exported, and waiting for people to sign it" };
+    return nonce ?? forOperator("exported, and waiting for people to sign it");
   }
 
   /** Returns `waiting` if the wallet has too little; null: it has enough. */
-  async #shortage(): Promise<{ waiting: string } | null> {
+  async #shortage(): Promise<Waiting | null> {
     const { amount_minor, currency } = this.#call;
     const balance = await this.#balance();
     if (balance >= amount_minor) return null;
     const has = formatAmount(Math.max(0, balance), currency);
     const needs = formatAmount(amount_minor, currency);
-    return { waiting: `the signer has ${has}, and this payout needs ${needs}` };
+    return forOperator(`the signer has ${has}, and this payout needs ${needs}`);
   }
 
   /** Returns the balance of the signer less the payouts that were sent and are in no block yet. */
@@ -207,7 +209,7 @@ class Sender {
   async #fees(
     { tx_hashes, max_fee, priority_fee, sent_seconds }: ChainPayout,
     gas: number,
-  ): Promise<{ fees: Fees; note: string } | { waiting: string }> {
+  ): Promise<{ fees: Fees; note: string } | Waiting> {
     const { settings } = this.#route;
     const quotes = await this.#chain.quotes();
     const excess = excessOf(quotes, gas, settings);
@@ -220,17 +222,23 @@ class Sender {
     const is_stuck = (sent_seconds ?? 0) >= STUCK_SECONDS;
     // Without a hash it is unknown whether the signer has got it.
     if (!is_stuck && tx_hashes.length > 0) {
-      return { waiting: `${tx_hashes.at(-1)} is in no block yet${note}` };
+      const waiting = `${tx_hashes.at(-1)} is in no block yet${note}`;
+      return { waiting, needs_operator: note !== "" };
     }
     const raised = is_stuck ? raisedFees(last, quotes, gas, settings) : null;
     if (raised) return { fees: raised, note };
     if (isTooDear(gas, last, settings)) {
-      return { waiting: `not sent again with ${gas} gas: ${limitsText(settings)} are too low` };
+      return forOperator(`not sent again with ${gas} gas: ${limitsText(settings)} are too low`);
     }
     // Nodes drop transactions that wait long, so the last one is sent again.
     const limits = `; ${limitsText(settings)} allow no raise`;
     return { fees: last, note: is_stuck ? note || limits : note };
   }
+}
+
+/** A wait that only the operator can end. */
+function forOperator(waiting: string): Waiting {
+  return { waiting, needs_operator: true };
 }
 
 /** Reads and checks the destination and the token of a payout, because nobody can undo it. */

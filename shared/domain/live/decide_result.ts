@@ -102,7 +102,7 @@ export function decideResult(
     return decideFacts(call, reply.facts, { booked_minor, records_fees }, context);
   }
   if ("refused" in reply) return decideRefusal(call, reply, context);
-  if ("waiting" in reply) return decideWaiting(call, reply.waiting, context);
+  if ("waiting" in reply) return decideWaiting(call, reply, context);
   if ("absent" in reply) return decideUnknown(call, "absent", call.may_repeat, context);
   return decideUnknown(call, reply.unknown, reply.may_repeat, context);
 }
@@ -272,7 +272,11 @@ function decideUnknown(
 }
 
 /** Keeps a call pending whose result comes as a later fact. The service never gives up on it. */
-function decideWaiting(call: OwnCall, reason: string, { at_ms }: EventContext): Result {
+function decideWaiting(
+  call: OwnCall,
+  { waiting, needs_operator = false }: Extract<ProviderReply, { waiting: string }>,
+  { at_ms }: EventContext,
+): Result {
   const answer = answerOf(call, call.subject, null);
   return {
     record: {
@@ -280,7 +284,8 @@ function decideWaiting(call: OwnCall, reason: string, { at_ms }: EventContext): 
       call_id: call.id,
       call: {
         state: "pending",
-        last_reply: reason.slice(0, REPLY_LENGTH_MAX),
+        last_reply: waiting.slice(0, REPLY_LENGTH_MAX),
+        needs_operator,
         next_attempt_at: formatTime(at_ms + WAITING_MS),
       },
       facts: [],

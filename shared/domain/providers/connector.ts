@@ -150,8 +150,11 @@ export type ProviderReply =
   }
   /** A look found no trace of the call. */
   | { absent: true }
-  /** The call is under way, and its result comes as a later fact. The text is for the operator. */
-  | { waiting: string };
+  /**
+   * The call is under way, and its result comes as a later fact. The text is for the operator.
+   * `needs_operator`: only the operator can end the wait.
+   */
+  | { waiting: string; needs_operator?: boolean };
 
 /** The time whose movements are totalled, in milliseconds: `from_ms` counts, `to_ms` does not. */
 export interface TotalsTime {

@@ -1,0 +1,154 @@
+/**
+ * Indexes cost every write, so each of them names the statement that it serves. A foreign key
+ * without an index makes each change of the referenced row read the whole table.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { cloneDatabase } from "../support/database/database.ts";
+
+/** An index that belongs to no constraint. */
+interface Index {
+  name: string;
+  table: string;
+  is_unique: boolean;
+  comment: string | null;
+}
+
+/** A foreign key, its columns, and the columns of the indexes of its table without a predicate. */
+interface ForeignKey {
+  name: string;
+  columns: string[];
+  indexes: string[][];
+  comment: string | null;
+}
+
+async function withDatabase(work: (sql: postgres.Sql) => Promise<void>): Promise<void> {
+  const database = await cloneDatabase();
+  const sql = postgres(database.url, { max: 1, onnotice: () => {} });
+  try {
+    await work(sql);
+  } finally {
+    await sql.end();
+    await database.drop();
+  }
+}
+
+Deno.test("the comment of each index names functions or views that read its table", () =>
+  withDatabase(async (sql) => {
+    const indexes = await sql<Index[]>`
+      select i.relname as name, t.relname as table, x.indisunique as is_unique,
+        obj_description(i.oid, 'pg_class') as comment
+      from pg_index x
+      join pg_class i on i.oid = x.indexrelid
+      join pg_class t on t.oid = x.indrelid
+      where t.relnamespace = 'pay'::regnamespace
+        and not exists (select from pg_constraint c where c.conindid = i.oid)
+      order by i.relname`;
+    assert.ok(indexes.length > 30, `${indexes.length} indexes`);
+    const rows = await sql<{ name: string; body: string }[]>`
+      select proname as name, prosrc as body from pg_proc where pronamespace = 'pay'::regnamespace
+      union all select viewname, definition from pg_views where schemaname = 'pay'`;
+    const bodies = new Map(rows.map(({ name, body }) => [name, body]));
+    const findings = indexes.flatMap(({ name, table, is_unique, comment }) => {
+      if (comment === null) return [`${name} has no comment`];
+      const named = [...comment.matchAll(/\bpay\.(\w+)/g)].map(([, each]) => each!);
+      if (named.length === 0 && !(is_unique && comment.includes("Unique: "))) {
+        return [`${name} names no function or view`];
+      }
+      return named.filter((each) => !bodies.get(each)?.includes(table))
+        .map((each) => `${name}: pay.${each} does not read ${table}`);
+    });
+    assert.deepEqual(findings, []);
+  }));
+
+Deno.test("each foreign key has an index of its columns, or a reason", () =>
+  withDatabase(async (sql) => {
+    const keys = await sql<ForeignKey[]>`
+      select c.conname as name, obj_description(c.oid, 'pg_constraint') as comment,
+        (select array_agg(a.attname::text order by k.n)
+         from unnest(c.conkey) with ordinality k (number, n)
+         join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.number) as columns,
+        array(
+          select to_json(array_agg(a.attname::text order by k.n))
+          from pg_index x
+          cross join unnest(x.indkey::int2[]) with ordinality k (number, n)
+          join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.number
+          where x.indrelid = c.conrelid and x.indpred is null
+          group by x.indexrelid
+        ) as indexes
+      from pg_constraint c
+      where c.contype = 'f' and c.connamespace = 'pay'::regnamespace order by 1`;
+    assert.ok(keys.length > 0);
+    const findings = keys.flatMap(({ name, columns, indexes, comment }) => {
+      const has_index = indexes.some((index) =>
+        index.slice(0, columns.length).sort().join() === [...columns].sort().join()
+      );
+      if (has_index) return [];
+      if (!indexes.some(([first]) => first === columns[0])) {
+        return [`no index of the table of ${name} begins with ${columns[0]}`];
+      }
+      return comment?.startsWith("No index of its own: ") ? [] : [`${name} has no reason`];
+    });
+    assert.deepEqual(findings, []);
+  }));
+
+/**
+ * Calls whose tables are too small in other tests for the planner to need an index, and the indexes
+ * that they read in large ones.
+ */
+const CALLS: [call: string, ...indexes: string[]][] = [
+  ["pay.end_watches(now(), 10)", "deposit_addresses_watch_until"],
+  ["pay.take_sandbox_place('a', now())", "sandboxes_alive"],
+  ["pay.purge_sandboxes(now(), 10)", "environments_ending", "sandboxes_ended"],
+  ["pay.free_seed('x', now())", "sandbox_settings_seed_root"],
+  ["pay.open_payouts('pac_x')", "chain_payouts_account"],
+  ["pay.find_environment('a', true)", "environments_one_live_per_account"],
+];
+
+for (const [call, ...indexes] of CALLS) {
+  Deno.test(`${call} reads ${indexes.join(" and ")}`, () =>
+    withDatabase(async (sql) => {
+      const scans = async () => {
+        await sql`select pg_stat_force_next_flush()`;
+        const rows = await sql<{ name: string; scans: number }[]>`
+          select indexrelname as name, idx_scan::int as scans from pg_stat_user_indexes
+          where indexrelname = any (${indexes})`;
+        return new Map(rows.map(({ name, scans }) => [name, scans]));
+      };
+      // In place of a large table, whose whole reading the planner avoids.
+      await sql`set enable_seqscan = off`;
+      const before = await scans();
+      await sql.unsafe(`select * from ${call}`);
+      const after = await scans();
+      assert.deepEqual(indexes.filter((name) => after.get(name) === before.get(name)), []);
+    }));
+}
+
+Deno.test("pay.read_providers() reads only the calls without a result", () =>
+  withDatabase(async (sql) => {
+    const environment_id = `env_${"0".repeat(26)}`;
+    await sql`select pay.create_environment(${environment_id}, 'a', true, 'a')`;
+    await sql`insert into pay.provider_calls (environment_id, id, account_id, connector, op,
+        subject_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
+        next_attempt_at, settled_at, may_repeat, api_key_id, request_id, decline_is_error)
+      select ${environment_id}, 'pc_' || n, 'pac_1', 'stripe', 'capture', 'pay_' || n, 1, 'EUR',
+        '{}', case when n > 3 then 'settled' else 'pending' end, 1, now(), now(),
+        case when n <= 3 then now() end, case when n > 3 then now() end, true, 'key', 'req', false
+      from generate_series(1, 20000) n`;
+    await sql`analyze pay.provider_calls`;
+    const read = async () => {
+      await sql`select pg_stat_force_next_flush()`;
+      const [row] = await sql`select coalesce(sum(seq_tup_read), 0)::int as all_rows, (
+          select idx_scan::int from pg_stat_user_indexes
+          where indexrelname = 'provider_calls_unsettled') as scans
+        from pg_stat_user_tables where relname = 'provider_calls'`;
+      return row!;
+    };
+    const before = await read();
+    const [found] = await sql`select unsettled_calls::int as n from pay.read_providers()`;
+    const after = await read();
+    assert.equal(found!.n, 3);
+    assert.ok(after.scans > before.scans, "the index");
+    assert.equal(after.all_rows, before.all_rows, "no reading of the whole table");
+  }));
