@@ -44,7 +44,7 @@ serviceCase(
           assert.deepEqual(events, ["payment.completed", "payment.created"]);
           // Each event has all of its deliveries together, the newest event first.
           assert.deepEqual(types, events.flatMap((type) => Array(ENDPOINTS).fill(type)));
-            const orders = events.map((type) =>
+          const orders = events.map((type) =>
             rows.filter((row) => row.startsWith(`${type} `)).map((row) => row.split(" ")[1])
           );
           for (const order of orders) {
