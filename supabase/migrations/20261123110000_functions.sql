@@ -1474,6 +1474,34 @@ end
 $$;
 grant execute on function pay.find_environment(text, boolean) to pay_operator;
 
+create or replace function pay.error_catalogue()
+returns table (code text, type text, status integer)
+language sql immutable parallel safe rows 20
+set search_path = pg_catalog, pg_temp
+as $$
+  values
+    ('invalid_parameter', 'invalid_request', 400),
+    ('invalid_json', 'invalid_request', 400),
+    ('unauthorized', 'authentication', 401),
+    ('payment_declined', 'payment', 402),
+    ('insufficient_funds', 'payment', 402),
+    ('aml_blocked', 'payment', 402),
+    ('authentication_failed', 'payment', 402),
+    ('provider_refused', 'payment', 402),
+    ('balance_insufficient', 'payment', 402),
+    ('test_key_required', 'permission', 403),
+    ('permission_denied', 'permission', 403),
+    ('origin_not_allowed', 'permission', 403),
+    ('not_found', 'invalid_request', 404),
+    ('method_not_allowed', 'invalid_request', 405),
+    ('idempotency_conflict', 'idempotency', 409),
+    ('idempotency_in_progress', 'idempotency', 409),
+    ('invalid_state', 'invalid_request', 409),
+    ('payload_too_large', 'invalid_request', 413),
+    ('unsupported_media_type', 'invalid_request', 415),
+    ('rate_limited', 'rate_limit', 429)
+$$;
+
 create or replace function pay.fault_body(p_fault pay.faults)
 returns text
 language sql stable
@@ -1734,6 +1762,7 @@ begin
     (
       select coalesce(extract(epoch from now() - min(o.since)), 0)::double precision
       from pay.webhook_endpoints t
+      join pay.environments e on e.id = t.environment_id and e.livemode
       cross join lateral (
         (
           select d.next_attempt_at as since from pay.webhook_deliveries d
@@ -1756,10 +1785,11 @@ begin
       select count(*) from pay.environments e
       join pay.webhook_deliveries d on d.environment_id = e.id
         and d.id >= pay.id_floor('whd_', now() - interval '1 hour')
-      where d.status = 'failed' and e.retired_at is null
+      where d.status = 'failed' and e.livemode and e.retired_at is null
     ),
     (
       select count(*) from pay.webhook_endpoints t
+      join pay.environments e on e.id = t.environment_id and e.livemode
       where t.status = 'enabled' and t.failing_since is not null
     );
 end
@@ -1808,10 +1838,12 @@ begin
   return query select
     exists (
       select from pay.environments e
+      -- Retention obeys the clock of a sandbox, which can stand.
+      left join pay.sandbox_times c on c.environment_id = e.id
       cross join lateral (
         select v.id from pay.events v where v.environment_id = e.id order by v.id limit 1
       ) oldest
-      where oldest.id < pay.id_floor('evt_', now() - interval '31 days')
+      where oldest.id < pay.id_floor('evt_', coalesce(c.now, now()) - interval '31 days')
     ),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
@@ -1916,7 +1948,7 @@ begin
       select count(*) from (
         select from pay.provider_facts f
         join pay.environments e on e.id = f.environment_id and e.retired_at is null
-        where f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
+        where e.livemode and f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
       ) unmatched
     ),
     (
@@ -3361,9 +3393,10 @@ begin
       select t.body, t.provider_reference into body, detail from pay.disputes t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'current_disputes' then
-      -- p_id is the id of the payment.
+      -- p_id is the id of the payment. A payment of a sandbox has at most one such dispute.
       select t.body into body from pay.disputes t
-      where t.environment_id = p_environment_id and t.payment_id = p_id and t.status <> 'won';
+      where t.payment_id = p_id and t.environment_id = p_environment_id and t.status <> 'won'
+      order by t.id desc limit 1;
     when 'transfers' then
       select t.body into body from pay.transfers t
       where t.environment_id = p_environment_id and t.id = p_id;
@@ -3474,17 +3507,27 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$ select pay.id_floor('', now() - interval '29 days') $$;
 
+create or replace function pay.is_arithmetic(p_oracle text)
+returns boolean
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_oracle in ('oracle_ledger_legs', 'oracle_ledger_totals', 'oracle_payment_money',
+    'oracle_transfer_money', 'oracle_refunds')
+$$;
+
 create or replace function pay.find_breaches(p_oracle text)
-returns table (environment_id text, subject_id text, detail text)
+returns table (environment_id text, subject_id text, detail text, is_alarm boolean)
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query execute format(
-    'select f.environment_id, f.subject_id, f.detail from pay.%I f
-     where f.environment_id not in (
-       select e.id from pay.environments e where e.retired_at is not null
-     )', p_oracle);
+    'select f.environment_id, f.subject_id, f.detail, $1 or coalesce(e.livemode, true)
+     from pay.%I f
+     left join pay.environments e on e.id = f.environment_id
+     where e.retired_at is null', p_oracle)
+  using pay.is_arithmetic(p_oracle);
 end
 $$;
 
@@ -3498,19 +3541,27 @@ as $$
 $$;
 
 create or replace function pay.check_books()
-returns table (oracle text, promise text, findings bigint, examples text[])
+returns table (
+  oracle text, promise text, is_alarm boolean, findings bigint, examples text[]
+)
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 #variable_conflict use_column
+declare
+  v_oracle record;
 begin
   perform set_config('pay.worker', 'on', true);
-  for oracle, promise in select o.oracle, o.promise from pay.list_oracles() o order by 2, 1 loop
-    select count(*), coalesce(
-      (array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail)))[1:3], '{}')
-    into findings, examples
-    from pay.find_breaches(oracle) f;
-    return next;
+  for v_oracle in select * from pay.list_oracles() o order by o.promise, o.oracle loop
+    return query
+      select v_oracle.oracle, v_oracle.promise, k.is_alarm, count(f.detail), coalesce(
+        (array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail))
+          filter (where f.detail is not null))[1:3], '{}')
+      from (values (true), (false)) as k (is_alarm)
+      left join pay.find_breaches(v_oracle.oracle) f on f.is_alarm = k.is_alarm
+      group by k.is_alarm
+      having k.is_alarm or count(f.detail) > 0
+      order by k.is_alarm desc;
   end loop;
 end
 $$;
@@ -3528,7 +3579,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   for v_oracle in select o.oracle from pay.list_oracles() o order by 1 loop
-    with found as materialized (select * from pay.find_breaches(v_oracle)),
+    with found as materialized (select * from pay.find_breaches(v_oracle) b where b.is_alarm),
     noted as (
       insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
       select f.environment_id, v_oracle, f.subject_id, min(f.detail) from found f
@@ -3580,7 +3631,7 @@ begin
   ] loop
     return query
       select v_oracle, f.environment_id, f.subject_id, f.detail
-      from pay.find_breaches(v_oracle) f order by 2, 3, 4;
+      from pay.find_breaches(v_oracle) f where f.is_alarm order by 2, 3, 4;
   end loop;
 end
 $$;
@@ -4094,7 +4145,7 @@ begin
 end
 $$;
 
-create or replace function pay.list_unsettled_calls()
+create or replace function pay.list_unsettled_calls(p_all boolean)
 returns table (
   id text, environment_id text, account text, account_id text, op text, subject_id text,
   refund_id text, amount_minor bigint, currency text, state text, attempts integer,
@@ -4115,11 +4166,11 @@ begin
     left join pay.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
-    where c.state <> 'settled'
+    where c.state <> 'settled' and (c.state = 'operator' or c.needs_operator or p_all)
     order by c.created_at, c.id;
 end
 $$;
-grant execute on function pay.list_unsettled_calls() to pay_operator;
+grant execute on function pay.list_unsettled_calls(boolean) to pay_operator;
 
 create or replace function pay.read_provider_call(p_id text)
 returns setof pay.provider_work
@@ -4855,6 +4906,18 @@ as $$
     )))::json
 $$;
 
+create or replace function pay.find_fact_refund(
+  p_environment_id text, p_account_id text, p_reference text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.refund_id from pay.provider_facts f
+  where f.environment_id = p_environment_id and f.account_id = p_account_id
+    and f.reference = split_part(p_reference, ':', 1) || ':succeeded'
+$$;
+
 create or replace function pay.claim_facts(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
@@ -4881,7 +4944,9 @@ begin
     update pay.provider_facts f
     set leased_until = p_leased_until,
       subject_id = coalesce(f.subject_id,
-        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference))
+        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+      refund_id = coalesce(f.refund_id, case when f.op = 'refund'
+        then pay.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
     from open o
     where f.environment_id = o.environment_id and f.account_id = o.account_id
       and f.reference = o.reference
@@ -4899,9 +4964,11 @@ begin
     on r.environment_id = f.environment_id and r.id = f.refund_id and r.payment_id = s.id
   left join lateral (
     select pay.provider_call_json(c) as call from pay.provider_calls c
-    where c.environment_id = f.environment_id and c.subject_id = f.subject_id and c.op = f.op
+    where c.environment_id = f.environment_id and c.subject_id = f.subject_id
       and c.refund_id is not distinct from f.refund_id
-    order by c.id desc limit 1
+      -- Somebody can capture at the provider. Then the authorization finds the payment there.
+      and (c.op = f.op or f.op = 'capture' and c.op = 'authorize')
+    order by c.op = f.op desc, c.id desc limit 1
   ) k on true
   order by f.received_at;
 end
@@ -8123,15 +8190,15 @@ create or replace view pay.health with (security_invoker = true) as
 comment on view pay.health is 'One row about the state of the service.';
 comment on column pay.health.due_deliveries is 'Deliveries that could be sent now, up to 100 000.';
 comment on column pay.health.oldest_due_seconds is
-  'For how many seconds the oldest due delivery has been due; 0 if none is due.';
+  'For how many seconds the oldest due live delivery has been due; 0 if none is due.';
 comment on column pay.health.pending_deliveries is
   'Deliveries that are due, under way or waiting for a retry, up to 100 000.';
 comment on column pay.health.failed_deliveries_last_hour is
-  'Deliveries created in the last hour that have failed.';
+  'Live deliveries created in the last hour that have failed.';
 comment on column pay.health.failing_endpoints is
-  'Enabled endpoints whose last attempt failed.';
+  'Enabled live endpoints whose last attempt failed.';
 comment on column pay.health.oracle_findings is
-  'Findings of the check of the books. Should be 0. Null if the check has never run.';
+  'Alarms of the check of the books. Should be 0. Null if the check has never run.';
 comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
 comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
@@ -8423,10 +8490,13 @@ left join pay.sandbox_times c on c.environment_id = p.environment_id
 where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (p.status = 'chargeback' or d.payment_id is not null)
-  and (p.status <> 'chargeback' or coalesce(d.disputes, 0) <> 1
+  and (p.status <> 'chargeback' or coalesce(d.disputes, 0) = 0
+    -- The simulated provider opens one at a time.
+    or d.disputes > 1
+      and p.environment_id not in (select v.id from pay.environments v where v.livemode)
     or coalesce(d.amount_minor, 0) <> p.amount_disputed);
 comment on view pay.oracle_disputes is
-  'R5: a payment that is charged back has one open or lost dispute of its disputed amount';
+  'R5: a payment that is charged back has open or lost disputes, whose sum is its disputed amount';
 
 create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
 select d.environment_id, d.id as subject_id, 'row, body and event differ' as detail
@@ -8601,13 +8671,16 @@ select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
   -- Events of refunds stand between those of their payment, in any order, and so do those of
-  -- disputes.
+  -- disputes, each of which has events of its own.
   select e.environment_id, e.subject_id, e.sequence, e.type, e.directly_before,
     lag(e.type) over (
-      partition by e.environment_id, e.subject_id, split_part(e.type, '.', 1) order by e.sequence
+      partition by e.environment_id, e.subject_id, split_part(e.type, '.', 1), e.dispute_id
+      order by e.sequence
     ) as before
   from (
     select v.environment_id, v.subject_id, v.sequence, v.type,
+      case when v.type like 'dispute.%'
+        then left(split_part(v.body, '"data":{"object":{"id":"', 2), 29) end as dispute_id,
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
@@ -8627,8 +8700,7 @@ where (m.directly_before is not null or m.sequence = 1
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
         'payment.authorized', 'payment.declined', 'payment.cancelled')
     -- The end of a dispute stands before that of the chargeback.
-    when m.type = 'dispute.created' then m.directly_before is null
-      or m.before is not null and m.before <> 'dispute.won'
+    when m.type = 'dispute.created' then m.directly_before is null or m.before is not null
     when m.type like 'dispute.%' then case
       when m.before is null
         then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
@@ -8636,10 +8708,17 @@ where (m.directly_before is not null or m.sequence = 1
         -- A bank can give up a dispute that was lost before.
         and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
       end
-    when m.directly_before in ('dispute.created', 'dispute.won')
-      and m.type <> case m.directly_before when 'dispute.created' then 'payment.chargeback'
-        else 'payment.completed' end
-      and m.type <> 'payment.partially_refunded' then true
+    when m.directly_before = 'dispute.created' then m.type <> 'payment.chargeback'
+      or m.before not in ('payment.completed', 'payment.partially_refunded', 'payment.refunded',
+        'payment.chargeback')
+    -- Another dispute of the payment can still be open or lost.
+    when m.directly_before = 'dispute.won' then m.before <> 'payment.chargeback'
+      or m.type not in ('payment.completed', 'payment.partially_refunded', 'payment.refunded',
+        'payment.chargeback')
+    -- The refund had completed before.
+    when m.directly_before = 'refund.failed'
+      and m.type in ('payment.completed', 'payment.partially_refunded')
+      then m.before not in ('payment.partially_refunded', 'payment.refunded')
     when m.before = 'payment.chargeback'
       and m.directly_before not in ('dispute.won', 'payment.chargeback') then true
     when m.directly_before = 'refund.completed'
@@ -8817,9 +8896,10 @@ from (
       then split_part(o.object, '"', 4) end as id
   from (
     select a.environment_id, a.request_id, a.status, a.body,
-      case when a.status <> 402 then a.body
-        -- A 402 ends with the payment that was stored.
-        else left(substr(a.body, position('"payment":{' in a.body) + 10), -2) end as object
+      starts_with(a.body, '{"error":') as is_error,
+      case when not starts_with(a.body, '{"error":') then a.body
+        -- An error ends with the payment that was stored, if there is one.
+        else left(substring(a.body from '"payment":(\{.*)'), -2) end as object
     from pay.idempotency_keys a
     left join pay.sandbox_times c on c.environment_id = a.environment_id
     where a.created_at > coalesce(c.now, now()) - interval '23 hours'
@@ -8840,17 +8920,22 @@ left join (
 left join pay.sandbox_times c on c.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
+  when k.is_error and not exists (
+    select from pay.error_catalogue() e
+    where e.status = k.status
+      and starts_with(k.body, '{"error":{"type":"' || e.type || '","code":"' || e.code || '",')
+  ) then true
   when k.id is null then case
+    when k.is_error then false
     when k.status in (200, 201)
       then k.body !~
         '^\{("id" ?: ?"(whe|whd|key|env|flt)_[0-9a-z]{26}"|"object":"(sandbox_reset|clock)"),?'
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
-    when k.status in (402, 409) then k.body not like '{"error":{"type":"%'
     else true
   end
   when right(k.id, 26) < coalesce(c.recent_suffix, (select pay.recent_suffix()))
     and not k.livemode then false
-  when k.status not in (200, 201, 402) then true
+  when not k.is_error and k.status not in (200, 201) then true
   when x.id is null then true
   else x.body <> k.object and not exists (
     select from pay.events e
