@@ -1,8 +1,8 @@
 -- Purpose: disposable sandboxes. A test key makes them over HTTP; they end at a time of the
 -- database's clock or when they are deleted, and retention empties them (ADR 0047).
 --
--- The end of a sandbox is pay.environments.ends_at. Admission reads the same time from
--- pay.api_key_secrets.ends_at. Both stay when the sandbox is reset. pay.sandboxes lists the
+-- The end of a sandbox is pay.environments.ends_at. Admission reads pay.api_key_secrets.ends_at,
+-- which is not later. Both stay when the sandbox is reset. pay.sandboxes lists the
 -- sandboxes for the one that made them.
 
 -- The maximum number of disposable sandboxes of an account that have not ended (contract §5).
@@ -68,9 +68,9 @@ begin
       coalesce(p_sandbox.name, 'Disposable sandbox'), p_sandbox.created_at, p_sandbox.expires_at)
   ),
   made_key as (
-    insert into pay.api_keys (id, environment_id, livemode, name, created_at)
+    insert into pay.api_keys (id, environment_id, livemode, name, created_at, ends_at)
     values (p_secret ->> 'key_id', p_sandbox.id, false, 'Made with the sandbox',
-      p_sandbox.created_at)
+      p_sandbox.created_at, p_sandbox.expires_at)
   ),
   made_secret as (
     insert into pay.api_key_secrets
@@ -113,7 +113,9 @@ declare
   v_sandbox pay.sandboxes;
   v_body text;
 begin
-  select e.account, e.livemode, e.ends_at, k.expires_at - v_access.at as remaining into v_caller
+  select e.account, e.livemode, e.ends_at,
+    least(k.expires_at - v_access.at, k.ends_at - pay.server_time()) as remaining
+  into v_caller
   from pay.environments e
   join pay.api_keys k on k.id = v_access.api_key_id
   where e.id = v_access.environment_id;
