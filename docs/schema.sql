@@ -988,7 +988,7 @@ comment on column pay.provider_calls.idempotency_key is 'The idempotency key of 
 comment on column pay.provider_calls.request_id is 'The request.';
 comment on column pay.provider_calls.decline_is_error is 'True: a decline is answered with 402.';
 comment on column pay.provider_calls.due_at is 'When the worker sends the call, by the clock of the sandbox; null: it has no clock of its own.';
-CREATE INDEX provider_calls_clock ON pay.provider_calls USING btree (environment_id, due_at) WHERE ((state = 'pending'::text) AND (due_at IS NOT NULL));
+CREATE INDEX provider_calls_clock ON pay.provider_calls USING btree (environment_id, next_attempt_at, due_at) WHERE ((state = 'pending'::text) AND (account_id = 'sandbox'::text));
 CREATE INDEX provider_calls_due ON pay.provider_calls USING btree (next_attempt_at) WHERE (state = 'pending'::text);
 CREATE INDEX provider_calls_look ON pay.provider_calls USING btree (next_look_at) WHERE (next_look_at IS NOT NULL);
 CREATE INDEX provider_calls_reference ON pay.provider_calls USING btree (provider_reference, account_id) WHERE (provider_reference IS NOT NULL);
@@ -1305,6 +1305,8 @@ create table pay.sandbox_settings (
   frozen_at timestamp with time zone,
   target_at timestamp with time zone,
   runs_after boolean default false not null,
+  is_stopping boolean default false not null,
+  ended text,
   did jsonb default '{}'::jsonb not null,
   fault_kinds text[] default '{}'::text[] not null,
   seed text,
@@ -1312,6 +1314,7 @@ create table pay.sandbox_settings (
   requests bigint default 0 not null,
   transcript_bytes bigint default 0 not null,
   constraint sandbox_settings_pkey PRIMARY KEY (environment_id),
+  constraint sandbox_settings_below_ceiling CHECK ((GREATEST(frozen_at, target_at) <= '2200-01-01 00:00:00+00'::timestamp with time zone)),
   constraint sandbox_settings_offset_ms_range CHECK ((offset_ms >= 0)),
   constraint sandbox_settings_requests_counted CHECK (((requests >= 0) AND ((requests = 0) OR (seed IS NOT NULL)))),
   constraint sandbox_settings_runs_after_target CHECK (((NOT runs_after) OR (target_at IS NOT NULL))),
@@ -1325,10 +1328,12 @@ alter table pay.sandbox_settings owner to pay_owner;
 comment on table pay.sandbox_settings is 'The settings of a sandbox that uses special features. Other environments have no row.';
 comment on column pay.sandbox_settings.environment_id is 'The sandbox.';
 comment on column pay.sandbox_settings.version is 'Changes with each change of the row. A request is decided with the settings of one version.';
-comment on column pay.sandbox_settings.offset_ms is 'How far a clock that runs is ahead of the real time, in milliseconds.';
+comment on column pay.sandbox_settings.offset_ms is 'How far a clock that runs is ahead of the real time, in milliseconds; of one that stands and starts again soon, how far it will be.';
 comment on column pay.sandbox_settings.frozen_at is 'The time at which the clock stands; null: it runs.';
 comment on column pay.sandbox_settings.target_at is 'The end of an advance that is not complete; null: none is under way.';
 comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
+comment on column pay.sandbox_settings.is_stopping is 'Whether deliveries or calls can still wait by the real time while the clock stands. The next step of an advance stops them.';
+comment on column pay.sandbox_settings.ended is 'The answer of the last advance that has ended, as JSON text.';
 comment on column pay.sandbox_settings.did is 'What the advance under way has done: numbers by name.';
 comment on column pay.sandbox_settings.fault_kinds is 'The kinds of declared faults that can still happen: request, provider. The relay finds those of deliveries itself.';
 comment on column pay.sandbox_settings.seed is 'The seed of a seeded sandbox; null: its ids are random.';
@@ -1526,7 +1531,7 @@ comment on column pay.webhook_deliveries.created_at is 'Time of creation.';
 comment on column pay.webhook_deliveries.due_at is 'Time of the next attempt by the clock of the sandbox; null: it has no clock of its own.';
 comment on column pay.webhook_deliveries.fault is 'The declared fault that changed this delivery; null: none did.';
 comment on column pay.webhook_deliveries.fault_attempt is 'The number of the attempt that has the fault; null without a fault.';
-CREATE INDEX webhook_deliveries_clock ON pay.webhook_deliveries USING btree (environment_id, due_at) WHERE ((status = 'pending'::text) AND (due_at IS NOT NULL));
+CREATE INDEX webhook_deliveries_clock ON pay.webhook_deliveries USING btree (environment_id, due_at) WHERE (next_attempt_at = 'infinity'::timestamp with time zone);
 CREATE INDEX webhook_deliveries_due ON pay.webhook_deliveries USING btree (endpoint_id, next_attempt_at, subject_id, sequence) WHERE ((next_attempt_at IS NOT NULL) AND (lost_claims = 0));
 CREATE INDEX webhook_deliveries_endpoint ON pay.webhook_deliveries USING btree (endpoint_id, environment_id, id);
 CREATE INDEX webhook_deliveries_order ON pay.webhook_deliveries USING btree (endpoint_id, subject_id, sequence) WHERE (status = 'pending'::text);
@@ -1896,6 +1901,14 @@ CREATE OR REPLACE FUNCTION pay.claim_suspect(p_suspects_ahead jsonb, p_at timest
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.claim_suspect(jsonb,timestamp with time zone,timestamp with time zone,interval) owner to pay_owner;
 
+-- function pay.clock_batch()
+CREATE OR REPLACE FUNCTION pay.clock_batch()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.clock_batch() owner to pay_owner;
+
 -- function pay.clock_body(pay.sandbox_settings,boolean)
 CREATE OR REPLACE FUNCTION pay.clock_body(p_settings pay.sandbox_settings, p_is_advance boolean)
  RETURNS text
@@ -1903,6 +1916,14 @@ CREATE OR REPLACE FUNCTION pay.clock_body(p_settings pay.sandbox_settings, p_is_
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.clock_body(pay.sandbox_settings,boolean) owner to pay_owner;
+
+-- function pay.clock_ceiling()
+CREATE OR REPLACE FUNCTION pay.clock_ceiling()
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.clock_ceiling() owner to pay_owner;
 
 -- function pay.clock_target(json,timestamp with time zone,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.clock_target(p_command json, p_now timestamp with time zone, p_pending timestamp with time zone)
@@ -2317,6 +2338,13 @@ CREATE OR REPLACE FUNCTION pay.give_nonce(p_account_id text, p_call_id text, p_c
 alter function pay.give_nonce(text,text,bigint,text,bigint) owner to pay_owner;
 grant execute on function pay.give_nonce(text,text,bigint,text,bigint) to pay_api;
 
+-- function pay.give_real_times(pay.sandbox_settings,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.give_real_times(p_clock pay.sandbox_settings, p_to timestamp with time zone, OUT changed bigint, OUT reached timestamp with time zone)
+ RETURNS record
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.give_real_times(pay.sandbox_settings,timestamp with time zone) owner to pay_owner;
+
 -- function pay.handle_facts(json,pay.admission[])
 CREATE OR REPLACE FUNCTION pay.handle_facts(p_records json, p_found pay.admission[])
  RETURNS void
@@ -2509,6 +2537,13 @@ CREATE OR REPLACE FUNCTION pay.last_due(p_environment_id text, p_first timestamp
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.last_due(text,timestamp with time zone,timestamp with time zone,boolean) owner to pay_owner;
+
+-- function pay.later_answer(text,pay.admission,pay.sandbox_settings)
+CREATE OR REPLACE FUNCTION pay.later_answer(p_request text, p_access pay.admission, p_settings pay.sandbox_settings)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.later_answer(text,pay.admission,pay.sandbox_settings) owner to pay_owner;
 
 -- function pay.ledger_entry_id(text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.ledger_entry_id(p_transaction_id text, p_leg smallint, p_direction text)
@@ -2725,13 +2760,6 @@ CREATE OR REPLACE FUNCTION pay.lock_suspects(p_ahead jsonb, p_at timestamp with 
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.lock_suspects(jsonb,timestamp with time zone) owner to pay_owner;
 
--- function pay.lock_waiting(text)
-CREATE OR REPLACE FUNCTION pay.lock_waiting(p_environment_id text)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.lock_waiting(text) owner to pay_owner;
-
 -- function pay.longest_advance()
 CREATE OR REPLACE FUNCTION pay.longest_advance()
  RETURNS interval
@@ -2841,13 +2869,13 @@ CREATE OR REPLACE FUNCTION pay.new_settings_version()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.new_settings_version() owner to pay_owner;
 
--- function pay.next_due(text,timestamp with time zone,boolean)
-CREATE OR REPLACE FUNCTION pay.next_due(p_environment_id text, p_after timestamp with time zone, p_sends boolean)
+-- function pay.next_due(text,boolean)
+CREATE OR REPLACE FUNCTION pay.next_due(p_environment_id text, p_sends boolean)
  RETURNS timestamp with time zone
  LANGUAGE plpgsql
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.next_due(text,timestamp with time zone,boolean) owner to pay_owner;
+alter function pay.next_due(text,boolean) owner to pay_owner;
 
 -- function pay.next_fault(text,text,jsonb,boolean,text)
 CREATE OR REPLACE FUNCTION pay.next_fault(p_environment_id text, p_kind text, p_thing jsonb, p_takes boolean, p_without text DEFAULT NULL::text)
@@ -3331,6 +3359,14 @@ CREATE OR REPLACE FUNCTION pay.real_due(p_environment_id text, p_due_at timestam
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.real_due(text,timestamp with time zone) owner to pay_owner;
 
+-- function pay.real_due_at(pay.sandbox_settings,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.real_due_at(p_settings pay.sandbox_settings, p_due_at timestamp with time zone)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.real_due_at(pay.sandbox_settings,timestamp with time zone) owner to pay_owner;
+
 -- function pay.recent_suffix()
 CREATE OR REPLACE FUNCTION pay.recent_suffix()
  RETURNS text
@@ -3516,13 +3552,6 @@ CREATE OR REPLACE FUNCTION pay.restart_seeded(p_old text, p_new text)
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.restart_seeded(text,text) owner to pay_owner;
 
--- function pay.retime_sandbox(text,pay.sandbox_settings,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.retime_sandbox(p_environment_id text, p_before pay.sandbox_settings, p_from timestamp with time zone)
- RETURNS void
- LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.retime_sandbox(text,pay.sandbox_settings,timestamp with time zone) owner to pay_owner;
-
 -- function pay.retire_sandbox(text,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.retire_sandbox(p_public_id text, p_at timestamp with time zone)
  RETURNS void
@@ -3652,6 +3681,13 @@ CREATE OR REPLACE FUNCTION pay.step_clock(p_environment_id text, p_answer text, 
  SET lock_timeout TO '3s';
 alter function pay.step_clock(text,text,boolean) owner to pay_owner;
 grant execute on function pay.step_clock(text,text,boolean) to pay_api;
+
+-- function pay.stop_waiting(pay.sandbox_settings)
+CREATE OR REPLACE FUNCTION pay.stop_waiting(p_clock pay.sandbox_settings)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.stop_waiting(pay.sandbox_settings) owner to pay_owner;
 
 -- function pay.store_facts(text,text)
 CREATE OR REPLACE FUNCTION pay.store_facts(p_account_id text, p_facts text)
@@ -3891,6 +3927,13 @@ CREATE OR REPLACE FUNCTION pay.write_sandbox(p_sandbox pay.sandboxes, p_secret j
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_sandbox(pay.sandboxes,json) owner to pay_owner;
+
+-- function pay.write_step(pay.sandbox_settings)
+CREATE OR REPLACE FUNCTION pay.write_step(p_clock pay.sandbox_settings)
+ RETURNS text
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.write_step(pay.sandbox_settings) owner to pay_owner;
 
 -- function pay.write_transfers(json,integer[],text[],integer[])
 CREATE OR REPLACE FUNCTION pay.write_transfers(p_transfers json, p_won integer[], p_environments text[], p_moved integer[])

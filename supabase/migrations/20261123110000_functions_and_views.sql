@@ -2139,7 +2139,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   with behind as materialized (
-    select d.id, h.next_attempt_at
+    select d.id, h.next_attempt_at, h.due_at
     from pay.webhook_deliveries h
     join pay.webhook_deliveries d
       on d.status = 'pending'
@@ -2155,8 +2155,11 @@ begin
     for update of d skip locked
   )
   update pay.webhook_deliveries d
-  set next_attempt_at = b.next_attempt_at
-  from (select o.id, max(o.next_attempt_at) as next_attempt_at from behind o group by o.id) b
+  set next_attempt_at = b.next_attempt_at, due_at = greatest(d.due_at, b.due_at)
+  from (
+    select o.id, max(o.next_attempt_at) as next_attempt_at, max(o.due_at) as due_at
+    from behind o group by o.id
+  ) b
   where d.environment_id = p_environment_id and d.id = b.id;
 end
 $$;
@@ -4222,12 +4225,13 @@ begin
   judged as materialized (
     select l.*, t.status = 'enabled' or t.delivery = 'inbox' as enabled, blocker.id as blocker_id,
       blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
+      blocker.due_at as blocker_due_at,
       l.sequence - blocker.sequence as distance
     from left_over l
     left join pay.webhook_endpoints t
       on t.environment_id = l.environment_id and t.id = l.endpoint_id
     left join lateral (
-      select d.id, d.sequence, d.next_attempt_at, d.leased_until
+      select d.id, d.sequence, d.next_attempt_at, d.leased_until, d.due_at
       from pay.webhook_deliveries d
       where d.status = 'pending'
         and d.environment_id is not distinct from l.environment_id
@@ -4250,7 +4254,10 @@ begin
       when j.blocker_leased_until > p_at and j.distance > 100 then p_at + interval '1 minute'
       when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
       else greatest(j.blocked_until, p_at + interval '1 second')
-    end
+    end,
+    -- The clock of a sandbox that stands makes both due at the same time.
+    due_at = case when j.blocker_leased_until > p_at then d.due_at
+      else greatest(d.due_at, j.blocker_due_at) end
   from judged j
   where j.enabled and j.blocker_id is not null
     and (
@@ -4535,7 +4542,13 @@ as $$
 begin
   with
   result as materialized (
-    select * from json_to_recordset(p_results::json) as r (
+    select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
+      -- The sandbox can have got a clock of its own in the attempt.
+      coalesce(r.due_at, r.next_attempt_at - p_ahead + (
+        select pay.time_ahead(w) from pay.sandbox_settings w
+        where w.environment_id = r.environment_id and r.next_attempt_at is not null
+      )) as due_at
+    from json_to_recordset(p_results::json) as r (
       environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
       record text, due_at timestamptz
     )
@@ -4620,7 +4633,8 @@ begin
     for update of d
   )
   update pay.webhook_deliveries d
-  set next_attempt_at = least(d.created_at, p_at)
+  set next_attempt_at = least(d.created_at, p_at),
+    due_at = case when d.due_at is not null then d.created_at end
   from waiting w
   where d.environment_id = w.environment_id and d.id = w.id;
 end
@@ -5433,58 +5447,6 @@ begin
 end
 $$;
 
-create or replace function pay.retime_sandbox(
-  p_environment_id text, p_before pay.sandbox_settings, p_from timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_clock pay.sandbox_settings;
-  v_server constant timestamptz := pay.server_time();
-  v_now constant timestamptz := pay.environment_time(p_environment_id);
-  v_before constant interval := coalesce(pay.time_ahead(p_before), '0');
-begin
-  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
-  if p_from is null then
-    update pay.webhook_deliveries d
-    set due_at = case when isfinite(d.next_attempt_at)
-      then d.next_attempt_at + v_before else d.created_at end
-    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is null;
-    update pay.provider_calls c set due_at = c.next_attempt_at + v_before
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is null;
-  end if;
-  -- As pay.real_due.
-  update pay.webhook_deliveries d
-  set next_attempt_at = case
-      when v_clock.frozen_at is null then d.due_at - v_clock.offset_ms * interval '1 ms'
-      when d.due_at > v_now then 'infinity'
-      else v_server - (v_now - d.due_at) end
-  where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is not null
-    and (p_from is null or d.due_at > p_from and d.due_at <= v_now);
-  update pay.provider_calls c
-  set next_attempt_at = case
-      when v_clock.frozen_at is null then c.due_at - v_clock.offset_ms * interval '1 ms'
-      when c.due_at > v_now then 'infinity'
-      else v_server - (v_now - c.due_at) end
-  where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
-    and (p_from is null or c.due_at > p_from and c.due_at <= v_now);
-end
-$$;
-
-create or replace function pay.lock_waiting(p_environment_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform from pay.webhook_deliveries d
-  where d.environment_id = p_environment_id and d.status = 'pending'
-  order by d.id for update of d;
-end
-$$;
-
 create or replace function pay.write_clock(p_settings pay.sandbox_settings)
 returns pay.sandbox_settings
 language plpgsql volatile
@@ -5496,12 +5458,14 @@ declare
   v_written pay.sandbox_settings;
 begin
   insert into pay.sandbox_settings as w
-    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, did)
+    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, is_stopping, did)
   values (p_settings.environment_id, pay.new_settings_version(), p_settings.offset_ms,
-    p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, v_did)
+    p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, p_settings.is_stopping,
+    v_did)
   on conflict on constraint sandbox_settings_pkey do update
   set version = excluded.version, offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at,
     target_at = excluded.target_at, runs_after = excluded.runs_after,
+    is_stopping = excluded.is_stopping,
     did = case when w.target_at is null then excluded.did else w.did end
   returning * into v_written;
   return v_written;
@@ -5528,6 +5492,7 @@ begin
     v_clock := pay.planned_clock(v_before, p_command::json, v_now);
     v_access.outcome := case
       when (p_command::json ->> 'to')::timestamptz < v_now then 'behind'
+      when v_clock.target_at > pay.clock_ceiling() then 'beyond'
       when v_clock.target_at > v_now + pay.longest_advance() then 'too_far'
       else 'ok' end;
     if v_access.outcome <> 'ok' then
@@ -5535,13 +5500,18 @@ begin
     end if;
   end if;
   v_access := pay.claim_one(p_request, v_access);
+  if v_access.outcome = 'replay' then
+    v_access.body := pay.later_answer(p_request, v_access, v_before);
+  end if;
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
-  perform pay.lock_waiting(v_access.environment_id);
   v_clock.environment_id := v_access.environment_id;
+  if pay.stop_waiting(v_clock) then
+    -- Some still have real times. A command that moves no clock stops them on its way too.
+    v_clock.target_at := coalesce(v_clock.target_at, v_now);
+  end if;
   v_clock := pay.write_clock(v_clock);
-  perform pay.retime_sandbox(v_access.environment_id, v_before, null);
   v_access.outcome := 'committed';
   v_access.status := 200;
   v_access.body := pay.clock_body(v_clock, true);
@@ -5555,6 +5525,33 @@ begin
 end
 $$;
 grant execute on function pay.set_clock(text, text) to pay_api;
+
+create or replace function pay.later_answer(
+  p_request text, p_access pay.admission, p_settings pay.sandbox_settings
+)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_settings pay.sandbox_settings := p_settings;
+  v_request json := p_request::json -> 0;
+begin
+  if right(p_access.body, 16) <> '"has_more":true}' or p_settings.target_at is not null
+    and p_settings.frozen_at < (p_access.body::json ->> 'target')::timestamptz
+  then
+    return p_access.body;
+  end if;
+  v_settings.target_at := null;
+  p_access.body := coalesce(
+    case when p_settings.target_at is null then p_settings.ended end,
+    pay.clock_body(v_settings, true));
+  update pay.idempotency_keys k set body = p_access.body
+  where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key';
+  return p_access.body;
+end
+$$;
 
 create or replace function pay.clock_target(
   p_command json, p_now timestamptz, p_pending timestamptz
@@ -5585,6 +5582,9 @@ declare
 begin
   v_clock.offset_ms := 0;
   v_clock.frozen_at := p_now;
+  -- Attempts under way can leave deliveries that wait by the real time, so the next step looks too.
+  v_clock.is_stopping := p_before.is_stopping is not false or p_before.frozen_at is null
+    or p_before.offset_ms > 0;
   v_clock.target_at := pay.clock_target(p_command, p_now, p_before.target_at);
   v_clock.runs_after := v_clock.target_at is not null and case
     when p_command ->> 'mode' is not null then p_command ->> 'mode' = 'real'
@@ -5612,7 +5612,6 @@ declare
   v_target timestamptz := (v_answer ->> 'target')::timestamptz;
   v_clock pay.sandbox_settings;
   v_state text;
-  v_has_arrived boolean := false;
   v_body text;
 begin
   perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
@@ -5631,16 +5630,9 @@ begin
     v_state := 'done';
   else
     v_state := pay.move_clock(v_clock, p_sends);
-    v_has_arrived := v_state = 'done';
     select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
   end if;
   v_body := pay.step_answer(v_clock, v_answer, case when v_state <> 'done' then v_target end);
-  if v_has_arrived then
-    -- Advances that others have begun and not ended, because they have died or had no more time.
-    update pay.idempotency_keys k set body = v_body
-    where k.environment_id = p_environment_id
-      and starts_with(k.body, '{"object":"clock",') and right(k.body, 16) = '"has_more":true}';
-  end if;
   return query select v_state, v_body, row_to_json(v_clock)::text;
 end
 $$;
@@ -5676,7 +5668,7 @@ as $$
 begin
   return exists (
     select from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.account_id = 'sandbox'
       and c.next_attempt_at <= pay.server_time()
   ) or p_sends and exists (
     -- A delivery with lost claims has no place here: the relay sends one such at a time.
@@ -5695,49 +5687,70 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_batch constant integer := 1000;
   v_clock pay.sandbox_settings := p_clock;
-  v_next timestamptz := pay.next_due(p_clock.environment_id, p_clock.frozen_at, p_sends);
-  v_purged bigint;
+  v_next timestamptz;
+  v_changed bigint;
 begin
-  if v_next <= p_clock.target_at then
-    v_clock.frozen_at := pay.last_due(
-      p_clock.environment_id, v_next, p_clock.target_at, p_sends);
-  elsif p_clock.frozen_at < p_clock.target_at then
-    v_clock.frozen_at := p_clock.target_at;
-  else
-    v_purged := pay.purge_sandbox(p_clock.environment_id, v_batch);
-    if v_purged > 0 then
-      perform pay.count_did(p_clock.environment_id, 'purged', v_purged);
-      return 'moved';
-    end if;
-    v_clock.target_at := null;
-    v_clock.runs_after := false;
-    if p_clock.runs_after then
-      v_clock.frozen_at := null;
-      -- Rounded up, so that the clock does not go back.
-      v_clock.offset_ms := greatest(0,
-        ceil(extract(epoch from p_clock.target_at - pay.server_time()) * 1000));
+  if p_clock.is_stopping and pay.stop_waiting(p_clock) then
+    return 'moved';
+  end if;
+  v_clock.is_stopping := false;
+  v_next := pay.next_due(p_clock.environment_id, p_sends);
+  select g.changed, g.reached into v_changed, v_clock.frozen_at
+  from pay.give_real_times(v_clock, case
+    when v_next <= p_clock.target_at then greatest(p_clock.frozen_at, pay.last_due(
+      p_clock.environment_id, v_next, p_clock.target_at, p_sends))
+    else p_clock.target_at end) g;
+  if v_changed > 0 or v_clock.frozen_at > p_clock.frozen_at then
+    -- Those that were left at the end of a batch can be due before the time of the clock.
+    v_clock.frozen_at := greatest(v_clock.frozen_at, p_clock.frozen_at);
+    return pay.write_step(v_clock);
+  end if;
+  v_changed := pay.purge_sandbox(p_clock.environment_id, pay.clock_batch());
+  if v_changed > 0 then
+    perform pay.count_did(p_clock.environment_id, 'purged', v_changed);
+    return 'moved';
+  end if;
+  v_clock.target_at := null;
+  v_clock.runs_after := false;
+  if p_clock.runs_after then
+    -- Rounded up, so that the clock does not go back. It runs from the first of these steps on.
+    v_clock.offset_ms := coalesce(nullif(p_clock.offset_ms, 0), greatest(0,
+      ceil(extract(epoch from p_clock.target_at - pay.server_time()) * 1000)));
+    v_clock.frozen_at := null;
+    v_changed := (select g.changed from pay.give_real_times(v_clock, pay.clock_ceiling()) g);
+    if v_changed >= pay.clock_batch() then
+      v_clock.frozen_at := p_clock.frozen_at;
+      v_clock.target_at := p_clock.target_at;
+      v_clock.runs_after := true;
     end if;
   end if;
-  if v_clock.frozen_at is null then
-    perform pay.lock_waiting(p_clock.environment_id);
-  end if;
-  -- The numbers stay: the relay can count at the same time.
-  update pay.sandbox_settings w
-  set version = pay.new_settings_version(), frozen_at = v_clock.frozen_at,
-    target_at = v_clock.target_at, runs_after = v_clock.runs_after, offset_ms = v_clock.offset_ms,
-    did = case when v_clock.target_at is null then pay.done_so_far(w) else w.did end
-  where w.environment_id = p_clock.environment_id;
-  perform pay.retime_sandbox(p_clock.environment_id, p_clock,
-    case when v_clock.frozen_at is not null then p_clock.frozen_at end);
-  return case when v_clock.target_at is null then 'done' else 'moved' end;
+  return pay.write_step(v_clock);
 end
 $$;
 
-create or replace function pay.next_due(
-  p_environment_id text, p_after timestamptz, p_sends boolean
-)
+create or replace function pay.write_step(p_clock pay.sandbox_settings)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.sandbox_settings w
+  set version = pay.new_settings_version(), frozen_at = p_clock.frozen_at,
+    target_at = p_clock.target_at, runs_after = p_clock.runs_after, offset_ms = p_clock.offset_ms,
+    is_stopping = p_clock.is_stopping,
+    did = case when p_clock.target_at is null then pay.done_so_far(w) else w.did end
+  where w.environment_id = p_clock.environment_id;
+  if p_clock.target_at is not null then
+    return 'moved';
+  end if;
+  update pay.sandbox_settings w set ended = pay.clock_body(w, true)
+  where w.environment_id = p_clock.environment_id;
+  return 'done';
+end
+$$;
+
+create or replace function pay.next_due(p_environment_id text, p_sends boolean)
 returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -5745,11 +5758,11 @@ as $$
 begin
   return least((
     select min(c.due_at) from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at > p_after
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.account_id = 'sandbox'
+      and c.next_attempt_at = 'infinity'
   ), (
     select min(d.due_at) from pay.webhook_deliveries d
-    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at > p_after
-      and p_sends
+    where d.environment_id = p_environment_id and d.next_attempt_at = 'infinity' and p_sends
   ));
 end
 $$;
@@ -5776,6 +5789,7 @@ begin
       from (
         select o.due_at, o.op from pay.provider_calls o
         where o.environment_id = p_environment_id and o.state = 'pending'
+          and o.account_id = 'sandbox' and o.next_attempt_at = 'infinity'
           and o.due_at between p_first and p_last
         order by o.due_at limit v_most
       ) c
@@ -5784,22 +5798,150 @@ begin
   end if;
   return greatest(p_first, (
     select max(c.due_at) from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending'
-      and c.due_at between p_first and v_last
+    where c.environment_id = p_environment_id and c.state = 'pending' and c.account_id = 'sandbox'
+      and c.next_attempt_at = 'infinity' and c.due_at between p_first and v_last
   ), (
     select max(d.due_at) from pay.webhook_deliveries d
-    where d.environment_id = p_environment_id and d.status = 'pending'
+    where d.environment_id = p_environment_id and d.next_attempt_at = 'infinity'
       and d.due_at between p_first and v_last and p_sends
   ));
 end
 $$;
+
+create or replace function pay.clock_batch()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+create or replace function pay.stop_waiting(p_clock pay.sandbox_settings)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay.server_time();
+  v_deliveries text[];
+  v_calls text[];
+begin
+  select array_agg(w.id) into v_deliveries from (
+    select w.id from pay.webhook_endpoints t
+    cross join lateral (
+      (select d.id, d.next_attempt_at from pay.webhook_deliveries d
+       where d.endpoint_id = t.id and d.lost_claims = 0
+         and d.environment_id is not distinct from p_clock.environment_id
+         and d.next_attempt_at > v_now and d.next_attempt_at < 'infinity'
+       order by d.next_attempt_at limit pay.clock_batch())
+      union all
+      (select d.id, d.next_attempt_at from pay.webhook_deliveries d
+       where d.endpoint_id = t.id and d.lost_claims > 0
+         and d.environment_id is not distinct from p_clock.environment_id
+         and d.next_attempt_at > v_now and d.next_attempt_at < 'infinity'
+       limit pay.clock_batch())
+    ) w
+    where t.environment_id = p_clock.environment_id
+    order by w.next_attempt_at limit pay.clock_batch()
+  ) w;
+  v_calls := array(
+    select c.id from pay.provider_calls c
+    where c.environment_id = p_clock.environment_id and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at > v_now and c.next_attempt_at < 'infinity'
+    order by c.next_attempt_at limit pay.clock_batch()
+  );
+  with waiting as materialized (
+    select d.id, coalesce(d.due_at, d.next_attempt_at) as due_at from pay.webhook_deliveries d
+    where d.environment_id = p_clock.environment_id and d.id = any (v_deliveries)
+      and d.status || '' = 'pending' and d.next_attempt_at > v_now
+    order by d.id for update of d
+  )
+  update pay.webhook_deliveries d
+  set due_at = w.due_at, next_attempt_at = pay.real_due_at(p_clock, w.due_at)
+  from waiting w
+  where d.environment_id = p_clock.environment_id and d.id = w.id;
+  with waiting as materialized (
+    select c.id, coalesce(c.due_at, c.next_attempt_at) as due_at from pay.provider_calls c
+    where c.environment_id = p_clock.environment_id and c.id = any (v_calls)
+      and c.state || '' = 'pending' and c.next_attempt_at > v_now
+    order by c.id for update of c
+  )
+  update pay.provider_calls c
+  set due_at = w.due_at, next_attempt_at = pay.real_due_at(p_clock, w.due_at)
+  from waiting w
+  where c.environment_id = p_clock.environment_id and c.id = w.id;
+  return pay.clock_batch() in (cardinality(v_deliveries), cardinality(v_calls));
+end
+$$;
+
+create or replace function pay.give_real_times(
+  p_clock pay.sandbox_settings, p_to timestamptz, out changed bigint, out reached timestamptz
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_clock pay.sandbox_settings := p_clock;
+  v_deliveries text[];
+  v_calls text[];
+  v_last timestamptz[];
+begin
+  select array_agg(w.id), array_agg(w.due_at) into v_deliveries, v_last from (
+    select d.id, d.due_at from pay.webhook_deliveries d
+    where d.environment_id = p_clock.environment_id and d.next_attempt_at = 'infinity'
+      and d.due_at <= p_to
+    order by d.due_at limit pay.clock_batch()
+  ) w;
+  reached := case when cardinality(v_deliveries) = pay.clock_batch()
+    then v_last[pay.clock_batch()] else p_to end;
+  select array_agg(w.id), array_agg(w.due_at) into v_calls, v_last from (
+    select c.id, c.due_at from pay.provider_calls c
+    where c.environment_id = p_clock.environment_id and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity' and c.due_at <= reached
+    order by c.due_at limit pay.clock_batch()
+  ) w;
+  if cardinality(v_calls) = pay.clock_batch() then
+    reached := v_last[pay.clock_batch()];
+  end if;
+  if v_clock.frozen_at is not null then
+    v_clock.frozen_at := reached;
+  end if;
+  with waiting as materialized (
+    select d.id from pay.webhook_deliveries d
+    where d.environment_id = p_clock.environment_id and d.id = any (v_deliveries)
+      and d.next_attempt_at = 'infinity' and d.due_at <= reached
+    order by d.id for update of d
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = pay.real_due_at(v_clock, d.due_at)
+  from waiting w
+  where d.environment_id = p_clock.environment_id and d.id = w.id;
+  get diagnostics changed = row_count;
+  with waiting as materialized (
+    select c.id from pay.provider_calls c
+    where c.environment_id = p_clock.environment_id and c.id = any (v_calls)
+      and c.next_attempt_at = 'infinity'
+    order by c.id for update of c
+  )
+  update pay.provider_calls c
+  set next_attempt_at = pay.real_due_at(v_clock, c.due_at)
+  from waiting w
+  where c.environment_id = p_clock.environment_id and c.id = w.id;
+  changed := changed + cardinality(coalesce(v_calls, '{}'));
+end
+$$;
+
+create or replace function pay.clock_ceiling()
+returns timestamptz
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select timestamptz '2200-01-01T00:00:00Z' $$;
 
 create or replace function pay.time_ahead(p_settings pay.sandbox_settings)
 returns interval
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(p_settings.frozen_at - pay.server_time(), p_settings.offset_ms * interval '1 ms')
+  select coalesce(p_settings.frozen_at - pay.server_time(), least(
+    p_settings.offset_ms * interval '1 ms', pay.clock_ceiling() - pay.server_time()))
 $$;
 
 create or replace function pay.environment_time(p_environment_id text)
@@ -5814,6 +5956,18 @@ begin
 end
 $$;
 
+create or replace function pay.real_due_at(p_settings pay.sandbox_settings, p_due_at timestamptz)
+returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_due_at > coalesce(p_settings.frozen_at, pay.clock_ceiling()) then 'infinity'
+    when p_settings.frozen_at is null then p_due_at - p_settings.offset_ms * interval '1 ms'
+    else pay.server_time() - (p_settings.frozen_at - p_due_at)
+  end
+$$;
+
 create or replace function pay.real_due(p_environment_id text, p_due_at timestamptz)
 returns timestamptz
 language plpgsql stable
@@ -5821,11 +5975,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce((
-    select case
-        when w.frozen_at is null then p_due_at - w.offset_ms * interval '1 ms'
-        when p_due_at > w.frozen_at then 'infinity'
-        else pay.server_time() - (w.frozen_at - p_due_at)
-      end
+    select pay.real_due_at(w, p_due_at)
     from pay.sandbox_settings w where w.environment_id = p_environment_id
   ), p_due_at);
 end
@@ -6932,7 +7082,12 @@ union all
 select d.environment_id, d.id, 'due by the clock of its sandbox since ' || d.due_at
 from pay.webhook_deliveries d
 join pay.sandbox_times c on c.environment_id = d.environment_id
-where d.status = 'pending' and d.next_attempt_at = 'infinity' and d.due_at <= c.now
+where d.next_attempt_at = 'infinity' and d.due_at <= c.now
+  -- No step of an advance is still to make it due.
+  and not exists (
+    select from pay.sandbox_settings w
+    where w.environment_id = d.environment_id and w.target_at is not null
+  )
   -- It does not wait for an earlier delivery.
   and not exists (
     select from pay.webhook_deliveries o
