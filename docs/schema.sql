@@ -76,7 +76,7 @@ comment on column pay.api_key_secrets.created_at is 'Time of creation.';
 comment on column pay.api_key_secrets.expires_at is 'Time at which the secret ends: the end of its overlap or of the key, whichever is earlier.';
 comment on column pay.api_key_secrets.revoked_at is 'Time of revocation; null: not revoked.';
 comment on column pay.api_key_secrets.last_used_at is 'Last use; written at most once an hour.';
-comment on column pay.api_key_secrets.ends_at is 'Time at which the disposable sandbox of the key ends; null: another environment.';
+comment on column pay.api_key_secrets.ends_at is 'The real time at which the secret ends at the latest: at its expiry, or with its disposable sandbox; null: it does not end.';
 CREATE INDEX api_key_secrets_api_key ON pay.api_key_secrets USING btree (api_key_id);
 CREATE INDEX api_key_secrets_environment ON pay.api_key_secrets USING btree (environment_id);
 alter table pay.api_key_secrets enable row level security;
@@ -95,6 +95,7 @@ create table pay.api_keys (
   expires_at timestamp with time zone,
   revoked_at timestamp with time zone,
   last_used_at timestamp with time zone,
+  ends_at timestamp with time zone,
   constraint api_keys_pkey PRIMARY KEY (id),
   constraint api_keys_environment_fkey FOREIGN KEY (environment_id, livemode) REFERENCES pay.environments(id, livemode),
   constraint api_keys_id_form CHECK ((id ~ '^key_[0-9a-z]{26}$'::text)),
@@ -112,6 +113,7 @@ comment on column pay.api_keys.created_at is 'Time of creation.';
 comment on column pay.api_keys.expires_at is 'Time at which the key and its secrets end; null: never.';
 comment on column pay.api_keys.revoked_at is 'Time of revocation; null: not revoked.';
 comment on column pay.api_keys.last_used_at is 'Last use of the secrets that have been deleted; exact to the hour.';
+comment on column pay.api_keys.ends_at is 'The real time at which the key and its secrets end at the latest: at its expiry, or with its disposable sandbox; null: it does not end.';
 CREATE INDEX api_keys_environment ON pay.api_keys USING btree (environment_id, id);
 alter table pay.api_keys enable row level security;
 alter table pay.api_keys force row level security;
@@ -472,6 +474,7 @@ create table pay.idempotency_keys (
   status smallint not null,
   body text not null,
   created_at timestamp with time zone not null,
+  advances_to timestamp with time zone,
   request_line text collate "C",
   replays integer default 0 not null,
   constraint idempotency_keys_pkey PRIMARY KEY (environment_id, api_key_id, key),
@@ -488,9 +491,11 @@ comment on column pay.idempotency_keys.request_id is 'The first request; identif
 comment on column pay.idempotency_keys.status is 'HTTP status of the answer; 102 while a triggered attempt is under way.';
 comment on column pay.idempotency_keys.body is 'The body of the answer, byte for byte.';
 comment on column pay.idempotency_keys.created_at is 'Time of the first request.';
+comment on column pay.idempotency_keys.advances_to is 'Of a request that advances a clock: the end of its advance while the stored answer is not complete; else null.';
 comment on column pay.idempotency_keys.request_line is 'Method and path of the first request; null: functions of release 1.0.0 claimed the key.';
 comment on column pay.idempotency_keys.replays is 'How often the answer was replayed, counted behind the answers.';
-CREATE INDEX idempotency_keys_created_at ON pay.idempotency_keys USING btree (created_at);
+CREATE INDEX idempotency_keys_advances ON pay.idempotency_keys USING btree (environment_id) WHERE (advances_to IS NOT NULL);
+CREATE INDEX idempotency_keys_age ON pay.idempotency_keys USING btree (environment_id, created_at) WHERE (created_at > '-infinity'::timestamp with time zone);
 alter table pay.idempotency_keys enable row level security;
 alter table pay.idempotency_keys force row level security;
 create policy idempotency_keys_of_environment on pay.idempotency_keys as permissive for all to pay_owner
@@ -1306,7 +1311,6 @@ create table pay.sandbox_settings (
   target_at timestamp with time zone,
   runs_after boolean default false not null,
   is_stopping boolean default false not null,
-  ended text,
   did jsonb default '{}'::jsonb not null,
   fault_kinds text[] default '{}'::text[] not null,
   seed text,
@@ -1333,7 +1337,6 @@ comment on column pay.sandbox_settings.frozen_at is 'The time at which the clock
 comment on column pay.sandbox_settings.target_at is 'The end of an advance that is not complete; null: none is under way.';
 comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
 comment on column pay.sandbox_settings.is_stopping is 'Whether deliveries or calls can still wait by the real time while the clock stands. The next step of an advance stops them.';
-comment on column pay.sandbox_settings.ended is 'The answer of the last advance that has ended, as JSON text.';
 comment on column pay.sandbox_settings.did is 'What the advance under way has done: numbers by name.';
 comment on column pay.sandbox_settings.fault_kinds is 'The kinds of declared faults that can still happen: request, provider. The relay finds those of deliveries itself.';
 comment on column pay.sandbox_settings.seed is 'The seed of a seeded sandbox; null: its ids are random.';
@@ -1619,13 +1622,13 @@ CREATE OR REPLACE FUNCTION pay.acknowledge_inbox(p_environment_id text, p_endpoi
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.acknowledge_inbox(text,text,bigint,bigint) owner to pay_owner;
 
--- function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.add_api_key_secret(p_id text, p_at timestamp with time zone, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamp with time zone)
+-- function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone,interval)
+CREATE OR REPLACE FUNCTION pay.add_api_key_secret(p_id text, p_at timestamp with time zone, p_secret_hash text, p_prefix text, p_last_four text, p_older_expire_at timestamp with time zone, p_ahead interval)
  RETURNS void
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone) owner to pay_owner;
+alter function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone,interval) owner to pay_owner;
 
 -- function pay.add_provider_account(text,text,text,text[],text,text,text[])
 CREATE OR REPLACE FUNCTION pay.add_provider_account(p_id text, p_environment_id text, p_connector text, p_method_kinds text[], p_settings text, p_secret_name text, p_notification_secret_names text[])
@@ -2059,6 +2062,13 @@ CREATE OR REPLACE FUNCTION pay.delete_keys(p_ids text[])
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.delete_keys(text[]) owner to pay_owner;
 
+-- function pay.delete_pending(text)
+CREATE OR REPLACE FUNCTION pay.delete_pending(p_environment_id text)
+ RETURNS void
+ LANGUAGE plpgsql
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.delete_pending(text) owner to pay_owner;
+
 -- function pay.delivery_id(text,smallint)
 CREATE OR REPLACE FUNCTION pay.delivery_id(p_stem text, p_slot smallint)
  RETURNS text
@@ -2353,6 +2363,14 @@ CREATE OR REPLACE FUNCTION pay.handle_facts(p_records json, p_found pay.admissio
  SET enable_sort TO 'off';
 alter function pay.handle_facts(json,pay.admission[]) owner to pay_owner;
 
+-- function pay.has_backlog(text)
+CREATE OR REPLACE FUNCTION pay.has_backlog(p_environment_id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.has_backlog(text) owner to pay_owner;
+
 -- function pay.has_due_work(text,boolean)
 CREATE OR REPLACE FUNCTION pay.has_due_work(p_environment_id text, p_sends boolean)
  RETURNS boolean
@@ -2360,6 +2378,14 @@ CREATE OR REPLACE FUNCTION pay.has_due_work(p_environment_id text, p_sends boole
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.has_due_work(text,boolean) owner to pay_owner;
+
+-- function pay.has_entries(text)
+CREATE OR REPLACE FUNCTION pay.has_entries(p_endpoint_id text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.has_entries(text) owner to pay_owner;
 
 -- function pay.has_fact_call(text,text,text,text)
 CREATE OR REPLACE FUNCTION pay.has_fact_call(p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text)
@@ -2530,6 +2556,14 @@ CREATE OR REPLACE FUNCTION pay.kept_requests()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.kept_requests() owner to pay_owner;
 
+-- function pay.key_has_ended(pay.api_keys,timestamp with time zone)
+CREATE OR REPLACE FUNCTION pay.key_has_ended(p_key pay.api_keys, p_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.key_has_ended(pay.api_keys,timestamp with time zone) owner to pay_owner;
+
 -- function pay.last_due(text,timestamp with time zone,timestamp with time zone,boolean)
 CREATE OR REPLACE FUNCTION pay.last_due(p_environment_id text, p_first timestamp with time zone, p_last timestamp with time zone, p_sends boolean)
  RETURNS timestamp with time zone
@@ -2537,13 +2571,6 @@ CREATE OR REPLACE FUNCTION pay.last_due(p_environment_id text, p_first timestamp
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.last_due(text,timestamp with time zone,timestamp with time zone,boolean) owner to pay_owner;
-
--- function pay.later_answer(text,pay.admission,pay.sandbox_settings)
-CREATE OR REPLACE FUNCTION pay.later_answer(p_request text, p_access pay.admission, p_settings pay.sandbox_settings)
- RETURNS text
- LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.later_answer(text,pay.admission,pay.sandbox_settings) owner to pay_owner;
 
 -- function pay.ledger_entry_id(text,smallint,text)
 CREATE OR REPLACE FUNCTION pay.ledger_entry_id(p_transaction_id text, p_leg smallint, p_direction text)
@@ -2808,6 +2835,14 @@ CREATE OR REPLACE FUNCTION pay.max_live_secrets()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.max_live_secrets() owner to pay_owner;
 
+-- function pay.max_pending_deliveries()
+CREATE OR REPLACE FUNCTION pay.max_pending_deliveries()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.max_pending_deliveries() owner to pay_owner;
+
 -- function pay.max_sandboxes()
 CREATE OR REPLACE FUNCTION pay.max_sandboxes()
  RETURNS integer
@@ -2847,6 +2882,14 @@ CREATE OR REPLACE FUNCTION pay.missed_deliveries(p_environment_id text, p_endpoi
  STABLE
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.missed_deliveries(text,text,text,text,text,text[],integer) owner to pay_owner;
+
+-- function pay.most_counted()
+CREATE OR REPLACE FUNCTION pay.most_counted()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.most_counted() owner to pay_owner;
 
 -- function pay.move_clock(pay.sandbox_settings,boolean)
 CREATE OR REPLACE FUNCTION pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
@@ -3132,12 +3175,12 @@ CREATE OR REPLACE FUNCTION pay.purge_exchanges(p_at timestamp with time zone, p_
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.purge_exchanges(timestamp with time zone,integer) owner to pay_owner;
 
--- function pay.purge_idempotency_keys(timestamp with time zone,integer)
-CREATE OR REPLACE FUNCTION pay.purge_idempotency_keys(p_at timestamp with time zone, p_batch integer)
+-- function pay.purge_idempotency_keys(text,timestamp with time zone,integer)
+CREATE OR REPLACE FUNCTION pay.purge_idempotency_keys(p_environment_id text, p_at timestamp with time zone, p_batch integer)
  RETURNS bigint
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.purge_idempotency_keys(timestamp with time zone,integer) owner to pay_owner;
+alter function pay.purge_idempotency_keys(text,timestamp with time zone,integer) owner to pay_owner;
 
 -- function pay.purge_keys(text,timestamp with time zone,integer)
 CREATE OR REPLACE FUNCTION pay.purge_keys(p_environment_id text, p_at timestamp with time zone, p_batch integer)
@@ -3458,6 +3501,14 @@ CREATE OR REPLACE FUNCTION pay.redeliver(p_request text, p_id text, p_refusal te
  SET lock_timeout TO '3s';
 alter function pay.redeliver(text,text,text) owner to pay_owner;
 grant execute on function pay.redeliver(text,text,text) to pay_api;
+
+-- function pay.refuse_backlog(json,pay.admission[])
+CREATE OR REPLACE FUNCTION pay.refuse_backlog(p_events json, p_found pay.admission[])
+ RETURNS pay.admission[]
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.refuse_backlog(json,pay.admission[]) owner to pay_owner;
 
 -- function pay.relay_turn(text,text,integer,integer,integer,integer,text,timestamp with time zone,timestamp with time zone)
 CREATE OR REPLACE FUNCTION pay.relay_turn(p_results text, p_rooms text, p_limit integer, p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspects_ahead text, p_at timestamp with time zone, p_leased_until timestamp with time zone)
@@ -3893,12 +3944,12 @@ CREATE OR REPLACE FUNCTION pay.write_events(p_events json, p_found pay.admission
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.write_events(json,pay.admission[]) owner to pay_owner;
 
--- function pay.write_key_change(pay.api_keys,pay.api_keys,text,timestamp with time zone,json,timestamp with time zone)
-CREATE OR REPLACE FUNCTION pay.write_key_change(p_caller pay.api_keys, p_key pay.api_keys, p_action text, p_at timestamp with time zone, p_secret json, p_older_expire_at timestamp with time zone)
+-- function pay.write_key_change(pay.api_keys,pay.api_keys,text,timestamp with time zone,json,timestamp with time zone,interval)
+CREATE OR REPLACE FUNCTION pay.write_key_change(p_caller pay.api_keys, p_key pay.api_keys, p_action text, p_at timestamp with time zone, p_secret json, p_older_expire_at timestamp with time zone, p_ahead interval)
  RETURNS text
  LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
-alter function pay.write_key_change(pay.api_keys,pay.api_keys,text,timestamp with time zone,json,timestamp with time zone) owner to pay_owner;
+alter function pay.write_key_change(pay.api_keys,pay.api_keys,text,timestamp with time zone,json,timestamp with time zone,interval) owner to pay_owner;
 
 -- function pay.write_later_calls(json,pay.admission[])
 CREATE OR REPLACE FUNCTION pay.write_later_calls(p_calls json, p_found pay.admission[])

@@ -6,6 +6,7 @@ set role pay_owner;
 
 set check_function_bodies = off;
 
+drop function pay.add_api_key_secret(text,timestamp with time zone,text,text,text,timestamp with time zone);
 drop function pay.claim(json,pay.admission[]);
 drop function pay.commit(text,text,text,text,text,text,integer);
 drop function pay.end_trigger(text,text,boolean,text);
@@ -14,11 +15,13 @@ drop function pay.limit_writes(json,pay.admission[],integer[],integer[]);
 drop function pay.max_live_keys();
 drop function pay.move_environment(text,text,timestamp with time zone);
 drop function pay.note_use(bytea[],timestamp with time zone);
+drop function pay.purge_idempotency_keys(timestamp with time zone,integer);
 drop function pay.read_resource(text,text,text,timestamp with time zone);
 drop function pay.reset_sandbox(text,text);
 drop function pay.sandbox_reset_body(text,boolean);
 drop function pay.slot_character(smallint);
 drop function pay.write_events(json,integer[],text[]);
+drop function pay.write_key_change(pay.api_keys,pay.api_keys,text,timestamp with time zone,json,timestamp with time zone);
 drop function pay.write_webhook_endpoint(text,text,text,pay.webhook_endpoints);
 drop function pay.list(text);
 drop function pay.find_room(jsonb,integer,integer,integer,integer);
@@ -186,9 +189,7 @@ as $$
         from pay.api_key_secrets s where s.api_key_id = p_key.id
       ) as last_used_at,
       pay.wire_time(p_key.created_at) as created_at,
-      pay.wire_time(least(p_key.expires_at, (
-        select e.ends_at + c.ahead from pay.environments e where e.id = p_key.environment_id
-      ))) as expires_at,
+      pay.wire_time(least(p_key.expires_at, p_key.ends_at + c.ahead)) as expires_at,
       pay.wire_time(p_key.revoked_at) as revoked_at
     from (
       select pay.environment_time(p_key.environment_id) - pay.server_time() as ahead
@@ -202,7 +203,8 @@ create or replace function pay.add_api_key_secret(
   p_secret_hash text,
   p_prefix text,
   p_last_four text,
-  p_older_expire_at timestamptz
+  p_older_expire_at timestamptz,
+  p_ahead interval
 )
 returns void
 language plpgsql volatile security definer
@@ -210,27 +212,28 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   update pay.api_key_secrets s
-  set expires_at = case
-    when live.rank >= pay.max_live_secrets() then p_at
-    else p_older_expire_at
-  end
+  set expires_at = least(s.expires_at, live.until), ends_at = least(s.ends_at, live.until - p_ahead)
   from (
-    select o.hash, row_number() over (order by o.created_at desc, o.hash desc) as rank
+    select o.hash, case
+        when row_number() over (order by o.created_at desc, o.hash desc) >= pay.max_live_secrets()
+          then p_at
+        else p_older_expire_at end as until
     from pay.api_key_secrets o
     where o.api_key_id = p_id and o.revoked_at is null
       and (o.expires_at is null or o.expires_at > p_at)
+      and (o.ends_at is null or o.ends_at > pay.server_time())
   ) live
   where s.hash = live.hash
-    and (live.rank >= pay.max_live_secrets()
-      or s.expires_at is null or s.expires_at > p_older_expire_at);
+    and (s.expires_at is null or s.expires_at > live.until
+      or s.ends_at is null or s.ends_at > live.until - p_ahead);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at, ends_at)
   select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
-    p_at, k.expires_at,
-    -- The end of a disposable sandbox, which is the end of all its keys.
-    (select e.ends_at from pay.environments e where e.id = k.environment_id)
+    p_at, k.expires_at, k.ends_at
   from pay.api_keys k where k.id = p_id;
-  perform pay.drop_ended_secrets(array[p_id], least(p_at, pay.server_time()));
+  perform pay.drop_ended_secrets(array[p_id], least(p_at, (
+    select pay.environment_time(k.environment_id) from pay.api_keys k where k.id = p_id
+  )));
 end
 $$;
 
@@ -263,8 +266,9 @@ begin
       p_environment_id, pay.max_active_keys()
       using errcode = 'program_limit_exceeded';
   end if;
-  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
-  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
+  v_ends_at := least(v_ends_at, p_expires_at);
+  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at, ends_at)
+  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at, v_ends_at);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at, ends_at)
   values
@@ -289,7 +293,7 @@ begin
   return query
     select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
       n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at,
-      least(k.expires_at, e.ends_at), k.revoked_at
+      least(k.expires_at, k.ends_at), k.revoked_at
     from pay.api_keys k
     join pay.environments e on e.id = k.environment_id
     left join lateral (
@@ -325,19 +329,138 @@ begin
   if v_key.id is null then
     return false;
   end if;
-  if v_key.expires_at <= now() then
+  if pay.key_has_ended(v_key, pay.environment_time(v_key.environment_id)) then
     if not pay.take_key_place(v_key.environment_id, now()) then
       raise exception 'the environment of % has % active keys already', p_id, pay.max_active_keys()
         using errcode = 'program_limit_exceeded';
     end if;
-    update pay.api_keys k set expires_at = null where k.id = p_id;
+    update pay.api_keys k
+    set expires_at = null, ends_at = (
+      select e.ends_at from pay.environments e where e.id = k.environment_id)
+    where k.id = p_id;
   end if;
   perform pay.add_api_key_secret(
-    p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at);
+    p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at, '0');
   return true;
 end
 $$;
 grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
+
+create or replace function pay.judge_key_change(
+  p_action text,
+  p_caller pay.api_keys,
+  p_key pay.api_keys,
+  p_at timestamptz
+)
+returns text
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_key.id is null then 'not_found'
+    -- Null is every scope.
+    when p_caller.scopes is not null
+      and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
+    -- The caller learns the new secret, which must not outlive the caller's key.
+    when p_action = 'rotate' and (p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
+      or p_caller.ends_at < coalesce(p_key.ends_at, 'infinity')) then 'outlives'
+    when p_action = 'rotate' and pay.key_has_ended(p_key, p_at) then 'ended'
+    when p_action = 'create' and not pay.take_key_place(p_caller.environment_id, p_at) then 'full'
+    else 'committed'
+  end
+$$;
+
+create or replace function pay.write_key_change(
+  p_caller pay.api_keys,
+  p_key pay.api_keys,
+  p_action text,
+  p_at timestamptz,
+  p_secret json,
+  p_older_expire_at timestamptz,
+  p_ahead interval
+)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_action = 'create' then
+    insert into pay.api_keys
+      (id, environment_id, livemode, name, scopes, created_at, expires_at, ends_at)
+    values
+      (p_key.id, p_caller.environment_id, p_caller.livemode, p_key.name, p_key.scopes, p_at,
+        least(p_key.expires_at, p_caller.expires_at),
+        least(p_key.expires_at - p_ahead, p_caller.ends_at));
+  end if;
+  if p_action = 'revoke' then
+    perform pay.end_api_key(p_key.id, p_at);
+  else
+    perform pay.add_api_key_secret(
+      p_key.id, p_at, p_secret ->> 'hash', p_secret ->> 'prefix', p_secret ->> 'last_four',
+      coalesce(p_older_expire_at, p_at), p_ahead);
+  end if;
+  return (
+    select pay.api_key_body(k, p_at) from pay.api_keys k
+    where k.environment_id = p_caller.environment_id and k.id = p_key.id
+  );
+end
+$$;
+
+create or replace function pay.change_api_key(
+  p_request text,
+  p_action text,
+  p_id text,
+  p_key text,
+  p_secret text,
+  p_older_expire_at timestamptz,
+  p_refusal text
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_secret json := p_secret::json;
+  v_caller pay.api_keys;
+  v_key pay.api_keys;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_caller from pay.api_keys k where k.id = v_access.api_key_id;
+  if p_action = 'create' then
+    v_key := json_populate_record(null::pay.api_keys, p_key::json);
+    v_key.id := p_id;
+  else
+    select * into v_key from pay.api_keys k
+    where k.environment_id = v_access.environment_id and k.id = p_id and k.revoked_at is null
+    for update;
+  end if;
+  v_access.outcome := pay.judge_key_change(p_action, v_caller, v_key, v_access.at);
+  case v_access.outcome
+    when 'ended' then
+      v_access.status := 409;
+      v_access.body := p_refusal;
+    when 'committed' then
+      v_access.body := pay.write_key_change(
+        v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at,
+        coalesce(v_access.ahead, '0'));
+      if v_secret is not null then
+        v_access.body := left(v_access.body, -1) || ',"secret":'
+          || to_json(v_secret ->> 'reference')::text || '}';
+      end if;
+    else
+      perform pay.release_key(p_request, v_access);
+      return v_access;
+  end case;
+  perform pay.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.change_api_key(
+  text, text, text, text, text, timestamptz, text) to pay_api;
 
 create or replace function pay.payout_json(p_payout pay.chain_payouts)
 returns json
@@ -843,6 +966,9 @@ begin
   end if;
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
+  end if;
+  if p_events <> '[]' then
+    v_found := pay.refuse_backlog(p_events::json, v_found);
   end if;
   v_found := pay.claim(v_changes, v_found, v_payments);
 
@@ -1973,6 +2099,30 @@ end
 $$;
 grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
 
+create or replace function pay.has_entries(p_endpoint_id text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay.server_time();
+begin
+  return exists (
+    select from pay.webhook_deliveries d
+    where d.endpoint_id = p_endpoint_id and d.lost_claims = 0 and d.next_attempt_at <= v_now
+      and (d.leased_until is null or d.leased_until <= v_now)
+  ) or exists (
+    select from (
+      select d from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+        and (d.leased_until is null or d.leased_until <= v_now)
+      limit 100
+    ) w
+    where not pay.is_held_back(w.d, v_now)
+  );
+end
+$$;
+
 create or replace function pay.changed_inboxes(p_waiting text)
 returns table (endpoint_id text)
 language plpgsql volatile security definer
@@ -1988,13 +2138,7 @@ begin
     )
     left join pay.webhook_endpoints t
       on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
-    where t.id is null or t.inbox_position > w.after or exists (
-      select from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = w.endpoint_id
-        and (d.leased_until is null or d.leased_until <= pay.server_time())
-        and (d.next_attempt_at <= pay.server_time()
-          or not pay.is_held_back(d, pay.server_time()))
-    );
+    where t.id is null or t.inbox_position > w.after or pay.has_entries(w.endpoint_id);
 end
 $$;
 grant execute on function pay.changed_inboxes(text) to pay_api;
@@ -2025,12 +2169,18 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_unread text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+  v_unread constant text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+  v_cancelled constant text[] := v_unread[:pay.called_off_at_once()];
 begin
   update pay.webhook_deliveries d
   set status = 'cancelled'
-  where d.environment_id = p_environment_id
-    and d.id = any (v_unread[:pay.called_off_at_once()]);
+  where d.environment_id = p_environment_id and d.id = any (v_cancelled);
+  update pay.webhook_endpoints t
+  set inbox_acknowledged = e.position
+  from pay.inbox_entries e
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id
+    and e.environment_id = p_environment_id
+    and e.delivery_id = v_cancelled[cardinality(v_cancelled)];
   return cardinality(v_unread) <= pay.called_off_at_once();
 end
 $$;
@@ -2170,6 +2320,15 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 100 $$;
 
+create or replace function pay.key_has_ended(p_key pay.api_keys, p_at timestamptz)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_key.expires_at <= p_at, false)
+    or coalesce(p_key.ends_at <= pay.server_time(), false)
+$$;
+
 create or replace function pay.take_key_place(p_environment_id text, p_at timestamptz)
 returns boolean
 language plpgsql volatile security definer
@@ -2180,7 +2339,7 @@ begin
   if (
     select count(*) from pay.api_keys k
     where k.environment_id = p_environment_id and k.revoked_at is null
-      and (k.expires_at is null or k.expires_at > p_at)
+      and not pay.key_has_ended(k, p_at)
   ) >= pay.max_active_keys() then
     return false;
   end if;
@@ -2190,13 +2349,45 @@ begin
     where k.id in (
       select o.id from pay.api_keys o
       where o.environment_id = p_environment_id and not o.livemode
-        and least(o.revoked_at, o.expires_at) <= least(p_at, pay.server_time())
-      order by least(o.revoked_at, o.expires_at) desc, o.id desc
+        and (o.revoked_at is not null
+          or pay.key_has_ended(o, least(p_at, pay.environment_time(p_environment_id))))
+      order by least(o.revoked_at, o.expires_at, o.ends_at) desc, o.id desc
       offset 1000
     )
     for update skip locked
   ));
   return true;
+end
+$$;
+
+create or replace function pay.drop_ended_secrets(p_ids text[], p_at timestamptz)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  with gone as (
+    delete from pay.api_key_secrets s
+    where s.api_key_id = any (p_ids) and (s.expires_at <= p_at or s.ends_at <= pay.server_time())
+      and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = s.api_key_id
+          and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    returning s.api_key_id, s.last_used_at
+  ),
+  noted as (
+    update pay.api_keys k set last_used_at = g.last_used_at
+    from (
+      select gone.api_key_id, max(gone.last_used_at) as last_used_at from gone group by 1
+    ) g
+    where k.id = g.api_key_id and g.last_used_at is not null
+      and (k.last_used_at is null or k.last_used_at < g.last_used_at)
+  )
+  select count(*) into v_rows from gone;
+  return v_rows;
 end
 $$;
 
@@ -2214,10 +2405,11 @@ begin
     select k.id from pay.api_keys k
     where k.environment_id = p_environment_id and exists (
       select from pay.api_key_secrets s
-      where s.api_key_id = k.id and s.expires_at <= v_at and exists (
-        select from pay.api_key_secrets newer
-        where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
-      )
+      where s.api_key_id = k.id and (s.expires_at <= v_at or s.ends_at <= pay.server_time())
+        and exists (
+          select from pay.api_key_secrets newer
+          where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+        )
     )
     limit p_batch for update skip locked
   ), v_at);
@@ -2233,13 +2425,16 @@ begin
   set secrets = (
     select json_agg(s.source order by s.n)
     from json_array_elements(t.secrets) with ordinality as s (source, n)
-    where s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at
+    where (s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at)
+      and (s.source ->> 'ends_at' is null
+        or (s.source ->> 'ends_at')::timestamptz > pay.server_time())
   )
   where t.id in (
     select o.id from pay.webhook_endpoints o
     where o.environment_id = p_environment_id and exists (
       select from json_array_elements(o.secrets) as s (source)
       where (s.source ->> 'expires_at')::timestamptz <= v_at
+        or (s.source ->> 'ends_at')::timestamptz <= pay.server_time()
     )
     for update skip locked
   ) and t.environment_id = p_environment_id;
@@ -4699,12 +4894,7 @@ begin
       t.failing_since is not null as is_failing,
       coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
       coalesce(t.delivery = 'inbox', false) as is_inbox,
-      t.delivery = 'inbox' and exists (
-        select from pay.webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id = w.endpoint_id
-          and (d.next_attempt_at <= pay.server_time()
-            or not pay.is_held_back(d, pay.server_time()))
-      ) as has_entries
+      t.delivery = 'inbox' and pay.has_entries(w.endpoint_id) as has_entries
   ) k
   cross join lateral (
     select least(
@@ -4952,6 +5142,12 @@ begin
 end
 $$;
 
+create or replace function pay.most_counted()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 250000 $$;
+
 create or replace function pay.sandbox_reset_body(
   p_environment_id text, p_with_endpoints boolean, p_has_claim boolean
 )
@@ -4976,12 +5172,15 @@ begin
       v_rests_left := v_rests_left - v_rest;
     end if;
     v_began := clock_timestamp();
-    execute format('select count(*) from pay.%I t where t.environment_id = $1 and $2', v_table)
+    execute format(
+      'select count(*) from (
+         select from pay.%I t where t.environment_id = $1 and $2 limit pay.most_counted() + 1
+       ) counted', v_table)
     into v_count using p_environment_id, v_table <> 'webhook_endpoints' or p_with_endpoints;
     if v_table = 'idempotency_keys' and p_has_claim then
       v_count := v_count - 1;
     end if;
-    v_counts := v_counts || format('"%s":%s', v_table, v_count);
+    v_counts := v_counts || format('"%s":%s', v_table, least(v_count, pay.most_counted()));
     v_rest := least(clock_timestamp() - v_began, v_rests_left);
   end loop;
   return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
@@ -5011,15 +5210,30 @@ begin
   where t.environment_id = p_old;
   update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
   update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
-  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
-  where t.environment_id = p_old and d.endpoint_id = t.id
-    and d.environment_id = p_old and d.status = 'pending';
+  perform pay.delete_pending(p_old);
   if p_with_endpoints then
     delete from pay.webhook_endpoints t where t.environment_id = p_old;
   else
     update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
   end if;
   perform pay.restart_seeded(p_old, p_new);
+end
+$$;
+
+create or replace function pay.delete_pending(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  delete from pay.webhook_deliveries d
+  where d.ctid = any (array(
+    select o.ctid from pay.webhook_endpoints t
+    join pay.webhook_deliveries o on o.endpoint_id = t.id and o.status = 'pending'
+      and o.environment_id is not distinct from p_environment_id
+    where t.environment_id = p_environment_id
+    limit pay.called_off_at_once() for update of o skip locked
+  ));
 end
 $$;
 
@@ -5077,15 +5291,11 @@ begin
     return v_access;
   end if;
 
-  perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   v_access.outcome := 'committed';
   v_access.body := pay.sandbox_reset_body(
     v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
-  -- After the count, which takes time: a turn of the relay may wait for these rows.
-  perform from pay.webhook_deliveries d
-  join pay.webhook_endpoints t on t.environment_id = v_old and t.id = d.endpoint_id
-  where d.environment_id = v_old and d.status = 'pending'
-  order by d.id for update of d;
+  -- After the count, which takes time: a turn of the relay may wait for this row.
+  perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   perform pay.keep_answer(p_request, v_access);
   perform pay.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
   update pay.idempotency_keys k set environment_id = p_environment_id
@@ -5162,8 +5372,8 @@ declare
   v_total bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch)
-    + pay.purge_exchanges(v_at, p_batch) + pay.end_watches(v_at, p_batch);
+  v_total := pay.purge_sandboxes(v_at, p_batch) + pay.purge_exchanges(v_at, p_batch)
+    + pay.end_watches(v_at, p_batch);
   for v_environment in
     select e.id, e.livemode, e.ends_at is not null as is_disposable,
       w.environment_id is not null as has_clock
@@ -5174,8 +5384,10 @@ begin
     exit when clock_timestamp() > v_until;
     v_total := v_total + case
       when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
-      when v_environment.is_disposable then 0
-      else pay.purge_keys(v_environment.id, v_at, p_batch)
+      when v_environment.is_disposable
+        then pay.purge_idempotency_keys(v_environment.id, v_at, p_batch)
+      else pay.purge_idempotency_keys(v_environment.id, v_at, p_batch)
+        + pay.purge_keys(v_environment.id, v_at, p_batch)
         + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
     end + case
       when v_environment.livemode then 0
@@ -5201,25 +5413,16 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now constant timestamptz := pay.environment_time(p_environment_id);
-  v_rows bigint;
 begin
-  with old as materialized (
-    select o.api_key_id, o.key
-    from pay.idempotency_keys o
-    where o.environment_id = p_environment_id
-      and o.created_at <= v_now - pay.idempotency_retention()
-    limit p_batch for update skip locked
-  )
-  delete from pay.idempotency_keys t using old
-  where t.environment_id = p_environment_id
-    and t.api_key_id = old.api_key_id and t.key = old.key;
-  get diagnostics v_rows = row_count;
-  return v_rows + pay.purge_keys(p_environment_id, v_now, p_batch)
+  return pay.purge_idempotency_keys(p_environment_id, v_now, p_batch)
+    + pay.purge_keys(p_environment_id, v_now, p_batch)
     + pay.purge_old(p_environment_id, false, v_now, p_batch);
 end
 $$;
 
-create or replace function pay.purge_idempotency_keys(p_at timestamptz, p_batch integer)
+create or replace function pay.purge_idempotency_keys(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -5227,19 +5430,16 @@ as $$
 declare
   v_rows bigint;
 begin
-  -- Materialized, because a batch that is read again for each row has no limit. In order, because
-  -- with a limit alone a scan of the table looks cheap while its statistics are old.
-  with old as materialized (
-    select o.environment_id, o.api_key_id, o.key
-    from pay.idempotency_keys o
-    where o.created_at <= p_at - pay.idempotency_retention()
-      and not exists (
-        select from pay.sandbox_settings w where w.environment_id = o.environment_id)
+  delete from pay.idempotency_keys t
+  where t.ctid = any (array(
+    select o.ctid from pay.idempotency_keys o
+    where o.environment_id = p_environment_id
+      and o.created_at <= p_at - pay.idempotency_retention()
+      -- The predicate of the index.
+      and o.created_at > '-infinity'
     order by o.created_at
     limit p_batch for update skip locked
-  )
-  delete from pay.idempotency_keys t using old
-  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
+  ));
   get diagnostics v_rows = row_count;
   return v_rows;
 end
@@ -5500,9 +5700,6 @@ begin
     end if;
   end if;
   v_access := pay.claim_one(p_request, v_access);
-  if v_access.outcome = 'replay' then
-    v_access.body := pay.later_answer(p_request, v_access, v_before);
-  end if;
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
@@ -5518,40 +5715,14 @@ begin
   v_access.detail := row_to_json(v_clock)::text;
   perform pay.keep_answer(p_request, v_access);
   -- Kept for 24 hours after the advance, and not after its beginning.
-  update pay.idempotency_keys k set created_at = greatest(k.created_at, v_clock.target_at)
+  update pay.idempotency_keys k
+  set created_at = greatest(k.created_at, v_clock.target_at), advances_to = v_clock.target_at
   where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
 end
 $$;
 grant execute on function pay.set_clock(text, text) to pay_api;
-
-create or replace function pay.later_answer(
-  p_request text, p_access pay.admission, p_settings pay.sandbox_settings
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_settings pay.sandbox_settings := p_settings;
-  v_request json := p_request::json -> 0;
-begin
-  if right(p_access.body, 16) <> '"has_more":true}' or p_settings.target_at is not null
-    and p_settings.frozen_at < (p_access.body::json ->> 'target')::timestamptz
-  then
-    return p_access.body;
-  end if;
-  v_settings.target_at := null;
-  p_access.body := coalesce(
-    case when p_settings.target_at is null then p_settings.ended end,
-    pay.clock_body(v_settings, true));
-  update pay.idempotency_keys k set body = p_access.body
-  where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
-    and k.key = v_request ->> 'idempotency_key';
-  return p_access.body;
-end
-$$;
 
 create or replace function pay.clock_target(
   p_command json, p_now timestamptz, p_pending timestamptz
@@ -5612,6 +5783,7 @@ declare
   v_target timestamptz := (v_answer ->> 'target')::timestamptz;
   v_clock pay.sandbox_settings;
   v_state text;
+  v_has_arrived boolean := false;
   v_body text;
 begin
   perform set_config('pay.environment_ids', array[p_environment_id]::text, true);
@@ -5630,9 +5802,20 @@ begin
     v_state := 'done';
   else
     v_state := pay.move_clock(v_clock, p_sends);
+    v_has_arrived := v_state = 'done';
     select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
   end if;
   v_body := pay.step_answer(v_clock, v_answer, case when v_state <> 'done' then v_target end);
+  if v_has_arrived then
+    -- Advances that others have begun and not ended, because they have died or had no more time. No
+    -- more than a step changes: the few that are left keep an answer that asks to go on.
+    update pay.idempotency_keys k set body = v_body, advances_to = null
+    where k.ctid = any (array(
+      select o.ctid from pay.idempotency_keys o
+      where o.environment_id = p_environment_id and o.advances_to is not null
+      limit pay.clock_batch() for update
+    ));
+  end if;
   return query select v_state, v_body, row_to_json(v_clock)::text;
 end
 $$;
@@ -5652,7 +5835,8 @@ begin
   v_shown.target_at := p_target;
   v_body := pay.clock_body(v_shown, true);
   update pay.idempotency_keys k
-  set body = case when right(k.body, 16) = '"has_more":true}' then v_body else k.body end
+  set body = case when k.advances_to is not null then v_body else k.body end,
+    advances_to = case when k.advances_to is not null then p_target end
   where k.environment_id = p_clock.environment_id and k.api_key_id = p_answer ->> 'api_key_id'
     and k.key = p_answer ->> 'idempotency_key' and k.request_id = p_answer ->> 'request_id'
   returning k.body into v_body;
@@ -5741,12 +5925,7 @@ begin
     is_stopping = p_clock.is_stopping,
     did = case when p_clock.target_at is null then pay.done_so_far(w) else w.did end
   where w.environment_id = p_clock.environment_id;
-  if p_clock.target_at is not null then
-    return 'moved';
-  end if;
-  update pay.sandbox_settings w set ended = pay.clock_body(w, true)
-  where w.environment_id = p_clock.environment_id;
-  return 'done';
+  return case when p_clock.target_at is null then 'done' else 'moved' end;
 end
 $$;
 
@@ -5940,8 +6119,9 @@ returns interval
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(p_settings.frozen_at - pay.server_time(), least(
-    p_settings.offset_ms * interval '1 ms', pay.clock_ceiling() - pay.server_time()))
+  select coalesce(p_settings.frozen_at, least(
+    pay.server_time() + p_settings.offset_ms * interval '1 ms',
+    case when p_settings.version > 0 then pay.clock_ceiling() end)) - pay.server_time()
 $$;
 
 create or replace function pay.environment_time(p_environment_id text)
@@ -6042,9 +6222,9 @@ begin
       coalesce(p_sandbox.name, 'Disposable sandbox'), p_sandbox.created_at, p_sandbox.expires_at)
   ),
   made_key as (
-    insert into pay.api_keys (id, environment_id, livemode, name, created_at)
+    insert into pay.api_keys (id, environment_id, livemode, name, created_at, ends_at)
     values (p_secret ->> 'key_id', p_sandbox.id, false, 'Made with the sandbox',
-      p_sandbox.created_at)
+      p_sandbox.created_at, p_sandbox.expires_at)
   ),
   made_secret as (
     insert into pay.api_key_secrets
@@ -6077,7 +6257,9 @@ declare
   v_sandbox pay.sandboxes;
   v_body text;
 begin
-  select e.account, e.livemode, e.ends_at, k.expires_at - v_access.at as remaining into v_caller
+  select e.account, e.livemode, e.ends_at,
+    least(k.expires_at - v_access.at, k.ends_at - pay.server_time()) as remaining
+  into v_caller
   from pay.environments e
   join pay.api_keys k on k.id = v_access.api_key_id
   where e.id = v_access.environment_id;
@@ -6125,7 +6307,6 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_environment text := pay.hold_environment(p_public_id, true);
-  v_until timestamptz := clock_timestamp() + interval '0.2 seconds';
 begin
   if v_environment is null then
     return;
@@ -6139,21 +6320,9 @@ begin
   update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
   where s.environment_id = v_environment;
   delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
-  loop
-    delete from pay.webhook_deliveries d
-    where d.environment_id = v_environment and d.id = any (array(
-      select o.id from pay.webhook_deliveries o
-      join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
-      where o.environment_id = v_environment and o.status = 'pending'
-      for update of o skip locked
-    ));
-    exit when clock_timestamp() > v_until or not exists (
-      select from pay.webhook_deliveries o
-      join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
-      where o.environment_id = v_environment and o.status = 'pending'
-    );
-    perform pg_sleep(0.005);
-  end loop;
+  update pay.webhook_endpoints t set status = 'disabled'
+  where t.environment_id = v_environment and t.status = 'enabled';
+  perform pay.delete_pending(v_environment);
 end
 $$;
 
@@ -6426,6 +6595,62 @@ end
 $$;
 comment on function pay.server_time is 'Internal.';
 
+create or replace function pay.max_pending_deliveries()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 20000 $$;
+
+create or replace function pay.has_backlog(p_environment_id text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select from pay.environments e
+    join pay.webhook_endpoints t on t.environment_id = e.id and t.status = 'enabled'
+    -- The limit makes it a lookup for each endpoint.
+    cross join lateral (
+      select from pay.webhook_deliveries d
+      where d.endpoint_id = t.id and d.status = 'pending'
+        and d.environment_id is not distinct from p_environment_id
+      limit pay.max_pending_deliveries()
+    ) d
+    where e.id = p_environment_id and not e.livemode
+    offset pay.max_pending_deliveries() - 1
+  );
+end
+$$;
+
+create or replace function pay.refuse_backlog(p_events json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_full constant text[] := array(
+    select a.environment_id
+    from (select distinct f.environment_id from unnest(p_found) f where f.outcome = 'ok') a
+    where pay.has_backlog(a.environment_id));
+  v_n integer;
+begin
+  if v_full = '{}' then
+    return p_found;
+  end if;
+  for v_n in
+    select distinct e.n from json_to_recordset(p_events) as e (n integer, type text)
+    join pay.webhook_endpoints t
+      on t.environment_id = p_found[e.n].environment_id
+      and t.status = 'enabled' and t.events && pay.patterns_of(e.type)
+    where p_found[e.n].outcome = 'ok' and p_found[e.n].environment_id = any (v_full)
+  loop
+    p_found[v_n].outcome := 'backlog';
+  end loop;
+  return p_found;
+end
+$$;
+
 create or replace function pay.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
 returns boolean
 language plpgsql volatile
@@ -6564,6 +6789,11 @@ begin
   for update;
   if v_delivery.id is null then
     v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if v_delivery.status <> 'pending' and pay.has_backlog(v_access.environment_id) then
+    v_access.outcome := 'backlog';
     perform pay.release_key(p_request, v_access);
     return v_access;
   end if;
@@ -6731,6 +6961,12 @@ begin
     v_access.status := 409;
     v_access.body := p_refusal;
     perform pay.keep_answer(p_request, v_access);
+    return v_access;
+  end if;
+
+  if pay.has_backlog(v_access.environment_id) then
+    v_access.outcome := 'backlog';
+    perform pay.release_key(p_request, v_access);
     return v_access;
   end if;
 

@@ -24,7 +24,8 @@ end
 $$;
 
 -- Cancels the deliveries of an inbox that are not acknowledged, because its endpoint is deleted.
--- Returns false if some are left, because a statement has a deadline (ADR 0036). Internal.
+-- Returns false if some are left, because a statement has a deadline (ADR 0036). Moves the position
+-- behind those that it has cancelled, so that the next call does not read them again. Internal.
 -- Concurrency: as pay.empty_inbox.
 create or replace function pay.call_off_inbox(p_environment_id text, p_endpoint_id text)
 returns boolean
@@ -32,12 +33,18 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_unread text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+  v_unread constant text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+  v_cancelled constant text[] := v_unread[:pay.called_off_at_once()];
 begin
   update pay.webhook_deliveries d
   set status = 'cancelled'
-  where d.environment_id = p_environment_id
-    and d.id = any (v_unread[:pay.called_off_at_once()]);
+  where d.environment_id = p_environment_id and d.id = any (v_cancelled);
+  update pay.webhook_endpoints t
+  set inbox_acknowledged = e.position
+  from pay.inbox_entries e
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id
+    and e.environment_id = p_environment_id
+    and e.delivery_id = v_cancelled[cardinality(v_cancelled)];
   return cardinality(v_unread) <= pay.called_off_at_once();
 end
 $$;

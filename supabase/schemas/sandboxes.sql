@@ -155,12 +155,12 @@ begin
 end
 $$;
 
--- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed, and deletes
--- its pending deliveries, so nothing more is sent. Does nothing if it has been retired already. The
--- settings of row-level security are then those of a worker. Internal.
+-- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed and disables its
+-- endpoints, so nothing more is sent. Deletes a batch of its pending deliveries; turns of the relay
+-- and purge_retired find the others. Does nothing if it has been retired already. The settings of
+-- row-level security are then those of a worker. Internal.
 -- Concurrency: waits for the requests of the sandbox that are under way. It never waits for a lock
--- on a delivery, so it cannot deadlock with a turn of the relay: it tries again for 0.2 s, which is
--- longer than a turn, and leaves what is locked then to purge_retired.
+-- on a delivery, so it cannot deadlock with a turn of the relay.
 create or replace function pay.retire_sandbox(p_public_id text, p_at timestamptz)
 returns void
 language plpgsql volatile
@@ -168,7 +168,6 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_environment text := pay.hold_environment(p_public_id, true);
-  v_until timestamptz := clock_timestamp() + interval '0.2 seconds';
 begin
   if v_environment is null then
     return;
@@ -182,21 +181,9 @@ begin
   update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
   where s.environment_id = v_environment;
   delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
-  loop
-    delete from pay.webhook_deliveries d
-    where d.environment_id = v_environment and d.id = any (array(
-      select o.id from pay.webhook_deliveries o
-      join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
-      where o.environment_id = v_environment and o.status = 'pending'
-      for update of o skip locked
-    ));
-    exit when clock_timestamp() > v_until or not exists (
-      select from pay.webhook_deliveries o
-      join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
-      where o.environment_id = v_environment and o.status = 'pending'
-    );
-    perform pg_sleep(0.005);
-  end loop;
+  update pay.webhook_endpoints t set status = 'disabled'
+  where t.environment_id = v_environment and t.status = 'enabled';
+  perform pay.delete_pending(v_environment);
 end
 $$;
 
