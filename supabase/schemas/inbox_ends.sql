@@ -50,22 +50,29 @@ end
 $$;
 
 -- The oldest deliveries of an inbox that are not acknowledged: at most one more than
--- pay.called_off_at_once(). Internal.
+-- pay.called_off_at_once(). Reads them in the order of the inbox, one by one, because a join would
+-- read all of them. Internal.
 create or replace function pay.unread_deliveries(p_environment_id text, p_endpoint_id text)
 returns text[]
-language sql volatile
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(array_agg(u.id order by u.position), '{}') from (
-    select d.id, e.position
-    from pay.webhook_endpoints t
-    join pay.inbox_entries e on e.environment_id = t.environment_id and e.endpoint_id = t.id
-      and e.position > t.inbox_acknowledged
-    join pay.webhook_deliveries d
-      on d.environment_id = t.environment_id and d.id = e.delivery_id
-      and d.status || '' = 'available'
-    where t.environment_id = p_environment_id and t.id = p_endpoint_id
+declare
+  v_acknowledged constant bigint := (
+    select t.inbox_acknowledged from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.id = p_endpoint_id);
+begin
+  return array(
+    select e.delivery_id from pay.inbox_entries e
+    cross join lateral (
+      select from pay.webhook_deliveries d
+      where d.environment_id = p_environment_id and d.id = e.delivery_id
+        and d.status || '' = 'available' limit 1
+    ) d
+    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
+      and e.position > v_acknowledged
     order by e.position
     limit pay.called_off_at_once() + 1
-  ) u
+  );
+end
 $$;

@@ -98,15 +98,22 @@ create or replace function pay.delete_pending(p_environment_id text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   delete from pay.webhook_deliveries d
   where d.ctid = any (array(
-    select o.ctid from pay.webhook_endpoints t
-    join pay.webhook_deliveries o on o.endpoint_id = t.id and o.status = 'pending'
-      and o.environment_id is not distinct from p_environment_id
+    select o.place from pay.webhook_endpoints t
+    -- The order makes it a scan of the index that ends at the limit.
+    cross join lateral (
+      select d.ctid as place from pay.webhook_deliveries d
+      where d.endpoint_id = t.id and d.status = 'pending'
+        and d.environment_id is not distinct from p_environment_id
+      order by d.subject_id, d.sequence
+      limit pay.called_off_at_once() for update skip locked
+    ) o
     where t.environment_id = p_environment_id
-    limit pay.called_off_at_once() for update of o skip locked
+    limit pay.called_off_at_once()
   ));
 end
 $$;

@@ -93,12 +93,14 @@ create or replace function pay.has_due_work(p_environment_id text, p_sends boole
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   return exists (
     select from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.account_id = 'sandbox'
-      and c.next_attempt_at <= pay.server_time()
+    where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at <= pay.server_time()
+    order by c.environment_id, c.next_attempt_at, c.due_at limit 1
   ) or p_sends and exists (
     -- A delivery with lost claims has no place here: the relay sends one such at a time.
     select from pay.webhook_endpoints t
@@ -186,15 +188,19 @@ create or replace function pay.next_due(p_environment_id text, p_sends boolean)
 returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   return least((
-    select min(c.due_at) from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.account_id = 'sandbox'
-      and c.next_attempt_at = 'infinity'
+    select c.due_at from pay.provider_calls c
+    where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity'
+    order by c.environment_id, c.next_attempt_at, c.due_at limit 1
   ), (
-    select min(d.due_at) from pay.webhook_deliveries d
-    where d.environment_id = p_environment_id and d.next_attempt_at = 'infinity' and p_sends
+    select d.due_at from pay.webhook_deliveries d
+    where d.environment_id = any (array[p_environment_id]) and d.next_attempt_at = 'infinity'
+      and p_sends
+    order by d.environment_id, d.due_at limit 1
   ));
 end
 $$;
@@ -209,6 +215,7 @@ create or replace function pay.last_due(
 returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 declare
   v_together constant interval := interval '1 second';
@@ -224,22 +231,25 @@ begin
       select c.due_at, bool_or(c.op = 'authorize') over (order by c.due_at) as makes_more
       from (
         select o.due_at, o.op from pay.provider_calls o
-        where o.environment_id = p_environment_id and o.state = 'pending'
+        where o.environment_id = any (array[p_environment_id]) and o.state = 'pending'
           and o.account_id = 'sandbox' and o.next_attempt_at = 'infinity'
           and o.due_at between p_first and p_last
-        order by o.due_at limit v_most
+        order by o.environment_id, o.next_attempt_at, o.due_at limit v_most
       ) c
     ) e
     where not e.makes_more;
   end if;
   return greatest(p_first, (
-    select max(c.due_at) from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.account_id = 'sandbox'
-      and c.next_attempt_at = 'infinity' and c.due_at between p_first and v_last
+    select c.due_at from pay.provider_calls c
+    where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity'
+      and c.due_at between p_first and v_last
+    order by c.environment_id desc, c.next_attempt_at desc, c.due_at desc limit 1
   ), (
-    select max(d.due_at) from pay.webhook_deliveries d
-    where d.environment_id = p_environment_id and d.next_attempt_at = 'infinity'
+    select d.due_at from pay.webhook_deliveries d
+    where d.environment_id = any (array[p_environment_id]) and d.next_attempt_at = 'infinity'
       and d.due_at between p_first and v_last and p_sends
+    order by d.environment_id desc, d.due_at desc limit 1
   ));
 end
 $$;

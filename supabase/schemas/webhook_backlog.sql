@@ -16,16 +16,18 @@ create or replace function pay.has_backlog(p_environment_id text)
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   return exists (
     select from pay.environments e
     join pay.webhook_endpoints t on t.environment_id = e.id and t.status = 'enabled'
-    -- The limit makes it a lookup for each endpoint.
+    -- The limit and the order make it a scan of the index that ends there.
     cross join lateral (
       select from pay.webhook_deliveries d
       where d.endpoint_id = t.id and d.status = 'pending'
         and d.environment_id is not distinct from p_environment_id
+      order by d.subject_id, d.sequence
       limit pay.max_pending_deliveries()
     ) d
     where e.id = p_environment_id and not e.livemode
