@@ -12,6 +12,14 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
 
+-- The maximum number of rows of disposable sandboxes of an account, with those that have ended within
+-- a day (contract §5). A reset moves the rows, so their number bounds its work.
+create or replace function pay.max_kept_sandboxes()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 10000 $$;
+
 -- A disposable sandbox as JSON text, without its key.
 create or replace function pay.sandbox_body(p_sandbox pay.sandboxes)
 returns text
@@ -44,7 +52,15 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('sandboxes ' || p_account, 0));
   -- The account's other sandboxes can have made some as well.
   perform set_config('pay.worker', 'on', true);
-  select count(*) into v_count from pay.sandboxes s
+  select case
+      when exists (
+        select from pay.sandboxes s where s.account = p_account
+        offset pay.max_kept_sandboxes() - 1
+      ) then pay.max_sandboxes()
+      else count(*)
+    end
+  into v_count
+  from pay.sandboxes s
   where s.account = p_account and s.expires_at > p_at;
   perform set_config('pay.worker', v_worker, true);
   return v_count < pay.max_sandboxes();
@@ -97,7 +113,8 @@ $$;
 --            text of the key in the stored answer
 -- Outcomes: those of admission.sql; committed (body) | live
 --           disposable (the caller's own sandbox is disposable)
---           full (the account has pay.max_sandboxes() that have not ended)
+--           full (the account has pay.max_sandboxes() that have not ended, or
+--           pay.max_kept_sandboxes() with those of the last day)
 --           seed_taken (one of them has the same seed).
 create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
 returns pay.admission
