@@ -2066,7 +2066,9 @@ alter function pay.delete_keys(text[]) owner to pay_owner;
 CREATE OR REPLACE FUNCTION pay.delete_pending(p_environment_id text)
  RETURNS void
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'pg_temp';
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_sort TO 'off'
+ SET enable_bitmapscan TO 'off';
 alter function pay.delete_pending(text) owner to pay_owner;
 
 -- function pay.delivery_id(text,smallint)
@@ -2352,7 +2354,9 @@ grant execute on function pay.give_nonce(text,text,bigint,text,bigint) to pay_ap
 CREATE OR REPLACE FUNCTION pay.give_real_times(p_clock pay.sandbox_settings, p_to timestamp with time zone, OUT changed bigint, OUT reached timestamp with time zone)
  RETURNS record
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'pg_temp';
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_sort TO 'off'
+ SET enable_bitmapscan TO 'off';
 alter function pay.give_real_times(pay.sandbox_settings,timestamp with time zone) owner to pay_owner;
 
 -- function pay.handle_facts(json,pay.admission[])
@@ -2368,7 +2372,9 @@ CREATE OR REPLACE FUNCTION pay.has_backlog(p_environment_id text)
  RETURNS boolean
  LANGUAGE plpgsql
  STABLE
- SET search_path TO 'pg_catalog', 'pg_temp';
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_sort TO 'off'
+ SET enable_bitmapscan TO 'off';
 alter function pay.has_backlog(text) owner to pay_owner;
 
 -- function pay.has_due_work(text,boolean)
@@ -2376,7 +2382,9 @@ CREATE OR REPLACE FUNCTION pay.has_due_work(p_environment_id text, p_sends boole
  RETURNS boolean
  LANGUAGE plpgsql
  STABLE
- SET search_path TO 'pg_catalog', 'pg_temp';
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_sort TO 'off'
+ SET enable_bitmapscan TO 'off';
 alter function pay.has_due_work(text,boolean) owner to pay_owner;
 
 -- function pay.has_entries(text)
@@ -2569,7 +2577,9 @@ CREATE OR REPLACE FUNCTION pay.last_due(p_environment_id text, p_first timestamp
  RETURNS timestamp with time zone
  LANGUAGE plpgsql
  STABLE
- SET search_path TO 'pg_catalog', 'pg_temp';
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_sort TO 'off'
+ SET enable_bitmapscan TO 'off';
 alter function pay.last_due(text,timestamp with time zone,timestamp with time zone,boolean) owner to pay_owner;
 
 -- function pay.ledger_entry_id(text,smallint,text)
@@ -2827,6 +2837,14 @@ CREATE OR REPLACE FUNCTION pay.max_active_keys()
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.max_active_keys() owner to pay_owner;
 
+-- function pay.max_kept_sandboxes()
+CREATE OR REPLACE FUNCTION pay.max_kept_sandboxes()
+ RETURNS integer
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+ SET search_path TO 'pg_catalog', 'pg_temp';
+alter function pay.max_kept_sandboxes() owner to pay_owner;
+
 -- function pay.max_live_secrets()
 CREATE OR REPLACE FUNCTION pay.max_live_secrets()
  RETURNS integer
@@ -2917,7 +2935,9 @@ CREATE OR REPLACE FUNCTION pay.next_due(p_environment_id text, p_sends boolean)
  RETURNS timestamp with time zone
  LANGUAGE plpgsql
  STABLE
- SET search_path TO 'pg_catalog', 'pg_temp';
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_sort TO 'off'
+ SET enable_bitmapscan TO 'off';
 alter function pay.next_due(text,boolean) owner to pay_owner;
 
 -- function pay.next_fault(text,text,jsonb,boolean,text)
@@ -3737,7 +3757,9 @@ grant execute on function pay.step_clock(text,text,boolean) to pay_api;
 CREATE OR REPLACE FUNCTION pay.stop_waiting(p_clock pay.sandbox_settings)
  RETURNS boolean
  LANGUAGE plpgsql
- SET search_path TO 'pg_catalog', 'pg_temp';
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_sort TO 'off'
+ SET enable_bitmapscan TO 'off';
 alter function pay.stop_waiting(pay.sandbox_settings) owner to pay_owner;
 
 -- function pay.store_facts(text,text)
@@ -3834,7 +3856,7 @@ alter function pay.transfers_json(pay.provider_facts,text) owner to pay_owner;
 -- function pay.unread_deliveries(text,text)
 CREATE OR REPLACE FUNCTION pay.unread_deliveries(p_environment_id text, p_endpoint_id text)
  RETURNS text[]
- LANGUAGE sql
+ LANGUAGE plpgsql
  SET search_path TO 'pg_catalog', 'pg_temp';
 alter function pay.unread_deliveries(text,text) owner to pay_owner;
 

@@ -2187,21 +2187,27 @@ $$;
 
 create or replace function pay.unread_deliveries(p_environment_id text, p_endpoint_id text)
 returns text[]
-language sql volatile
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(array_agg(u.id order by u.position), '{}') from (
-    select d.id, e.position
-    from pay.webhook_endpoints t
-    join pay.inbox_entries e on e.environment_id = t.environment_id and e.endpoint_id = t.id
-      and e.position > t.inbox_acknowledged
-    join pay.webhook_deliveries d
-      on d.environment_id = t.environment_id and d.id = e.delivery_id
-      and d.status || '' = 'available'
-    where t.environment_id = p_environment_id and t.id = p_endpoint_id
+declare
+  v_acknowledged constant bigint := (
+    select t.inbox_acknowledged from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.id = p_endpoint_id);
+begin
+  return array(
+    select e.delivery_id from pay.inbox_entries e
+    cross join lateral (
+      select from pay.webhook_deliveries d
+      where d.environment_id = p_environment_id and d.id = e.delivery_id
+        and d.status || '' = 'available' limit 1
+    ) d
+    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
+      and e.position > v_acknowledged
     order by e.position
     limit pay.called_off_at_once() + 1
-  ) u
+  );
+end
 $$;
 
 create or replace function pay.give_inbox_faults(
@@ -5224,15 +5230,22 @@ create or replace function pay.delete_pending(p_environment_id text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   delete from pay.webhook_deliveries d
   where d.ctid = any (array(
-    select o.ctid from pay.webhook_endpoints t
-    join pay.webhook_deliveries o on o.endpoint_id = t.id and o.status = 'pending'
-      and o.environment_id is not distinct from p_environment_id
+    select o.place from pay.webhook_endpoints t
+    -- The order makes it a scan of the index that ends at the limit.
+    cross join lateral (
+      select d.ctid as place from pay.webhook_deliveries d
+      where d.endpoint_id = t.id and d.status = 'pending'
+        and d.environment_id is not distinct from p_environment_id
+      order by d.subject_id, d.sequence
+      limit pay.called_off_at_once() for update skip locked
+    ) o
     where t.environment_id = p_environment_id
-    limit pay.called_off_at_once() for update of o skip locked
+    limit pay.called_off_at_once()
   ));
 end
 $$;
@@ -5848,12 +5861,14 @@ create or replace function pay.has_due_work(p_environment_id text, p_sends boole
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   return exists (
     select from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.account_id = 'sandbox'
-      and c.next_attempt_at <= pay.server_time()
+    where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at <= pay.server_time()
+    order by c.environment_id, c.next_attempt_at, c.due_at limit 1
   ) or p_sends and exists (
     -- A delivery with lost claims has no place here: the relay sends one such at a time.
     select from pay.webhook_endpoints t
@@ -5933,15 +5948,19 @@ create or replace function pay.next_due(p_environment_id text, p_sends boolean)
 returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   return least((
-    select min(c.due_at) from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.account_id = 'sandbox'
-      and c.next_attempt_at = 'infinity'
+    select c.due_at from pay.provider_calls c
+    where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity'
+    order by c.environment_id, c.next_attempt_at, c.due_at limit 1
   ), (
-    select min(d.due_at) from pay.webhook_deliveries d
-    where d.environment_id = p_environment_id and d.next_attempt_at = 'infinity' and p_sends
+    select d.due_at from pay.webhook_deliveries d
+    where d.environment_id = any (array[p_environment_id]) and d.next_attempt_at = 'infinity'
+      and p_sends
+    order by d.environment_id, d.due_at limit 1
   ));
 end
 $$;
@@ -5952,6 +5971,7 @@ create or replace function pay.last_due(
 returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 declare
   v_together constant interval := interval '1 second';
@@ -5967,22 +5987,25 @@ begin
       select c.due_at, bool_or(c.op = 'authorize') over (order by c.due_at) as makes_more
       from (
         select o.due_at, o.op from pay.provider_calls o
-        where o.environment_id = p_environment_id and o.state = 'pending'
+        where o.environment_id = any (array[p_environment_id]) and o.state = 'pending'
           and o.account_id = 'sandbox' and o.next_attempt_at = 'infinity'
           and o.due_at between p_first and p_last
-        order by o.due_at limit v_most
+        order by o.environment_id, o.next_attempt_at, o.due_at limit v_most
       ) c
     ) e
     where not e.makes_more;
   end if;
   return greatest(p_first, (
-    select max(c.due_at) from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.account_id = 'sandbox'
-      and c.next_attempt_at = 'infinity' and c.due_at between p_first and v_last
+    select c.due_at from pay.provider_calls c
+    where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity'
+      and c.due_at between p_first and v_last
+    order by c.environment_id desc, c.next_attempt_at desc, c.due_at desc limit 1
   ), (
-    select max(d.due_at) from pay.webhook_deliveries d
-    where d.environment_id = p_environment_id and d.next_attempt_at = 'infinity'
+    select d.due_at from pay.webhook_deliveries d
+    where d.environment_id = any (array[p_environment_id]) and d.next_attempt_at = 'infinity'
       and d.due_at between p_first and v_last and p_sends
+    order by d.environment_id desc, d.due_at desc limit 1
   ));
 end
 $$;
@@ -5997,6 +6020,7 @@ create or replace function pay.stop_waiting(p_clock pay.sandbox_settings)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 declare
   v_now constant timestamptz := pay.server_time();
@@ -6023,9 +6047,9 @@ begin
   ) w;
   v_calls := array(
     select c.id from pay.provider_calls c
-    where c.environment_id = p_clock.environment_id and c.state = 'pending'
+    where c.environment_id = any (array[p_clock.environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at > v_now and c.next_attempt_at < 'infinity'
-    order by c.next_attempt_at limit pay.clock_batch()
+    order by c.environment_id, c.next_attempt_at, c.due_at limit pay.clock_batch()
   );
   with waiting as materialized (
     select d.id, coalesce(d.due_at, d.next_attempt_at) as due_at from pay.webhook_deliveries d
@@ -6056,6 +6080,7 @@ create or replace function pay.give_real_times(
 )
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 declare
   v_clock pay.sandbox_settings := p_clock;
@@ -6065,17 +6090,17 @@ declare
 begin
   select array_agg(w.id), array_agg(w.due_at) into v_deliveries, v_last from (
     select d.id, d.due_at from pay.webhook_deliveries d
-    where d.environment_id = p_clock.environment_id and d.next_attempt_at = 'infinity'
-      and d.due_at <= p_to
-    order by d.due_at limit pay.clock_batch()
+    where d.environment_id = any (array[p_clock.environment_id])
+      and d.next_attempt_at = 'infinity' and d.due_at <= p_to
+    order by d.environment_id, d.due_at limit pay.clock_batch()
   ) w;
   reached := case when cardinality(v_deliveries) = pay.clock_batch()
     then v_last[pay.clock_batch()] else p_to end;
   select array_agg(w.id), array_agg(w.due_at) into v_calls, v_last from (
     select c.id, c.due_at from pay.provider_calls c
-    where c.environment_id = p_clock.environment_id and c.state = 'pending'
+    where c.environment_id = any (array[p_clock.environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity' and c.due_at <= reached
-    order by c.due_at limit pay.clock_batch()
+    order by c.environment_id, c.next_attempt_at, c.due_at limit pay.clock_batch()
   ) w;
   if cardinality(v_calls) = pay.clock_batch() then
     reached := v_last[pay.clock_batch()];
@@ -6173,6 +6198,12 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
 
+create or replace function pay.max_kept_sandboxes()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 10000 $$;
+
 create or replace function pay.sandbox_body(p_sandbox pay.sandboxes)
 returns text
 language sql stable
@@ -6201,7 +6232,15 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('sandboxes ' || p_account, 0));
   -- The account's other sandboxes can have made some as well.
   perform set_config('pay.worker', 'on', true);
-  select count(*) into v_count from pay.sandboxes s
+  select case
+      when exists (
+        select from pay.sandboxes s where s.account = p_account
+        offset pay.max_kept_sandboxes() - 1
+      ) then pay.max_sandboxes()
+      else count(*)
+    end
+  into v_count
+  from pay.sandboxes s
   where s.account = p_account and s.expires_at > p_at;
   perform set_config('pay.worker', v_worker, true);
   return v_count < pay.max_sandboxes();
@@ -6605,16 +6644,18 @@ create or replace function pay.has_backlog(p_environment_id text)
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   return exists (
     select from pay.environments e
     join pay.webhook_endpoints t on t.environment_id = e.id and t.status = 'enabled'
-    -- The limit makes it a lookup for each endpoint.
+    -- The limit and the order make it a scan of the index that ends there.
     cross join lateral (
       select from pay.webhook_deliveries d
       where d.endpoint_id = t.id and d.status = 'pending'
         and d.environment_id is not distinct from p_environment_id
+      order by d.subject_id, d.sequence
       limit pay.max_pending_deliveries()
     ) d
     where e.id = p_environment_id and not e.livemode
