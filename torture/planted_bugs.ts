@@ -290,8 +290,8 @@ const BUGS: PlantedBug[] = [
     name: "a purge ignores the 24 hours",
     edits: [{
       file: `${SCHEMAS}/retention.sql`,
-      find: "where o.created_at <= p_at - pay.idempotency_retention()",
-      replace: "where o.created_at <= p_at",
+      find: "and o.created_at <= p_at - pay.idempotency_retention()",
+      replace: "and o.created_at <= p_at",
     }],
     noticed_by: "tests/model/model_test.ts",
   },

@@ -75,8 +75,8 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     name: "inbox: deliveries are signed with the time of their event",
     edits: [{
       file: "shared/domain/webhooks/inboxes.ts",
-      find: "number: attempt, secrets, fault }, at_ms);",
-      replace: "number: attempt, secrets, fault }, Date.parse(JSON.parse(body).created_at));",
+      find: "deliveryHeaders(delivered, real_ms)",
+      replace: "deliveryHeaders(delivered, Date.parse(JSON.parse(body).created_at))",
     }],
     noticed_by: "tests/webhook/seeded_deliveries_test.ts",
   },
@@ -185,10 +185,10 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     name: "clock: payments end at the target and not at their own times",
     edits: [{
       file: `${SCHEMAS}/sandbox_clock_steps.sql`,
-      find: `    v_clock.frozen_at := pay.last_due(
-      p_clock.environment_id, v_next, p_clock.target_at, p_sends);
+      find: `greatest(p_clock.frozen_at, pay.last_due(
+      p_clock.environment_id, v_next, p_clock.target_at, p_sends))
 `,
-      replace: "    v_clock.frozen_at := p_clock.target_at;\n",
+      replace: "p_clock.target_at\n",
     }],
     noticed_by: "tests/webhook/sandbox_clock_test.ts",
   },
@@ -223,8 +223,8 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     name: "clock: it goes back by a millisecond when it runs again",
     edits: [{
       file: `${SCHEMAS}/sandbox_clock_steps.sql`,
-      find: "        ceil(extract(epoch",
-      replace: "        round(extract(epoch",
+      find: "      ceil(extract(epoch",
+      replace: "      round(extract(epoch",
     }],
     noticed_by: "tests/webhook/pending_advances_test.ts",
   },
@@ -242,8 +242,8 @@ export const SANDBOX_BUGS: readonly PlantedBug[] = [
     edits: [{
       file: `${SCHEMAS}/sandbox_clock.sql`,
       find:
-        "  update pay.idempotency_keys k set created_at = greatest(k.created_at, v_clock.target_at)\n",
-      replace: "  update pay.idempotency_keys k set created_at = pay.server_time()\n",
+        "  set created_at = greatest(k.created_at, v_clock.target_at), advances_to = v_clock.target_at\n",
+      replace: "  set created_at = pay.server_time(), advances_to = v_clock.target_at\n",
     }],
     noticed_by: "tests/http/clock_test.ts",
   },

@@ -7,14 +7,17 @@ import { Instant, Time } from "./values.ts";
 /** Most days by which one request moves a clock (contract §7), as in `pay.longest_advance`. */
 export const MAX_ADVANCE_DAYS = 400;
 
+/** The latest time of a sandbox's clock (contract §7), as in `pay.clock_ceiling`. */
+export const CLOCK_CEILING_MS = Date.UTC(2200, 0, 1);
+
 const ClockMode = z.enum(["real", "frozen"])
   .describe("`real`: the clock runs. `frozen`: it stands");
 
 /** The body of `POST /clock`. */
 export const SetClockBody = z.object({
   to: Time.optional().describe(
-    "The new time, at most 400 days after the present one. A time before the end of an advance " +
-      "that is not complete goes on to that end",
+    "The new time, at most 400 days after the present one and not after 2200-01-01T00:00:00Z. A " +
+      "time before the end of an advance that is not complete goes on to that end",
   ),
   advance: mustBe(
     z.int().min(1).max(MAX_ADVANCE_DAYS * 86_400),

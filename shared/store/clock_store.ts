@@ -2,7 +2,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import { type ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
-import { MAX_ADVANCE_DAYS, type SetClockBody } from "../schema/clock.ts";
+import { CLOCK_CEILING_MS, MAX_ADVANCE_DAYS, type SetClockBody } from "../schema/clock.ts";
 import type { Answer } from "./commit_rows.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
@@ -52,8 +52,11 @@ const SET = `select * from pay.set_clock(p_request => $1::text, p_command => $2:
 const STEP = `select * from pay.step_clock(
   p_environment_id => $1::text, p_answer => $2::text, p_sends => $3::text::boolean)`;
 
+/** The outcomes of a target that a clock cannot have. */
+type OutOfRange = "behind" | "beyond" | "too_far";
+
 /** A row of `pay.set_clock`. */
-type SetRow = Row<"behind" | "too_far"> & { environment_id: string };
+type SetRow = Row<OutOfRange> & { environment_id: string };
 
 /**
  * Creates the store over one database.
@@ -76,8 +79,9 @@ export function createClockStore(
         requestParameter(access, idempotency),
         JSON.stringify({ to: to && formatTime(to), advance_s: advance, mode }),
       ]);
-      if (row.outcome === "behind" || row.outcome === "too_far") {
-        throw outOfRange(row.outcome, row.detail!, advance === undefined ? "to" : "advance");
+      const { outcome } = row;
+      if (outcome === "behind" || outcome === "beyond" || outcome === "too_far") {
+        throw outOfRange(outcome, row.detail!, advance === undefined ? "to" : "advance");
       }
       const replayed = row.outcome === "replay";
       if (!replayed) known.learn(access.key_hash, row.detail!);
@@ -108,7 +112,7 @@ export function createClockStore(
 }
 
 function outOfRange(
-  outcome: "behind" | "too_far",
+  outcome: OutOfRange,
   now: string,
   param: "to" | "advance",
 ): ApiError {
@@ -118,6 +122,14 @@ function outOfRange(
       param,
       `"${param}" is before ${clock}: a clock never goes back. Send a later time, or reset the ` +
         "sandbox",
+    );
+  }
+  if (outcome === "beyond") {
+    const fault = param === "to" ? '"to" is' : '"advance" ends';
+    return invalidParameter(
+      param,
+      `${fault} after ${formatTime(CLOCK_CEILING_MS)}, the latest time of ${clock}: send an ` +
+        "earlier time, or reset the sandbox to begin with the real time again",
     );
   }
   return invalidParameter(

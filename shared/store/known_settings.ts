@@ -5,6 +5,8 @@
  * decides again (supabase/schemas/sandbox_settings.sql, ADR 0046).
  */
 
+import { CLOCK_CEILING_MS } from "../schema/clock.ts";
+
 /** Most keys in the cache. */
 const KEYS_MAX = 10_000;
 
@@ -36,10 +38,13 @@ const NO_SETTINGS: SandboxSettings = {
   requests: 0,
 };
 
-/** Returns the time of a sandbox with these settings at a real time. */
+/** Returns the time of a sandbox with these settings at a real time, as `pay.time_ahead` does. */
 export function timeIn(settings: SandboxSettings, real_ms: number): number {
-  const { frozen_at, offset_ms } = settings;
-  return frozen_at === null ? real_ms + offset_ms : Date.parse(frozen_at);
+  const { version, frozen_at, offset_ms } = settings;
+  if (version === 0) return real_ms;
+  return frozen_at === null
+    ? Math.min(real_ms + offset_ms, CLOCK_CEILING_MS)
+    : Date.parse(frozen_at);
 }
 
 /**

@@ -95,6 +95,9 @@ export function requestParameter(
   return JSON.stringify([keyedRequest(access, idempotency, answer)]);
 }
 
+/** Pending deliveries of a sandbox at which requests add no more, as in `pay.max_pending_deliveries`. */
+const MAX_PENDING_DELIVERIES = 20_000;
+
 /** The error of each outcome with which an entry function refuses a request. */
 const REFUSALS = {
   unauthorized,
@@ -105,6 +108,12 @@ const REFUSALS = {
       { required_scope: scope },
     ),
   rate_limited: rateLimited,
+  backlog: () =>
+    tryAgain(
+      "rate_limited",
+      `The sandbox has ${MAX_PENDING_DELIVERIES} pending deliveries: let its webhook endpoints ` +
+        "receive them (a clock that stands must advance), disable an endpoint, or reset the sandbox",
+    ),
   live: () => new ApiError("test_key_required", "The sandbox takes test keys only"),
   /** One answer for unknown ids and for ids of other environments. */
   not_found: () => new ApiError("not_found", "No such resource"),

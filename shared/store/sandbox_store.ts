@@ -11,6 +11,8 @@ import { type Access, answerOf, type Idempotency, requestParameter, type Row } f
 
 /** Most disposable sandboxes of an account that have not ended, as in `pay.max_sandboxes`. */
 const MAX_SANDBOXES = 1_000;
+/** Most of an account with those that have ended within a day, as in `pay.max_kept_sandboxes`. */
+const MAX_KEPT_SANDBOXES = 10_000;
 
 /** A new sandbox, with its first key. */
 interface NewSandbox {
@@ -86,7 +88,8 @@ const REFUSALS = {
     new ApiError(
       "invalid_parameter",
       `Cannot make a sandbox: this account has ${MAX_SANDBOXES} disposable sandboxes that have ` +
-        "not ended. Delete one first",
+        `not ended, or ${MAX_KEPT_SANDBOXES} with those of the last day. Delete one first, or try ` +
+        "again later",
     ),
   seed_taken: () =>
     new ApiError(

@@ -24,8 +24,10 @@ import {
 export interface SecretSource {
   version: number;
   salt: string;
-  /** RFC 3339; null for the current secret. */
+  /** RFC 3339, by the clock of the sandbox; null for the current secret. */
   expires_at: string | null;
+  /** RFC 3339: the real time at which the secret ends at the latest. Absent for the current one. */
+  ends_at?: string;
 }
 
 /** A row of `pay.webhook_endpoints`. */

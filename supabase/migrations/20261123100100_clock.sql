@@ -12,6 +12,7 @@ create table pay.sandbox_settings (
   frozen_at timestamptz,
   target_at timestamptz,
   runs_after boolean not null default false,
+  is_stopping boolean not null default false,
   did jsonb not null default '{}',
   constraint sandbox_settings_pkey primary key (environment_id),
   constraint sandbox_settings_version_positive check (version > 0),
@@ -20,15 +21,20 @@ create table pay.sandbox_settings (
   constraint sandbox_settings_target_stands check (
     target_at is null or (frozen_at is not null and frozen_at <= target_at)
   ),
+  -- The latest time of a clock (pay.clock_ceiling).
+  constraint sandbox_settings_below_ceiling check (
+    greatest(frozen_at, target_at) <= '2200-01-01T00:00:00Z'
+  ),
   constraint sandbox_settings_runs_after_target check (not runs_after or target_at is not null)
 );
 comment on table pay.sandbox_settings is 'The settings of a sandbox that uses special features. Other environments have no row.';
 comment on column pay.sandbox_settings.environment_id is 'The sandbox.';
 comment on column pay.sandbox_settings.version is 'Changes with each change of the row. A request is decided with the settings of one version.';
-comment on column pay.sandbox_settings.offset_ms is 'How far a clock that runs is ahead of the real time, in milliseconds.';
+comment on column pay.sandbox_settings.offset_ms is 'How far a clock that runs is ahead of the real time, in milliseconds; of one that stands and starts again soon, how far it will be.';
 comment on column pay.sandbox_settings.frozen_at is 'The time at which the clock stands; null: it runs.';
 comment on column pay.sandbox_settings.target_at is 'The end of an advance that is not complete; null: none is under way.';
 comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
+comment on column pay.sandbox_settings.is_stopping is 'Whether deliveries or calls can still wait by the real time while the clock stands. The next step of an advance stops them.';
 comment on column pay.sandbox_settings.did is 'What the advance under way has done: numbers by name.';
 
 -- The times at which rows of a sandbox with a clock of its own are due, by that clock. The columns
@@ -38,15 +44,26 @@ comment on column pay.webhook_deliveries.due_at is 'Time of the next attempt by 
 alter table pay.provider_calls add column due_at timestamptz;
 comment on column pay.provider_calls.due_at is 'When the worker sends the call, by the clock of the sandbox; null: it has no clock of its own.';
 
--- An advance finds what is due next.
+-- An advance finds what waits for it, in the order of time. Rows with infinity wait for a clock that
+-- stands. Only calls in sandboxes are in the second index; it also finds those that wait by the real
+-- time.
 create index webhook_deliveries_clock on pay.webhook_deliveries (environment_id, due_at)
-  where status = 'pending' and due_at is not null;
+  where next_attempt_at = 'infinity';
 comment on index pay.webhook_deliveries_clock is
   'pay.next_due: the next attempt that a clock waits for.';
-create index provider_calls_clock on pay.provider_calls (environment_id, due_at)
-  where state = 'pending' and due_at is not null;
+create index provider_calls_clock on pay.provider_calls (environment_id, next_attempt_at, due_at)
+  where state = 'pending' and account_id = 'sandbox';
 comment on index pay.provider_calls_clock is
   'pay.next_due: the next result that a clock waits for.';
+
+alter table pay.idempotency_keys add column advances_to timestamptz;
+comment on column pay.idempotency_keys.advances_to is 'Of a request that advances a clock: the end of its advance while the stored answer is not complete; else null.';
+
+-- The end of an advance completes the answers of those that have begun before it.
+create index idempotency_keys_advances on pay.idempotency_keys (environment_id)
+  where advances_to is not null;
+comment on index pay.idempotency_keys_advances is
+  'pay.step_clock: the answers of advances that have begun and not ended.';
 
 alter type pay.claimed_delivery add attribute settings text;
 comment on column pay.claimed_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';

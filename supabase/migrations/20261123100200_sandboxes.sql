@@ -20,7 +20,10 @@ comment on index pay.environments_ending is 'pay.purge_sandboxes: the sandboxes 
 
 alter table pay.api_key_secrets add column ends_at timestamptz;
 comment on column pay.api_key_secrets.ends_at is
-  'Time at which the disposable sandbox of the key ends; null: another environment.';
+  'The real time at which the secret ends at the latest: at its expiry, or with its disposable sandbox; null: it does not end.';
+alter table pay.api_keys add column ends_at timestamptz;
+comment on column pay.api_keys.ends_at is
+  'The real time at which the key and its secrets end at the latest: at its expiry, or with its disposable sandbox; null: it does not end.';
 
 -- The end of a sandbox changes all of its secrets. A deleted environment is looked up here, too.
 create index api_key_secrets_environment on pay.api_key_secrets (environment_id);

@@ -5,7 +5,7 @@
 -- characters.
 
 -- A key as JSON text, with the secrets that are valid at p_at. The texts of secrets are not in it.
--- The end of a disposable sandbox is a real time. It is shown by the clock of the sandbox, as the
+-- A key also ends at a real time (key_limits.sql). It is shown by the clock of the sandbox, as the
 -- other times of the key are.
 create or replace function pay.api_key_body(p_key pay.api_keys, p_at timestamptz)
 returns text
@@ -36,9 +36,7 @@ as $$
         from pay.api_key_secrets s where s.api_key_id = p_key.id
       ) as last_used_at,
       pay.wire_time(p_key.created_at) as created_at,
-      pay.wire_time(least(p_key.expires_at, (
-        select e.ends_at + c.ahead from pay.environments e where e.id = p_key.environment_id
-      ))) as expires_at,
+      pay.wire_time(least(p_key.expires_at, p_key.ends_at + c.ahead)) as expires_at,
       pay.wire_time(p_key.revoked_at) as revoked_at
     from (
       select pay.environment_time(p_key.environment_id) - pay.server_time() as ahead
@@ -46,9 +44,10 @@ as $$
   ) t
 $$;
 
--- Adds a secret to a key. The new secret expires with the key. The older secrets expire at
+-- Adds a secret to a key. The new secret ends with the key. The older secrets expire at
 -- p_older_expire_at or at their own expiry, whichever is earlier. If more than
 -- pay.max_live_secrets() would be live, the oldest expires now.
+-- p_ahead: how far these times are ahead of the real time
 -- Updates only rows that change. The caller has locked the row of the key. Internal.
 create or replace function pay.add_api_key_secret(
   p_id text,
@@ -56,7 +55,8 @@ create or replace function pay.add_api_key_secret(
   p_secret_hash text,
   p_prefix text,
   p_last_four text,
-  p_older_expire_at timestamptz
+  p_older_expire_at timestamptz,
+  p_ahead interval
 )
 returns void
 language plpgsql volatile security definer
@@ -64,27 +64,28 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   update pay.api_key_secrets s
-  set expires_at = case
-    when live.rank >= pay.max_live_secrets() then p_at
-    else p_older_expire_at
-  end
+  set expires_at = least(s.expires_at, live.until), ends_at = least(s.ends_at, live.until - p_ahead)
   from (
-    select o.hash, row_number() over (order by o.created_at desc, o.hash desc) as rank
+    select o.hash, case
+        when row_number() over (order by o.created_at desc, o.hash desc) >= pay.max_live_secrets()
+          then p_at
+        else p_older_expire_at end as until
     from pay.api_key_secrets o
     where o.api_key_id = p_id and o.revoked_at is null
       and (o.expires_at is null or o.expires_at > p_at)
+      and (o.ends_at is null or o.ends_at > pay.server_time())
   ) live
   where s.hash = live.hash
-    and (live.rank >= pay.max_live_secrets()
-      or s.expires_at is null or s.expires_at > p_older_expire_at);
+    and (s.expires_at is null or s.expires_at > live.until
+      or s.ends_at is null or s.ends_at > live.until - p_ahead);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at, ends_at)
   select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
-    p_at, k.expires_at,
-    -- The end of a disposable sandbox, which is the end of all its keys.
-    (select e.ends_at from pay.environments e where e.id = k.environment_id)
+    p_at, k.expires_at, k.ends_at
   from pay.api_keys k where k.id = p_id;
-  perform pay.drop_ended_secrets(array[p_id], least(p_at, pay.server_time()));
+  perform pay.drop_ended_secrets(array[p_id], least(p_at, (
+    select pay.environment_time(k.environment_id) from pay.api_keys k where k.id = p_id
+  )));
 end
 $$;
 
@@ -133,8 +134,9 @@ begin
       p_environment_id, pay.max_active_keys()
       using errcode = 'program_limit_exceeded';
   end if;
-  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
-  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
+  v_ends_at := least(v_ends_at, p_expires_at);
+  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at, ends_at)
+  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at, v_ends_at);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at, ends_at)
   values
@@ -158,7 +160,7 @@ begin
   return query
     select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
       n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at,
-      least(k.expires_at, e.ends_at), k.revoked_at
+      least(k.expires_at, k.ends_at), k.revoked_at
     from pay.api_keys k
     join pay.environments e on e.id = k.environment_id
     left join lateral (
@@ -196,15 +198,18 @@ begin
   if v_key.id is null then
     return false;
   end if;
-  if v_key.expires_at <= now() then
+  if pay.key_has_ended(v_key, pay.environment_time(v_key.environment_id)) then
     if not pay.take_key_place(v_key.environment_id, now()) then
       raise exception 'the environment of % has % active keys already', p_id, pay.max_active_keys()
         using errcode = 'program_limit_exceeded';
     end if;
-    update pay.api_keys k set expires_at = null where k.id = p_id;
+    update pay.api_keys k
+    set expires_at = null, ends_at = (
+      select e.ends_at from pay.environments e where e.id = k.environment_id)
+    where k.id = p_id;
   end if;
   perform pay.add_api_key_secret(
-    p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at);
+    p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at, '0');
   return true;
 end
 $$;
@@ -244,23 +249,25 @@ as $$
     when p_caller.scopes is not null
       and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
     -- The caller learns the new secret, which must not outlive the caller's key.
-    when p_action = 'rotate' and p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
-      then 'outlives'
-    when p_action = 'rotate' and p_key.expires_at <= p_at then 'ended'
+    when p_action = 'rotate' and (p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
+      or p_caller.ends_at < coalesce(p_key.ends_at, 'infinity')) then 'outlives'
+    when p_action = 'rotate' and pay.key_has_ended(p_key, p_at) then 'ended'
     when p_action = 'create' and not pay.take_key_place(p_caller.environment_id, p_at) then 'full'
     else 'committed'
   end
 $$;
 
 -- Writes a change that pay.judge_key_change permits, and returns the key as JSON text. p_caller is
--- the caller's key; the other parameters are those of pay.change_api_key. Internal.
+-- the caller's key, p_ahead is how far its sandbox is ahead of the real time; the other parameters
+-- are those of pay.change_api_key. Internal.
 create or replace function pay.write_key_change(
   p_caller pay.api_keys,
   p_key pay.api_keys,
   p_action text,
   p_at timestamptz,
   p_secret json,
-  p_older_expire_at timestamptz
+  p_older_expire_at timestamptz,
+  p_ahead interval
 )
 returns text
 language plpgsql volatile
@@ -269,17 +276,18 @@ as $$
 begin
   if p_action = 'create' then
     insert into pay.api_keys
-      (id, environment_id, livemode, name, scopes, created_at, expires_at)
+      (id, environment_id, livemode, name, scopes, created_at, expires_at, ends_at)
     values
       (p_key.id, p_caller.environment_id, p_caller.livemode, p_key.name, p_key.scopes, p_at,
-        least(p_key.expires_at, p_caller.expires_at));
+        least(p_key.expires_at, p_caller.expires_at),
+        least(p_key.expires_at - p_ahead, p_caller.ends_at));
   end if;
   if p_action = 'revoke' then
     perform pay.end_api_key(p_key.id, p_at);
   else
     perform pay.add_api_key_secret(
       p_key.id, p_at, p_secret ->> 'hash', p_secret ->> 'prefix', p_secret ->> 'last_four',
-      coalesce(p_older_expire_at, p_at));
+      coalesce(p_older_expire_at, p_at), p_ahead);
   end if;
   return (
     select pay.api_key_body(k, p_at) from pay.api_keys k
@@ -342,7 +350,8 @@ begin
       v_access.body := p_refusal;
     when 'committed' then
       v_access.body := pay.write_key_change(
-        v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at);
+        v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at,
+        coalesce(v_access.ahead, '0'));
       if v_secret is not null then
         v_access.body := left(v_access.body, -1) || ',"secret":'
           || to_json(v_secret ->> 'reference')::text || '}';

@@ -10,6 +10,7 @@
 --           stale (the payment or transfer is not at the expected sequence, or the fault of the
 --           change cannot happen any more: load and decide again)
 --           insufficient (a new transfer is more than the available balance)
+--           backlog (the sandbox has too many pending deliveries, and the change would add some)
 --           unconfigured (no provider is configured for the call of the change)
 --           in_progress also while another call of the payment has no result (provider_calls.sql)
 -- remaining: how many requests the rate limits of the key and of its environment still allow, the
@@ -194,6 +195,9 @@ begin
   end if;
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
+  end if;
+  if p_events <> '[]' then
+    v_found := pay.refuse_backlog(p_events::json, v_found);
   end if;
   v_found := pay.claim(v_changes, v_found, v_payments);
 

@@ -310,6 +310,33 @@ end
 $$;
 grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
 
+-- Whether an inbox has something to add: a delivery that is due, or one that no fault holds back.
+-- Looks at 100 of the latter, because a sandbox can have many that are held back, and every turn of
+-- the relay asks. Those behind them enter when they are due, or at the next read. Internal.
+create or replace function pay.has_entries(p_endpoint_id text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay.server_time();
+begin
+  return exists (
+    select from pay.webhook_deliveries d
+    where d.endpoint_id = p_endpoint_id and d.lost_claims = 0 and d.next_attempt_at <= v_now
+      and (d.leased_until is null or d.leased_until <= v_now)
+  ) or exists (
+    select from (
+      select d from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+        and (d.leased_until is null or d.leased_until <= v_now)
+      limit 100
+    ) w
+    where not pay.is_held_back(w.d, v_now)
+  );
+end
+$$;
+
 -- The inboxes for which a reader waits and that have changed: a delivery is after the position that
 -- the reader has read, or pending and not held back by a fault, or the endpoint has no inbox any
 -- more. One statement for all readers of a process.
@@ -329,13 +356,7 @@ begin
     )
     left join pay.webhook_endpoints t
       on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
-    where t.id is null or t.inbox_position > w.after or exists (
-      select from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = w.endpoint_id
-        and (d.leased_until is null or d.leased_until <= pay.server_time())
-        and (d.next_attempt_at <= pay.server_time()
-          or not pay.is_held_back(d, pay.server_time()))
-    );
+    where t.id is null or t.inbox_position > w.after or pay.has_entries(w.endpoint_id);
 end
 $$;
 grant execute on function pay.changed_inboxes(text) to pay_api;

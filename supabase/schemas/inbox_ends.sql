@@ -24,7 +24,8 @@ end
 $$;
 
 -- Cancels the deliveries of an inbox that are not acknowledged, because its endpoint is deleted.
--- Returns false if some are left, because a statement has a deadline (ADR 0036). Internal.
+-- Returns false if some are left, because a statement has a deadline (ADR 0036). Moves the position
+-- behind those that it has cancelled, so that the next call does not read them again. Internal.
 -- Concurrency: as pay.empty_inbox.
 create or replace function pay.call_off_inbox(p_environment_id text, p_endpoint_id text)
 returns boolean
@@ -32,33 +33,46 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_unread text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+  v_unread constant text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+  v_cancelled constant text[] := v_unread[:pay.called_off_at_once()];
 begin
   update pay.webhook_deliveries d
   set status = 'cancelled'
-  where d.environment_id = p_environment_id
-    and d.id = any (v_unread[:pay.called_off_at_once()]);
+  where d.environment_id = p_environment_id and d.id = any (v_cancelled);
+  update pay.webhook_endpoints t
+  set inbox_acknowledged = e.position
+  from pay.inbox_entries e
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id
+    and e.environment_id = p_environment_id
+    and e.delivery_id = v_cancelled[cardinality(v_cancelled)];
   return cardinality(v_unread) <= pay.called_off_at_once();
 end
 $$;
 
 -- The oldest deliveries of an inbox that are not acknowledged: at most one more than
--- pay.called_off_at_once(). Internal.
+-- pay.called_off_at_once(). Reads them in the order of the inbox, one by one, because a join would
+-- read all of them. Internal.
 create or replace function pay.unread_deliveries(p_environment_id text, p_endpoint_id text)
 returns text[]
-language sql volatile
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(array_agg(u.id order by u.position), '{}') from (
-    select d.id, e.position
-    from pay.webhook_endpoints t
-    join pay.inbox_entries e on e.environment_id = t.environment_id and e.endpoint_id = t.id
-      and e.position > t.inbox_acknowledged
-    join pay.webhook_deliveries d
-      on d.environment_id = t.environment_id and d.id = e.delivery_id
-      and d.status || '' = 'available'
-    where t.environment_id = p_environment_id and t.id = p_endpoint_id
+declare
+  v_acknowledged constant bigint := (
+    select t.inbox_acknowledged from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.id = p_endpoint_id);
+begin
+  return array(
+    select e.delivery_id from pay.inbox_entries e
+    cross join lateral (
+      select from pay.webhook_deliveries d
+      where d.environment_id = p_environment_id and d.id = e.delivery_id
+        and d.status || '' = 'available' limit 1
+    ) d
+    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
+      and e.position > v_acknowledged
     order by e.position
     limit pay.called_off_at_once() + 1
-  ) u
+  );
+end
 $$;

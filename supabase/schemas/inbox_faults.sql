@@ -103,7 +103,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   with behind as materialized (
-    select d.id, h.next_attempt_at
+    select d.id, h.next_attempt_at, h.due_at
     from pay.webhook_deliveries h
     join pay.webhook_deliveries d
       on d.status = 'pending'
@@ -119,8 +119,11 @@ begin
     for update of d skip locked
   )
   update pay.webhook_deliveries d
-  set next_attempt_at = b.next_attempt_at
-  from (select o.id, max(o.next_attempt_at) as next_attempt_at from behind o group by o.id) b
+  set next_attempt_at = b.next_attempt_at, due_at = greatest(d.due_at, b.due_at)
+  from (
+    select o.id, max(o.next_attempt_at) as next_attempt_at, max(o.due_at) as due_at
+    from behind o group by o.id
+  ) b
   where d.environment_id = p_environment_id and d.id = b.id;
 end
 $$;

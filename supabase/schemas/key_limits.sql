@@ -3,7 +3,8 @@
 --
 -- A key ends at api_keys.expires_at or when it is revoked. A secret ends with its overlap, at the
 -- latest with its key. api_key_secrets.expires_at is the earlier of the two times, so the entry
--- functions read only the secret (ADR 0030).
+-- functions read only the secret (ADR 0030). Both have a second end, ends_at, in real time, so that
+-- a sandbox whose clock stands keeps nothing alive. They end at the one that comes first.
 
 -- The maximum number of keys of an environment that are neither revoked nor expired (ADR 0030).
 create or replace function pay.max_active_keys()
@@ -19,6 +20,16 @@ returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 5 $$;
+
+-- Whether a key has expired at a time of its environment, or in real time. Internal.
+create or replace function pay.key_has_ended(p_key pay.api_keys, p_at timestamptz)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_key.expires_at <= p_at, false)
+    or coalesce(p_key.ends_at <= pay.server_time(), false)
+$$;
 
 -- Deletes keys with their secrets; returns the number of deleted keys. Internal.
 create or replace function pay.delete_keys(p_ids text[])
@@ -52,7 +63,7 @@ begin
   if (
     select count(*) from pay.api_keys k
     where k.environment_id = p_environment_id and k.revoked_at is null
-      and (k.expires_at is null or k.expires_at > p_at)
+      and not pay.key_has_ended(k, p_at)
   ) >= pay.max_active_keys() then
     return false;
   end if;
@@ -62,8 +73,9 @@ begin
     where k.id in (
       select o.id from pay.api_keys o
       where o.environment_id = p_environment_id and not o.livemode
-        and least(o.revoked_at, o.expires_at) <= least(p_at, pay.server_time())
-      order by least(o.revoked_at, o.expires_at) desc, o.id desc
+        and (o.revoked_at is not null
+          or pay.key_has_ended(o, least(p_at, pay.environment_time(p_environment_id))))
+      order by least(o.revoked_at, o.expires_at, o.ends_at) desc, o.id desc
       offset 1000
     )
     for update skip locked
@@ -72,9 +84,9 @@ begin
 end
 $$;
 
--- Deletes secrets that had ended at p_at, except the newest of each key, whose last four characters
--- lists show. The key keeps the time of the last use of the deleted secrets. The caller has locked
--- the rows of the keys. Internal.
+-- Deletes secrets that had ended at p_at of their environment, or in real time, except the newest
+-- of each key, whose last four characters lists show. The key keeps the time of the last use of the
+-- deleted secrets. The caller has locked the rows of the keys. Internal.
 create or replace function pay.drop_ended_secrets(p_ids text[], p_at timestamptz)
 returns bigint
 language plpgsql volatile security definer
@@ -85,7 +97,7 @@ declare
 begin
   with gone as (
     delete from pay.api_key_secrets s
-    where s.api_key_id = any (p_ids) and s.expires_at <= p_at
+    where s.api_key_id = any (p_ids) and (s.expires_at <= p_at or s.ends_at <= pay.server_time())
       and exists (
         select from pay.api_key_secrets newer
         where newer.api_key_id = s.api_key_id
@@ -124,10 +136,11 @@ begin
     select k.id from pay.api_keys k
     where k.environment_id = p_environment_id and exists (
       select from pay.api_key_secrets s
-      where s.api_key_id = k.id and s.expires_at <= v_at and exists (
-        select from pay.api_key_secrets newer
-        where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
-      )
+      where s.api_key_id = k.id and (s.expires_at <= v_at or s.ends_at <= pay.server_time())
+        and exists (
+          select from pay.api_key_secrets newer
+          where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+        )
     )
     limit p_batch for update skip locked
   ), v_at);
@@ -143,13 +156,16 @@ begin
   set secrets = (
     select json_agg(s.source order by s.n)
     from json_array_elements(t.secrets) with ordinality as s (source, n)
-    where s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at
+    where (s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at)
+      and (s.source ->> 'ends_at' is null
+        or (s.source ->> 'ends_at')::timestamptz > pay.server_time())
   )
   where t.id in (
     select o.id from pay.webhook_endpoints o
     where o.environment_id = p_environment_id and exists (
       select from json_array_elements(o.secrets) as s (source)
       where (s.source ->> 'expires_at')::timestamptz <= v_at
+        or (s.source ->> 'ends_at')::timestamptz <= pay.server_time()
     )
     for update skip locked
   ) and t.environment_id = p_environment_id;

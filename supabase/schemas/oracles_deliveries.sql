@@ -37,7 +37,12 @@ union all
 select d.environment_id, d.id, 'due by the clock of its sandbox since ' || d.due_at
 from pay.webhook_deliveries d
 join pay.sandbox_times c on c.environment_id = d.environment_id
-where d.status = 'pending' and d.next_attempt_at = 'infinity' and d.due_at <= c.now
+where d.next_attempt_at = 'infinity' and d.due_at <= c.now
+  -- No step of an advance is still to make it due.
+  and not exists (
+    select from pay.sandbox_settings w
+    where w.environment_id = d.environment_id and w.target_at is not null
+  )
   -- It does not wait for an earlier delivery.
   and not exists (
     select from pay.webhook_deliveries o

@@ -292,12 +292,13 @@ begin
   judged as materialized (
     select l.*, t.status = 'enabled' or t.delivery = 'inbox' as enabled, blocker.id as blocker_id,
       blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
+      blocker.due_at as blocker_due_at,
       l.sequence - blocker.sequence as distance
     from left_over l
     left join pay.webhook_endpoints t
       on t.environment_id = l.environment_id and t.id = l.endpoint_id
     left join lateral (
-      select d.id, d.sequence, d.next_attempt_at, d.leased_until
+      select d.id, d.sequence, d.next_attempt_at, d.leased_until, d.due_at
       from pay.webhook_deliveries d
       where d.status = 'pending'
         and d.environment_id is not distinct from l.environment_id
@@ -320,7 +321,10 @@ begin
       when j.blocker_leased_until > p_at and j.distance > 100 then p_at + interval '1 minute'
       when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
       else greatest(j.blocked_until, p_at + interval '1 second')
-    end
+    end,
+    -- The clock of a sandbox that stands makes both due at the same time.
+    due_at = case when j.blocker_leased_until > p_at then d.due_at
+      else greatest(d.due_at, j.blocker_due_at) end
   from judged j
   where j.enabled and j.blocker_id is not null
     and (

@@ -71,7 +71,13 @@ as $$
 begin
   with
   result as materialized (
-    select * from json_to_recordset(p_results::json) as r (
+    select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
+      -- The sandbox can have got a clock of its own in the attempt.
+      coalesce(r.due_at, r.next_attempt_at - p_ahead + (
+        select pay.time_ahead(w) from pay.sandbox_settings w
+        where w.environment_id = r.environment_id and r.next_attempt_at is not null
+      )) as due_at
+    from json_to_recordset(p_results::json) as r (
       environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
       record text, due_at timestamptz
     )
@@ -159,7 +165,8 @@ begin
     for update of d
   )
   update pay.webhook_deliveries d
-  set next_attempt_at = least(d.created_at, p_at)
+  set next_attempt_at = least(d.created_at, p_at),
+    due_at = case when d.due_at is not null then d.created_at end
   from waiting w
   where d.environment_id = w.environment_id and d.id = w.id;
 end

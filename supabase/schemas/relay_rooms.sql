@@ -66,12 +66,7 @@ begin
       t.failing_since is not null as is_failing,
       coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
       coalesce(t.delivery = 'inbox', false) as is_inbox,
-      t.delivery = 'inbox' and exists (
-        select from pay.webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id = w.endpoint_id
-          and (d.next_attempt_at <= pay.server_time()
-            or not pay.is_held_back(d, pay.server_time()))
-      ) as has_entries
+      t.delivery = 'inbox' and pay.has_entries(w.endpoint_id) as has_entries
   ) k
   cross join lateral (
     select least(

@@ -1,9 +1,17 @@
 -- Purpose: the reset of a sandbox.
 
+-- The maximum number of rows of a kind that a reset counts: a tenth of a second's work. A sandbox
+-- with more is answered this number (contract §5).
+create or replace function pay.most_counted()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 250000 $$;
+
 -- The answer of a reset: the number of rows of each kind that it deletes.
 -- p_with_endpoints: true if the reset deletes the webhook endpoints too.
 -- p_has_claim: true if the reset has an idempotency key itself; that key is not counted.
--- Cost: reads each row once, without parallel workers. After each table it rests for as long as the
+-- Cost: reads each counted row once, without parallel workers. After each table it rests for as long as the
 -- table took, so that other requests keep most of the processors (ADR 0027). The rests last ¾ s at
 -- most, and end once the statement has taken 2 s, because the caller waits and has a deadline.
 -- Each table has its own snapshot, so retention may delete rows in between.
@@ -31,12 +39,15 @@ begin
       v_rests_left := v_rests_left - v_rest;
     end if;
     v_began := clock_timestamp();
-    execute format('select count(*) from pay.%I t where t.environment_id = $1 and $2', v_table)
+    execute format(
+      'select count(*) from (
+         select from pay.%I t where t.environment_id = $1 and $2 limit pay.most_counted() + 1
+       ) counted', v_table)
     into v_count using p_environment_id, v_table <> 'webhook_endpoints' or p_with_endpoints;
     if v_table = 'idempotency_keys' and p_has_claim then
       v_count := v_count - 1;
     end if;
-    v_counts := v_counts || format('"%s":%s', v_table, v_count);
+    v_counts := v_counts || format('"%s":%s', v_table, least(v_count, pay.most_counted()));
     v_rest := least(clock_timestamp() - v_began, v_rests_left);
   end loop;
   return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
@@ -44,8 +55,9 @@ end
 $$;
 
 -- Replaces an environment by a new one: moves its keys, rate counters, endpoints (unless
--- p_with_endpoints deletes them) and the list of its disposable sandboxes, and deletes its pending
--- deliveries, so nothing more is sent. Attempts under way end by themselves. Internal.
+-- p_with_endpoints deletes them) and the list of its disposable sandboxes. Deletes a batch of its
+-- pending deliveries. The others have no endpoint any more, so nothing more is sent: turns of the
+-- relay cancel them (ADR 0036). Attempts under way end by themselves. Internal.
 create or replace function pay.move_environment(
   p_old text, p_new text, p_at timestamptz, p_with_endpoints boolean
 )
@@ -69,15 +81,40 @@ begin
   where t.environment_id = p_old;
   update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
   update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
-  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
-  where t.environment_id = p_old and d.endpoint_id = t.id
-    and d.environment_id = p_old and d.status = 'pending';
+  perform pay.delete_pending(p_old);
   if p_with_endpoints then
     delete from pay.webhook_endpoints t where t.environment_id = p_old;
   else
     update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
   end if;
   perform pay.restart_seeded(p_old, p_new);
+end
+$$;
+
+-- Deletes at most pay.called_off_at_once() pending deliveries of the endpoints of an environment that
+-- ends. Internal.
+-- Concurrency: skips those that another transaction has locked.
+create or replace function pay.delete_pending(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
+as $$
+begin
+  delete from pay.webhook_deliveries d
+  where d.ctid = any (array(
+    select o.place from pay.webhook_endpoints t
+    -- The order makes it a scan of the index that ends at the limit.
+    cross join lateral (
+      select d.ctid as place from pay.webhook_deliveries d
+      where d.endpoint_id = t.id and d.status = 'pending'
+        and d.environment_id is not distinct from p_environment_id
+      order by d.subject_id, d.sequence
+      limit pay.called_off_at_once() for update skip locked
+    ) o
+    where t.environment_id = p_environment_id
+    limit pay.called_off_at_once()
+  ));
 end
 $$;
 
@@ -125,8 +162,8 @@ $$;
 -- Outcomes: those of admission.sql, with resetting also while another reset of the sandbox is under
 --           way; committed (body) | live.
 -- Concurrency: holds the lock of the sandbox alone, so it waits for requests that share it, and
--- other requests do not get it. The relay takes no such lock. As the relay does, the reset locks
--- endpoints before deliveries and deliveries by id, so the two do not deadlock.
+-- other requests do not get it. The relay takes no such lock. The reset locks endpoints as the
+-- relay does, before deliveries, and skips deliveries that another transaction has locked.
 create or replace function pay.reset_sandbox(
   p_request text, p_environment_id text, p_with_endpoints boolean default false
 )
@@ -147,15 +184,11 @@ begin
     return v_access;
   end if;
 
-  perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   v_access.outcome := 'committed';
   v_access.body := pay.sandbox_reset_body(
     v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
-  -- After the count, which takes time: a turn of the relay may wait for these rows.
-  perform from pay.webhook_deliveries d
-  join pay.webhook_endpoints t on t.environment_id = v_old and t.id = d.endpoint_id
-  where d.environment_id = v_old and d.status = 'pending'
-  order by d.id for update of d;
+  -- After the count, which takes time: a turn of the relay may wait for this row.
+  perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   perform pay.keep_answer(p_request, v_access);
   perform pay.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
   update pay.idempotency_keys k set environment_id = p_environment_id

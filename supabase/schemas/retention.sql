@@ -85,8 +85,8 @@ $$;
 
 -- Deletes one batch of each kind of row that has outlived its retention, in each environment,
 -- and one batch in all of the retired environments. It retires disposable sandboxes that have
--- ended. From the others it deletes only requests over their limit, because they end before any
--- of their rows is old, unless they have a clock of their own. Returns the number of deleted
+-- ended. From the others it deletes only idempotency keys, and requests over their limit, because
+-- they end before any other row is old, unless they have a clock of their own. Returns the number of deleted
 -- rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the next
 -- call. After 2 seconds it also leaves the remaining environments; they come in random order, so
 -- the next call takes others. Balances keep the amounts of deleted movements, because the totals
@@ -108,8 +108,8 @@ declare
   v_total bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch)
-    + pay.purge_exchanges(v_at, p_batch) + pay.end_watches(v_at, p_batch);
+  v_total := pay.purge_sandboxes(v_at, p_batch) + pay.purge_exchanges(v_at, p_batch)
+    + pay.end_watches(v_at, p_batch);
   for v_environment in
     select e.id, e.livemode, e.ends_at is not null as is_disposable,
       w.environment_id is not null as has_clock
@@ -120,8 +120,10 @@ begin
     exit when clock_timestamp() > v_until;
     v_total := v_total + case
       when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
-      when v_environment.is_disposable then 0
-      else pay.purge_keys(v_environment.id, v_at, p_batch)
+      when v_environment.is_disposable
+        then pay.purge_idempotency_keys(v_environment.id, v_at, p_batch)
+      else pay.purge_idempotency_keys(v_environment.id, v_at, p_batch)
+        + pay.purge_keys(v_environment.id, v_at, p_batch)
         + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
     end + case
       when v_environment.livemode then 0
@@ -149,27 +151,17 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now constant timestamptz := pay.environment_time(p_environment_id);
-  v_rows bigint;
 begin
-  with old as materialized (
-    select o.api_key_id, o.key
-    from pay.idempotency_keys o
-    where o.environment_id = p_environment_id
-      and o.created_at <= v_now - pay.idempotency_retention()
-    limit p_batch for update skip locked
-  )
-  delete from pay.idempotency_keys t using old
-  where t.environment_id = p_environment_id
-    and t.api_key_id = old.api_key_id and t.key = old.key;
-  get diagnostics v_rows = row_count;
-  return v_rows + pay.purge_keys(p_environment_id, v_now, p_batch)
+  return pay.purge_idempotency_keys(p_environment_id, v_now, p_batch)
+    + pay.purge_keys(p_environment_id, v_now, p_batch)
     + pay.purge_old(p_environment_id, false, v_now, p_batch);
 end
 $$;
 
--- Deletes one batch of the idempotency keys that are older than a day. Sandboxes with a clock of
--- their own have another day (pay.purge_sandbox). Internal.
-create or replace function pay.purge_idempotency_keys(p_at timestamptz, p_batch integer)
+-- Deletes one batch of the idempotency keys of an environment that are older than a day. Internal.
+create or replace function pay.purge_idempotency_keys(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -177,19 +169,16 @@ as $$
 declare
   v_rows bigint;
 begin
-  -- Materialized, because a batch that is read again for each row has no limit. In order, because
-  -- with a limit alone a scan of the table looks cheap while its statistics are old.
-  with old as materialized (
-    select o.environment_id, o.api_key_id, o.key
-    from pay.idempotency_keys o
-    where o.created_at <= p_at - pay.idempotency_retention()
-      and not exists (
-        select from pay.sandbox_settings w where w.environment_id = o.environment_id)
+  delete from pay.idempotency_keys t
+  where t.ctid = any (array(
+    select o.ctid from pay.idempotency_keys o
+    where o.environment_id = p_environment_id
+      and o.created_at <= p_at - pay.idempotency_retention()
+      -- The predicate of the index.
+      and o.created_at > '-infinity'
     order by o.created_at
     limit p_batch for update skip locked
-  )
-  delete from pay.idempotency_keys t using old
-  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
+  ));
   get diagnostics v_rows = row_count;
   return v_rows;
 end

@@ -7,6 +7,9 @@
 -- clock stands where it is, and the next command goes on. An advance adds to the target of those
 -- that are not complete, so each of them happens.
 --
+-- The rows that wait get new times in batches (sandbox_clock_waiting.sql), so no statement grows
+-- with their number.
+--
 -- Order of locks: the sandbox's own lock, deliveries by id, calls by id, the row of the settings.
 -- The relay and pay.record lock the row of the settings last too (pay.count_did).
 
@@ -162,63 +165,6 @@ begin
 end
 $$;
 
--- Computes the real times at which the waiting rows of a sandbox are due, by its present settings.
--- p_before  the settings until now. Rows without a due_at have waited by the real time
--- p_from    only rows that are due after this time of the sandbox, up to the present; null: all
--- Internal.
-create or replace function pay.retime_sandbox(
-  p_environment_id text, p_before pay.sandbox_settings, p_from timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_clock pay.sandbox_settings;
-  v_server constant timestamptz := pay.server_time();
-  v_now constant timestamptz := pay.environment_time(p_environment_id);
-  v_before constant interval := coalesce(pay.time_ahead(p_before), '0');
-begin
-  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
-  if p_from is null then
-    update pay.webhook_deliveries d
-    set due_at = case when isfinite(d.next_attempt_at)
-      then d.next_attempt_at + v_before else d.created_at end
-    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is null;
-    update pay.provider_calls c set due_at = c.next_attempt_at + v_before
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is null;
-  end if;
-  -- As pay.real_due.
-  update pay.webhook_deliveries d
-  set next_attempt_at = case
-      when v_clock.frozen_at is null then d.due_at - v_clock.offset_ms * interval '1 ms'
-      when d.due_at > v_now then 'infinity'
-      else v_server - (v_now - d.due_at) end
-  where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is not null
-    and (p_from is null or d.due_at > p_from and d.due_at <= v_now);
-  update pay.provider_calls c
-  set next_attempt_at = case
-      when v_clock.frozen_at is null then c.due_at - v_clock.offset_ms * interval '1 ms'
-      when c.due_at > v_now then 'infinity'
-      else v_server - (v_now - c.due_at) end
-  where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
-    and (p_from is null or c.due_at > p_from and c.due_at <= v_now);
-end
-$$;
-
--- Locks the pending deliveries of a sandbox, before its settings are written. Internal.
-create or replace function pay.lock_waiting(p_environment_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform from pay.webhook_deliveries d
-  where d.environment_id = p_environment_id and d.status = 'pending'
-  order by d.id for update of d;
-end
-$$;
-
 -- Writes the settings of a clock. An advance that goes on keeps its numbers. Internal.
 -- Concurrency: keeps the numbers of the locked row, because the relay and pay.record count without
 -- the lock of the sandbox.
@@ -233,12 +179,14 @@ declare
   v_written pay.sandbox_settings;
 begin
   insert into pay.sandbox_settings as w
-    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, did)
+    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, is_stopping, did)
   values (p_settings.environment_id, pay.new_settings_version(), p_settings.offset_ms,
-    p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, v_did)
+    p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, p_settings.is_stopping,
+    v_did)
   on conflict on constraint sandbox_settings_pkey do update
   set version = excluded.version, offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at,
     target_at = excluded.target_at, runs_after = excluded.runs_after,
+    is_stopping = excluded.is_stopping,
     did = case when w.target_at is null then excluded.did else w.did end
   returning * into v_written;
   return v_written;
@@ -253,6 +201,7 @@ $$;
 --            target of this command; null: it moves no clock
 -- Outcomes: those of admission.sql; committed (body, and the new settings as detail) | live |
 --           behind (the time is before the clock; detail: the time of the clock)
+--           beyond (the target is after pay.clock_ceiling(); detail: as before)
 --           too_far (the target is more than pay.longest_advance() after it; detail: as before).
 -- The answer is stored with the target, so a twin and a retry after a crash learn how to go on.
 create or replace function pay.set_clock(p_request text, p_command text)
@@ -275,6 +224,7 @@ begin
     v_clock := pay.planned_clock(v_before, p_command::json, v_now);
     v_access.outcome := case
       when (p_command::json ->> 'to')::timestamptz < v_now then 'behind'
+      when v_clock.target_at > pay.clock_ceiling() then 'beyond'
       when v_clock.target_at > v_now + pay.longest_advance() then 'too_far'
       else 'ok' end;
     if v_access.outcome <> 'ok' then
@@ -285,17 +235,20 @@ begin
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
-  perform pay.lock_waiting(v_access.environment_id);
   v_clock.environment_id := v_access.environment_id;
+  if pay.stop_waiting(v_clock) then
+    -- Some still have real times. A command that moves no clock stops them on its way too.
+    v_clock.target_at := coalesce(v_clock.target_at, v_now);
+  end if;
   v_clock := pay.write_clock(v_clock);
-  perform pay.retime_sandbox(v_access.environment_id, v_before, null);
   v_access.outcome := 'committed';
   v_access.status := 200;
   v_access.body := pay.clock_body(v_clock, true);
   v_access.detail := row_to_json(v_clock)::text;
   perform pay.keep_answer(p_request, v_access);
   -- Kept for 24 hours after the advance, and not after its beginning.
-  update pay.idempotency_keys k set created_at = greatest(k.created_at, v_clock.target_at)
+  update pay.idempotency_keys k
+  set created_at = greatest(k.created_at, v_clock.target_at), advances_to = v_clock.target_at
   where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
@@ -335,6 +288,9 @@ declare
 begin
   v_clock.offset_ms := 0;
   v_clock.frozen_at := p_now;
+  -- Attempts under way can leave deliveries that wait by the real time, so the next step looks too.
+  v_clock.is_stopping := p_before.is_stopping is not false or p_before.frozen_at is null
+    or p_before.offset_ms > 0;
   v_clock.target_at := pay.clock_target(p_command, p_now, p_before.target_at);
   v_clock.runs_after := v_clock.target_at is not null and case
     when p_command ->> 'mode' is not null then p_command ->> 'mode' = 'real'

@@ -47,10 +47,14 @@ begin
   end if;
   v_body := pay.step_answer(v_clock, v_answer, case when v_state <> 'done' then v_target end);
   if v_has_arrived then
-    -- Advances that others have begun and not ended, because they have died or had no more time.
-    update pay.idempotency_keys k set body = v_body
-    where k.environment_id = p_environment_id
-      and starts_with(k.body, '{"object":"clock",') and right(k.body, 16) = '"has_more":true}';
+    -- Advances that others have begun and not ended, because they have died or had no more time. No
+    -- more than a step changes: the few that are left keep an answer that asks to go on.
+    update pay.idempotency_keys k set body = v_body, advances_to = null
+    where k.ctid = any (array(
+      select o.ctid from pay.idempotency_keys o
+      where o.environment_id = p_environment_id and o.advances_to is not null
+      limit pay.clock_batch() for update
+    ));
   end if;
   return query select v_state, v_body, row_to_json(v_clock)::text;
 end
@@ -75,7 +79,8 @@ begin
   v_shown.target_at := p_target;
   v_body := pay.clock_body(v_shown, true);
   update pay.idempotency_keys k
-  set body = case when right(k.body, 16) = '"has_more":true}' then v_body else k.body end
+  set body = case when k.advances_to is not null then v_body else k.body end,
+    advances_to = case when k.advances_to is not null then p_target end
   where k.environment_id = p_clock.environment_id and k.api_key_id = p_answer ->> 'api_key_id'
     and k.key = p_answer ->> 'idempotency_key' and k.request_id = p_answer ->> 'request_id'
   returning k.body into v_body;
@@ -88,12 +93,14 @@ create or replace function pay.has_due_work(p_environment_id text, p_sends boole
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   return exists (
     select from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
-      and c.next_attempt_at <= pay.server_time()
+    where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at <= pay.server_time()
+    order by c.environment_id, c.next_attempt_at, c.due_at limit 1
   ) or p_sends and exists (
     -- A delivery with lost claims has no place here: the relay sends one such at a time.
     select from pay.webhook_endpoints t
@@ -106,69 +113,94 @@ end
 $$;
 
 -- Moves a clock on to the next time at which something is due, or to its target. At the target it
--- purges a batch of rows; if there are none, the advance ends. Returns the state. Internal.
+-- purges a batch of rows; if there are none, the advance ends. Before the clock moves, the rows
+-- that wait by the real time stop; before it runs again, those that wait for it start. Returns the
+-- state. Internal.
 create or replace function pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
 returns text
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_batch constant integer := 1000;
   v_clock pay.sandbox_settings := p_clock;
-  v_next timestamptz := pay.next_due(p_clock.environment_id, p_clock.frozen_at, p_sends);
-  v_purged bigint;
+  v_next timestamptz;
+  v_changed bigint;
 begin
-  if v_next <= p_clock.target_at then
-    v_clock.frozen_at := pay.last_due(
-      p_clock.environment_id, v_next, p_clock.target_at, p_sends);
-  elsif p_clock.frozen_at < p_clock.target_at then
-    v_clock.frozen_at := p_clock.target_at;
-  else
-    v_purged := pay.purge_sandbox(p_clock.environment_id, v_batch);
-    if v_purged > 0 then
-      perform pay.count_did(p_clock.environment_id, 'purged', v_purged);
-      return 'moved';
-    end if;
-    v_clock.target_at := null;
-    v_clock.runs_after := false;
-    if p_clock.runs_after then
-      v_clock.frozen_at := null;
-      -- Rounded up, so that the clock does not go back.
-      v_clock.offset_ms := greatest(0,
-        ceil(extract(epoch from p_clock.target_at - pay.server_time()) * 1000));
+  if p_clock.is_stopping and pay.stop_waiting(p_clock) then
+    return 'moved';
+  end if;
+  v_clock.is_stopping := false;
+  v_next := pay.next_due(p_clock.environment_id, p_sends);
+  select g.changed, g.reached into v_changed, v_clock.frozen_at
+  from pay.give_real_times(v_clock, case
+    when v_next <= p_clock.target_at then greatest(p_clock.frozen_at, pay.last_due(
+      p_clock.environment_id, v_next, p_clock.target_at, p_sends))
+    else p_clock.target_at end) g;
+  if v_changed > 0 or v_clock.frozen_at > p_clock.frozen_at then
+    -- Those that were left at the end of a batch can be due before the time of the clock.
+    v_clock.frozen_at := greatest(v_clock.frozen_at, p_clock.frozen_at);
+    return pay.write_step(v_clock);
+  end if;
+  v_changed := pay.purge_sandbox(p_clock.environment_id, pay.clock_batch());
+  if v_changed > 0 then
+    perform pay.count_did(p_clock.environment_id, 'purged', v_changed);
+    return 'moved';
+  end if;
+  v_clock.target_at := null;
+  v_clock.runs_after := false;
+  if p_clock.runs_after then
+    -- Rounded up, so that the clock does not go back. It runs from the first of these steps on.
+    v_clock.offset_ms := coalesce(nullif(p_clock.offset_ms, 0), greatest(0,
+      ceil(extract(epoch from p_clock.target_at - pay.server_time()) * 1000)));
+    v_clock.frozen_at := null;
+    v_changed := (select g.changed from pay.give_real_times(v_clock, pay.clock_ceiling()) g);
+    if v_changed >= pay.clock_batch() then
+      v_clock.frozen_at := p_clock.frozen_at;
+      v_clock.target_at := p_clock.target_at;
+      v_clock.runs_after := true;
     end if;
   end if;
-  if v_clock.frozen_at is null then
-    perform pay.lock_waiting(p_clock.environment_id);
-  end if;
-  -- The numbers stay: the relay can count at the same time.
-  update pay.sandbox_settings w
-  set version = pay.new_settings_version(), frozen_at = v_clock.frozen_at,
-    target_at = v_clock.target_at, runs_after = v_clock.runs_after, offset_ms = v_clock.offset_ms,
-    did = case when v_clock.target_at is null then pay.done_so_far(w) else w.did end
-  where w.environment_id = p_clock.environment_id;
-  perform pay.retime_sandbox(p_clock.environment_id, p_clock,
-    case when v_clock.frozen_at is not null then p_clock.frozen_at end);
-  return case when v_clock.target_at is null then 'done' else 'moved' end;
+  return pay.write_step(v_clock);
 end
 $$;
 
--- The first time after p_after at which something of a sandbox is due; null: nothing is. Internal.
-create or replace function pay.next_due(
-  p_environment_id text, p_after timestamptz, p_sends boolean
-)
-returns timestamptz
-language plpgsql stable
+-- Writes the settings after a step. Returns the state. The numbers stay: the relay can count at the
+-- same time. Internal.
+create or replace function pay.write_step(p_clock pay.sandbox_settings)
+returns text
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  update pay.sandbox_settings w
+  set version = pay.new_settings_version(), frozen_at = p_clock.frozen_at,
+    target_at = p_clock.target_at, runs_after = p_clock.runs_after, offset_ms = p_clock.offset_ms,
+    is_stopping = p_clock.is_stopping,
+    did = case when p_clock.target_at is null then pay.done_so_far(w) else w.did end
+  where w.environment_id = p_clock.environment_id;
+  return case when p_clock.target_at is null then 'done' else 'moved' end;
+end
+$$;
+
+-- The first time at which something of a sandbox is due whose clock stands before it; null: nothing
+-- is. Internal.
+create or replace function pay.next_due(p_environment_id text, p_sends boolean)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
+as $$
+begin
   return least((
-    select min(c.due_at) from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at > p_after
+    select c.due_at from pay.provider_calls c
+    where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity'
+    order by c.environment_id, c.next_attempt_at, c.due_at limit 1
   ), (
-    select min(d.due_at) from pay.webhook_deliveries d
-    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at > p_after
+    select d.due_at from pay.webhook_deliveries d
+    where d.environment_id = any (array[p_environment_id]) and d.next_attempt_at = 'infinity'
       and p_sends
+    order by d.environment_id, d.due_at limit 1
   ));
 end
 $$;
@@ -183,6 +215,7 @@ create or replace function pay.last_due(
 returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 declare
   v_together constant interval := interval '1 second';
@@ -198,21 +231,25 @@ begin
       select c.due_at, bool_or(c.op = 'authorize') over (order by c.due_at) as makes_more
       from (
         select o.due_at, o.op from pay.provider_calls o
-        where o.environment_id = p_environment_id and o.state = 'pending'
+        where o.environment_id = any (array[p_environment_id]) and o.state = 'pending'
+          and o.account_id = 'sandbox' and o.next_attempt_at = 'infinity'
           and o.due_at between p_first and p_last
-        order by o.due_at limit v_most
+        order by o.environment_id, o.next_attempt_at, o.due_at limit v_most
       ) c
     ) e
     where not e.makes_more;
   end if;
   return greatest(p_first, (
-    select max(c.due_at) from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending'
+    select c.due_at from pay.provider_calls c
+    where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity'
       and c.due_at between p_first and v_last
+    order by c.environment_id desc, c.next_attempt_at desc, c.due_at desc limit 1
   ), (
-    select max(d.due_at) from pay.webhook_deliveries d
-    where d.environment_id = p_environment_id and d.status = 'pending'
+    select d.due_at from pay.webhook_deliveries d
+    where d.environment_id = any (array[p_environment_id]) and d.next_attempt_at = 'infinity'
       and d.due_at between p_first and v_last and p_sends
+    order by d.environment_id desc, d.due_at desc limit 1
   ));
 end
 $$;

@@ -9,6 +9,16 @@
 -- Concurrency: a transaction that writes the row holds the sandbox's lock alone. A request shares
 -- that lock, so its settings do not change before it ends.
 
+-- The latest time that the clock of a sandbox shows (contract §7): a clock that runs stands there.
+-- Times that follow from it, such as retries, deadlines and ends, stay far below the year 3085, up
+-- to which ids sort by time, and the year 9999, after which RFC 3339 and PostgreSQL differ. It is
+-- the limit of sandbox_settings_below_ceiling, and CLOCK_CEILING_MS in TypeScript. Internal.
+create or replace function pay.clock_ceiling()
+returns timestamptz
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select timestamptz '2200-01-01T00:00:00Z' $$;
+
 -- How far the clock of a sandbox is ahead of the server's time. Negative if the sandbox is behind,
 -- which only a frozen clock can be. Internal.
 create or replace function pay.time_ahead(p_settings pay.sandbox_settings)
@@ -16,7 +26,9 @@ returns interval
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(p_settings.frozen_at - pay.server_time(), p_settings.offset_ms * interval '1 ms')
+  select coalesce(p_settings.frozen_at, least(
+    pay.server_time() + p_settings.offset_ms * interval '1 ms',
+    case when p_settings.version > 0 then pay.clock_ceiling() end)) - pay.server_time()
 $$;
 
 -- The present time of an environment: the server's time, unless its sandbox has a clock of its own.
@@ -33,8 +45,21 @@ begin
 end
 $$;
 
--- The real time at which a time of a sandbox comes: infinity while its clock stands before it. If
--- that time has come, the real times keep the order of the times. Internal.
+-- The real time at which a time of a sandbox comes: infinity while its clock stands before it, and
+-- if it never comes. If that time has come, the real times keep the order of the times. Internal.
+create or replace function pay.real_due_at(p_settings pay.sandbox_settings, p_due_at timestamptz)
+returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_due_at > coalesce(p_settings.frozen_at, pay.clock_ceiling()) then 'infinity'
+    when p_settings.frozen_at is null then p_due_at - p_settings.offset_ms * interval '1 ms'
+    else pay.server_time() - (p_settings.frozen_at - p_due_at)
+  end
+$$;
+
+-- The same by the present settings of a sandbox; p_due_at itself if it has none. Internal.
 create or replace function pay.real_due(p_environment_id text, p_due_at timestamptz)
 returns timestamptz
 language plpgsql stable
@@ -42,11 +67,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce((
-    select case
-        when w.frozen_at is null then p_due_at - w.offset_ms * interval '1 ms'
-        when p_due_at > w.frozen_at then 'infinity'
-        else pay.server_time() - (w.frozen_at - p_due_at)
-      end
+    select pay.real_due_at(w, p_due_at)
     from pay.sandbox_settings w where w.environment_id = p_environment_id
   ), p_due_at);
 end

@@ -1,8 +1,8 @@
 -- Purpose: disposable sandboxes. A test key makes them over HTTP; they end at a time of the
 -- database's clock or when they are deleted, and retention empties them (ADR 0047).
 --
--- The end of a sandbox is pay.environments.ends_at. Admission reads the same time from
--- pay.api_key_secrets.ends_at. Both stay when the sandbox is reset. pay.sandboxes lists the
+-- The end of a sandbox is pay.environments.ends_at. Admission reads pay.api_key_secrets.ends_at,
+-- which is not later. Both stay when the sandbox is reset. pay.sandboxes lists the
 -- sandboxes for the one that made them.
 
 -- The maximum number of disposable sandboxes of an account that have not ended (contract §5).
@@ -11,6 +11,14 @@ returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
+
+-- The maximum number of rows of disposable sandboxes of an account, with those that have ended within
+-- a day (contract §5). A reset moves the rows, so their number bounds its work.
+create or replace function pay.max_kept_sandboxes()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 10000 $$;
 
 -- A disposable sandbox as JSON text, without its key.
 create or replace function pay.sandbox_body(p_sandbox pay.sandboxes)
@@ -44,7 +52,15 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('sandboxes ' || p_account, 0));
   -- The account's other sandboxes can have made some as well.
   perform set_config('pay.worker', 'on', true);
-  select count(*) into v_count from pay.sandboxes s
+  select case
+      when exists (
+        select from pay.sandboxes s where s.account = p_account
+        offset pay.max_kept_sandboxes() - 1
+      ) then pay.max_sandboxes()
+      else count(*)
+    end
+  into v_count
+  from pay.sandboxes s
   where s.account = p_account and s.expires_at > p_at;
   perform set_config('pay.worker', v_worker, true);
   return v_count < pay.max_sandboxes();
@@ -68,9 +84,9 @@ begin
       coalesce(p_sandbox.name, 'Disposable sandbox'), p_sandbox.created_at, p_sandbox.expires_at)
   ),
   made_key as (
-    insert into pay.api_keys (id, environment_id, livemode, name, created_at)
+    insert into pay.api_keys (id, environment_id, livemode, name, created_at, ends_at)
     values (p_secret ->> 'key_id', p_sandbox.id, false, 'Made with the sandbox',
-      p_sandbox.created_at)
+      p_sandbox.created_at, p_sandbox.expires_at)
   ),
   made_secret as (
     insert into pay.api_key_secrets
@@ -97,7 +113,8 @@ $$;
 --            text of the key in the stored answer
 -- Outcomes: those of admission.sql; committed (body) | live
 --           disposable (the caller's own sandbox is disposable)
---           full (the account has pay.max_sandboxes() that have not ended)
+--           full (the account has pay.max_sandboxes() that have not ended, or
+--           pay.max_kept_sandboxes() with those of the last day)
 --           seed_taken (one of them has the same seed).
 create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
 returns pay.admission
@@ -113,7 +130,9 @@ declare
   v_sandbox pay.sandboxes;
   v_body text;
 begin
-  select e.account, e.livemode, e.ends_at, k.expires_at - v_access.at as remaining into v_caller
+  select e.account, e.livemode, e.ends_at,
+    least(k.expires_at - v_access.at, k.ends_at - pay.server_time()) as remaining
+  into v_caller
   from pay.environments e
   join pay.api_keys k on k.id = v_access.api_key_id
   where e.id = v_access.environment_id;
@@ -153,12 +172,12 @@ begin
 end
 $$;
 
--- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed, and deletes
--- its pending deliveries, so nothing more is sent. Does nothing if it has been retired already. The
--- settings of row-level security are then those of a worker. Internal.
+-- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed and disables its
+-- endpoints, so nothing more is sent. Deletes a batch of its pending deliveries; turns of the relay
+-- and purge_retired find the others. Does nothing if it has been retired already. The settings of
+-- row-level security are then those of a worker. Internal.
 -- Concurrency: waits for the requests of the sandbox that are under way. It never waits for a lock
--- on a delivery, so it cannot deadlock with a turn of the relay: it tries again for 0.2 s, which is
--- longer than a turn, and leaves what is locked then to purge_retired.
+-- on a delivery, so it cannot deadlock with a turn of the relay.
 create or replace function pay.retire_sandbox(p_public_id text, p_at timestamptz)
 returns void
 language plpgsql volatile
@@ -166,7 +185,6 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_environment text := pay.hold_environment(p_public_id, true);
-  v_until timestamptz := clock_timestamp() + interval '0.2 seconds';
 begin
   if v_environment is null then
     return;
@@ -180,21 +198,9 @@ begin
   update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
   where s.environment_id = v_environment;
   delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
-  loop
-    delete from pay.webhook_deliveries d
-    where d.environment_id = v_environment and d.id = any (array(
-      select o.id from pay.webhook_deliveries o
-      join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
-      where o.environment_id = v_environment and o.status = 'pending'
-      for update of o skip locked
-    ));
-    exit when clock_timestamp() > v_until or not exists (
-      select from pay.webhook_deliveries o
-      join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
-      where o.environment_id = v_environment and o.status = 'pending'
-    );
-    perform pg_sleep(0.005);
-  end loop;
+  update pay.webhook_endpoints t set status = 'disabled'
+  where t.environment_id = v_environment and t.status = 'enabled';
+  perform pay.delete_pending(v_environment);
 end
 $$;
 

@@ -142,7 +142,7 @@ $$;
 -- Makes a delivery due at once. Its earlier attempts stay recorded. A delivery that is available in
 -- an inbox stays as it is.
 -- p_refusal  the 409 to answer and to store if the endpoint is deleted or disabled
--- Outcomes: committed (body) | not_found | off.
+-- Outcomes: committed (body) | not_found | off | backlog (webhook_backlog.sql).
 create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -161,6 +161,11 @@ begin
   for update;
   if v_delivery.id is null then
     v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if v_delivery.status <> 'pending' and pay.has_backlog(v_access.environment_id) then
+    v_access.outcome := 'backlog';
     perform pay.release_key(p_request, v_access);
     return v_access;
   end if;

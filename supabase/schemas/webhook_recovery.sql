@@ -8,7 +8,7 @@
 --             bounds of the ids: from p_from, before p_before, and after p_after unless it is null
 -- p_statuses  the statuses of the deliveries to recover
 -- p_refusal   the 409 to answer and to store if the endpoint is disabled
--- Outcomes: committed (body) | not_found | off.
+-- Outcomes: committed (body) | not_found | off | backlog (webhook_backlog.sql).
 -- Cost: reads at most 20000 deliveries and changes at most 5000 of them, because a statement has a
 -- deadline (ADR 0036). next_cursor is the last delivery that it has read, or null at the end.
 -- Concurrency: locks deliveries in the order of their ids, as the relay does.
@@ -45,6 +45,12 @@ begin
     v_access.status := 409;
     v_access.body := p_refusal;
     perform pay.keep_answer(p_request, v_access);
+    return v_access;
+  end if;
+
+  if pay.has_backlog(v_access.environment_id) then
+    v_access.outcome := 'backlog';
+    perform pay.release_key(p_request, v_access);
     return v_access;
   end if;
 

@@ -29,6 +29,15 @@ const REFERENCE = /"secret":"whsec_reference:(\d+):([0-9a-f]+)"\}$/;
  */
 const MAX_ACTIVE_SECRETS = 5;
 
+/** The time of an environment, and the real one. They differ in a sandbox with its own clock. */
+interface Now {
+  at_ms: number;
+  real_ms: number;
+}
+
+/** The ends of a secret. */
+type SecretEnds = Pick<SecretSource, "expires_at" | "ends_at">;
+
 /** The request that makes a secret. */
 type SecretOrigin = Pick<RequestContext, "random" | "run_number">;
 
@@ -39,28 +48,37 @@ export function firstSecret(origin: SecretOrigin): SecretSource {
 
 /**
  * Returns the secrets after a rotation, newest first. An older secret expires after `expires_in_s`
- * or at its previous expiry, whichever is earlier. A rotation that exceeds `MAX_ACTIVE_SECRETS` drops
+ * or at its previous expiry, whichever is earlier, by the clock of the sandbox or by the real one,
+ * whichever comes first: a clock that stands keeps no secret alive. A rotation that exceeds `MAX_ACTIVE_SECRETS` drops
  * the oldest.
  * @param secrets newest first
  */
 export function rotateSecrets(
   secrets: readonly SecretSource[],
   expires_in_s: number,
-  origin: SecretOrigin & { at_ms: number },
+  origin: SecretOrigin,
+  now: Now,
 ): [SecretSource, ...SecretSource[]] {
-  const { at_ms } = origin;
-  const until_ms = at_ms + expires_in_s * 1000;
-  const older = secrets
-    .map((source) => ({ ...source, expires_at: formatTime(Math.min(endOf(source), until_ms)) }));
+  const until = (end: string | null, from_ms: number) =>
+    formatTime(Math.min(timeOf(end), from_ms + expires_in_s * 1000));
+  const older = secrets.map((source) => ({
+    ...source,
+    expires_at: until(source.expires_at, now.at_ms),
+    ends_at: until(source.ends_at ?? null, now.real_ms),
+  }));
   return [
     newSecret(secrets[0]!.version + 1, origin),
-    ...activeSecrets(older, at_ms).slice(0, MAX_ACTIVE_SECRETS - 1),
+    ...activeSecrets(older, now).slice(0, MAX_ACTIVE_SECRETS - 1),
   ];
 }
 
-/** Returns the secrets that sign at a time. Every write of an endpoint drops the others. */
-export function activeSecrets(secrets: readonly SecretSource[], at_ms: number): SecretSource[] {
-  return secrets.filter((source) => endOf(source) > at_ms);
+/** Returns the secrets that sign now. Every write of an endpoint drops the others. */
+export function activeSecrets(secrets: readonly SecretSource[], now: Now): SecretSource[] {
+  return secrets.filter((source) => isActive(source, now));
+}
+
+function isActive({ expires_at, ends_at }: SecretEnds, { at_ms, real_ms }: Now): boolean {
+  return timeOf(expires_at) > at_ms && timeOf(ends_at ?? null) > real_ms;
 }
 
 function newSecret(version: number, { random, run_number }: SecretOrigin): SecretSource {
@@ -70,7 +88,7 @@ function newSecret(version: number, { random, run_number }: SecretOrigin): Secre
 
 /** Returns the text of a secret. */
 function textOf(
-  { version, salt }: Omit<SecretSource, "expires_at">,
+  { version, salt }: Pick<SecretSource, "version" | "salt">,
   endpoint_id: string,
   master_secret: string,
 ): string {
@@ -82,14 +100,14 @@ function textOf(
   });
 }
 
-function endOf({ expires_at }: SecretSource): number {
-  return expires_at === null ? Infinity : Date.parse(expires_at);
+/** The time of an end, which is null for a secret that does not end. */
+function timeOf(end: string | null): number {
+  return end === null ? Infinity : Date.parse(end);
 }
 
-/** A secret and the end of its validity. */
-interface DerivedSecret {
+/** A secret and the ends of its validity. */
+interface DerivedSecret extends SecretEnds {
   text: string;
-  until_ms: number;
 }
 
 /** Endpoints in the cache of secrets. */
@@ -108,23 +126,23 @@ export class EndpointSecrets {
   }
 
   /**
-   * Returns the secrets that sign at a time, as text, newest first.
+   * Returns the secrets that sign now, as text, newest first.
    * @param sources JSON text of `SecretSource[]`, newest first
    */
-  signing(endpoint_id: string, sources: string, at_ms: number): string[] {
+  signing(endpoint_id: string, sources: string, now: Now): string[] {
     let kept = this.#by_endpoint.get(endpoint_id);
     if (kept?.sources !== sources) {
       kept = { sources, secrets: this.#derive(endpoint_id, JSON.parse(sources)) };
       if (this.#by_endpoint.size >= CACHED_ENDPOINTS_MAX) this.#by_endpoint.clear();
       this.#by_endpoint.set(endpoint_id, kept);
     }
-    return kept.secrets.filter(({ until_ms }) => until_ms > at_ms).map(({ text }) => text);
+    return kept.secrets.filter((secret) => isActive(secret, now)).map(({ text }) => text);
   }
 
   #derive(endpoint_id: string, sources: SecretSource[]): DerivedSecret[] {
     return sources.map((source) => ({
+      ...source,
       text: textOf(source, endpoint_id, this.#master_secret),
-      until_ms: endOf(source),
     }));
   }
 }

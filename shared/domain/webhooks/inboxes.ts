@@ -78,7 +78,7 @@ export class Inboxes {
         leave();
       }
     }
-    return { status: 200, body: JSON.stringify(this.#answerOf(page, endpoint_id)) };
+    return { status: 200, body: JSON.stringify(this.#answerOf(page, endpoint_id, access.at_ms)) };
   }
 
   /** Wakes the readers whose inboxes have changed. */
@@ -91,13 +91,16 @@ export class Inboxes {
     this.readers.close();
   }
 
-  #answerOf(page: InboxPage, endpoint_id: string): Inbox {
-    const at_ms = this.#clock();
-    const secrets = this.#secrets.signing(endpoint_id, JSON.stringify(page.secrets), at_ms);
+  /** @param at_ms the time of the sandbox. The signatures have the real time */
+  #answerOf(page: InboxPage, endpoint_id: string, at_ms: number): Inbox {
+    const real_ms = this.#clock();
+    const sources = JSON.stringify(page.secrets);
+    const secrets = this.#secrets.signing(endpoint_id, sources, { at_ms, real_ms });
     return {
       object: "inbox",
       data: page.data.flatMap(({ id, event_id, attempt, fault, body }): InboxDelivery[] => {
-        const headers = deliveryHeaders({ event_id, body, number: attempt, secrets, fault }, at_ms);
+        const delivered = { event_id, body, number: attempt, secrets, fault };
+        const headers = deliveryHeaders(delivered, real_ms);
         const delivery = { id, event_id, headers, body };
         return fault === "duplicate" ? [delivery, delivery] : [delivery];
       }),

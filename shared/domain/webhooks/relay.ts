@@ -286,7 +286,7 @@ export class Relay {
         body,
         url,
         number: attempt,
-        secrets: this.#secrets.signing(endpoint_id, delivery.secrets, at_ms),
+        secrets: this.#secrets.signing(endpoint_id, delivery.secrets, { at_ms, real_ms }),
         allow_private: settings.allow_private && !delivery.livemode,
         livemode: delivery.livemode,
         signed_ms: real_ms,

@@ -112,18 +112,20 @@ export function createTrigger(options: {
       leased_until_ms: context.at_ms + LEASE_MS,
     }, idempotency);
     if (kept) return kept;
+    const { at_ms } = context;
+    const real_ms = clock();
     const attempt = await makeAttempt(
       {
         event_id: event.id,
         body: event.body,
         url,
         number: 1,
-        secrets: endpoint_secrets.signing(endpoint_id, JSON.stringify(secrets), context.at_ms),
+        secrets: endpoint_secrets.signing(endpoint_id, JSON.stringify(secrets), { at_ms, real_ms }),
         allow_private: settings.allow_private && !context.livemode,
         livemode: context.livemode,
-        signed_ms: clock(),
+        signed_ms: real_ms,
       },
-      context.at_ms,
+      at_ms,
       send,
     );
     const answer = await webhook_store.endTrigger(

@@ -3,7 +3,7 @@
  * decides a change, and the store writes it whole or not at all.
  */
 
-import { formatTime } from "../../core/clock.ts";
+import { type Clock, formatTime } from "../../core/clock.ts";
 import { checkEndpointUrl, EndpointUrlError } from "../../core/endpoint_url.ts";
 import { ApiError, invalidParameter, tryAgain } from "../../core/errors.ts";
 import {
@@ -23,6 +23,7 @@ import type {
   Written,
 } from "../../store/webhook_store.ts";
 import { DecisionLoop } from "../changes/decision_loop.ts";
+import type { RequestContext } from "../changes/event.ts";
 import {
   activeSecrets,
   firstSecret,
@@ -62,11 +63,17 @@ interface StoredEndpoint {
 
 /** Creates the operations over a store. */
 export function createWebhookEndpoints(
-  options: { store: Store; webhook_store: WebhookStore; settings: WebhookSettings },
+  options: {
+    store: Store;
+    webhook_store: WebhookStore;
+    settings: WebhookSettings;
+    clock: Clock;
+  },
 ): WebhookEndpoints {
-  const { store, webhook_store, settings } = options;
+  const { store, webhook_store, settings, clock } = options;
 
   const loop = new DecisionLoop(store);
+  const nowOf = ({ at_ms }: RequestContext) => ({ at_ms, real_ms: clock() });
 
   async function write(
     { idempotency, context }: ServiceRequest,
@@ -133,7 +140,7 @@ export function createWebhookEndpoints(
           metadata: body.metadata ?? endpoint.metadata,
           updated_at: formatTime(request.context.at_ms),
         };
-        const live = activeSecrets(secrets, request.context.at_ms);
+        const live = activeSecrets(secrets, nowOf(request.context));
         return changeTo({ endpoint: updated, revision, secrets: live }, 200);
       });
     },
@@ -147,8 +154,9 @@ export function createWebhookEndpoints(
 
     rotate: (request, id, expires_in_s) =>
       changeExisting(request, id, ({ endpoint, revision, secrets }) => {
-        const rotated = rotateSecrets(secrets, expires_in_s, request.context);
-        const updated = { ...endpoint, updated_at: formatTime(request.context.at_ms) };
+        const { context } = request;
+        const rotated = rotateSecrets(secrets, expires_in_s, context, nowOf(context));
+        const updated = { ...endpoint, updated_at: formatTime(context.at_ms) };
         return changeTo({ endpoint: updated, revision, secrets: rotated }, 200, rotated[0]);
       }),
   };

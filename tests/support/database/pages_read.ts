@@ -31,12 +31,14 @@ interface Reading {
 /**
  * Runs a statement and counts the rows of our tables that it reads, also inside functions: entries
  * that index scans return and rows of sequential scans. PostgreSQL does not count index entries
- * that a scan skips, but it counts their pages.
+ * that a scan skips, but it counts their pages. Undoes the statement.
+ * @param prepare makes the state for it, in the same transaction
  */
 export async function rowsRead(
   sql: ReservedSql,
   query: string,
   parameters: (string | null)[],
+  prepare: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<Reading> {
   // These counters contain only values that the connection has not reported yet; it reports between
   // transactions.
@@ -49,6 +51,7 @@ export async function rowsRead(
   };
   await sql`begin`;
   try {
+    await prepare();
     const before = await count();
     const pages = await pagesRead(sql, query, parameters);
     return { rows: await count() - before, pages };

@@ -1,0 +1,106 @@
+/**
+ * A clock with more waiting deliveries and payments than a step changes: it stops, arrives and runs
+ * again, each answer comes within its bound, and everything happens once. `WAITING=70000` makes the
+ * run with as many deliveries as no single statement could change.
+ */
+
+import assert from "node:assert/strict";
+import type { TestService } from "../support/service/service.ts";
+import { SANDBOX } from "../support/service/service_case.ts";
+import { addEndpoint, settle } from "../support/webhook/recording_receiver.ts";
+import { webhookCase } from "../support/webhook/webhook_case.ts";
+
+/** More than two batches. */
+const WAITING = Number(Deno.env.get("WAITING") ?? 2_500);
+/** A request works for 2 seconds, and ends the step that it has begun. */
+const LONGEST_MS = 4_000;
+const HOUR_S = 3_600;
+
+/** Sends a command, and goes on until the clock is there. Returns the last answer. */
+async function set(service: TestService, command: unknown) {
+  for (let body = command, requests = 1;; requests++) {
+    const began = performance.now();
+    const answer = await service.call("POST", `${SANDBOX}/clock`, { body });
+    const ms = Math.round(performance.now() - began);
+    assert.equal(answer.status, 200, answer.text);
+    assert.ok(ms < LONGEST_MS, `${ms} ms`);
+    if (!answer.body.has_more) {
+      console.log(`${JSON.stringify(command)}: ${requests} requests, the last took ${ms} ms`);
+      return answer.body;
+    }
+    body = { to: answer.body.target };
+  }
+}
+
+/** Makes deliveries that wait for an hour of the real time: their first attempt has failed. */
+async function addWaiting(service: TestService, endpoint_id: string): Promise<void> {
+  const { environment_id } = service.key;
+  const columns = ["environment_id", "id", "subject_id", "sequence", "created_at"];
+  await service.sql.unsafe(
+    `with event as (
+       insert into pay.events (${columns}, type, body)
+       select '${environment_id}', left(pay.id_floor('evt_', now()), 13) || lpad(n::text, 17, '0'), 'pay_' || lpad(n::text, 26, '0'),
+         1, now(), 'payment.created', '{"id":"evt_' || n || '"}'
+       from generate_series(1, ${WAITING}) n
+       returning *
+     )
+     insert into pay.webhook_deliveries (${columns}, event_id, event_type, endpoint_id, status,
+       attempt_count, attempts, next_attempt_at)
+     select e.environment_id, 'whd_' || right(e.id, 26), e.subject_id, 1, e.created_at, e.id, e.type,
+       '${endpoint_id}', 'pending', 1, '{"number":1}', now() + interval '1 hour'
+     from event e`,
+  );
+}
+
+async function countWaiting({ sql }: TestService, condition: string): Promise<number> {
+  const [row] = await sql.unsafe<{ waiting: number }[]>(
+    `select count(*)::int as waiting from pay.webhook_deliveries
+     where status = 'pending' and ${condition}`,
+  );
+  return row!.waiting;
+}
+
+webhookCase(`a clock ahead of ${WAITING} deliveries`, async (t, service, receiver) => {
+  const { id } = await addEndpoint(service, receiver.url("/hook"));
+  await addWaiting(service, id);
+
+  await t.step("stops, and none of them waits by the real time any more", async () => {
+    const { mode, target } = await set(service, { mode: "frozen" });
+    assert.deepEqual([mode, target], ["frozen", null]);
+    assert.equal(await countWaiting(service, "next_attempt_at = 'infinity'"), WAITING);
+    assert.equal(await countWaiting(service, "due_at is null"), 0);
+  });
+  await t.step("advances by a second", async () => {
+    const { now } = (await service.call("GET", `${SANDBOX}/clock`)).body;
+    const moved = await set(service, { advance: 1 });
+    assert.equal(Date.parse(moved.now) - Date.parse(now), 1_000);
+    assert.equal(moved.did.deliveries, 0);
+  });
+  await t.step("runs again, and all of them wait by the real time", async () => {
+    const { now } = await set(service, { mode: "real" });
+    const [row] = await service.sql`
+      select count(*)::int as waiting, min(next_attempt_at + w.offset_ms * interval '1 ms' - due_at)
+        as least, max(next_attempt_at + w.offset_ms * interval '1 ms' - due_at) as most
+      from pay.webhook_deliveries d join pay.sandbox_settings w using (environment_id)
+      where isfinite(next_attempt_at)`;
+    assert.deepEqual(row, { waiting: WAITING, least: "00:00:00", most: "00:00:00" });
+    assert.ok((await service.call("GET", `${SANDBOX}/clock`)).body.now >= now);
+    assert.equal(receiver.arrivals.length, 0);
+  });
+  await t.step("an advance of a clock that runs leaves no delivery behind", async () => {
+    await set(service, { advance: 60 });
+    assert.equal(await countWaiting(service, "next_attempt_at = 'infinity'"), 0);
+  });
+  if (WAITING > 10_000) return;
+  await t.step("all that are due at one time are sent once before it arrives", async () => {
+    const { did, now } = await set(service, { advance: 2 * HOUR_S, mode: "frozen" });
+    assert.equal(did.deliveries, WAITING);
+    await settle(service);
+    assert.equal(new Set(receiver.arrivals.map(({ event }) => event.id)).size, WAITING);
+    assert.equal(receiver.arrivals.length, WAITING);
+    const [late] = await service.sql`
+      select count(*)::int as late from pay.webhook_deliveries
+      where attempts !~ '"number":2' or substring(attempts from '"at":"([^"]+)"') >= ${now}`;
+    assert.equal(late!.late, 0);
+  });
+});
