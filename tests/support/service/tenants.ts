@@ -48,6 +48,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     version: 1,
     offset_ms: 0,
     runs_after: false,
+    is_stopping: false,
     did: {},
     fault_kinds: [],
     requests: 0,
