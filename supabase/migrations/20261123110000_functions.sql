@@ -169,9 +169,7 @@ as $$
         from pay.api_key_secrets s where s.api_key_id = p_key.id
       ) as last_used_at,
       pay.wire_time(p_key.created_at) as created_at,
-      pay.wire_time(least(p_key.expires_at, (
-        select e.ends_at + c.ahead from pay.environments e where e.id = p_key.environment_id
-      ))) as expires_at,
+      pay.wire_time(least(p_key.expires_at, p_key.ends_at + c.ahead)) as expires_at,
       pay.wire_time(p_key.revoked_at) as revoked_at
     from (
       select pay.environment_time(p_key.environment_id) - pay.server_time() as ahead
@@ -185,7 +183,8 @@ create or replace function pay.add_api_key_secret(
   p_secret_hash text,
   p_prefix text,
   p_last_four text,
-  p_older_expire_at timestamptz
+  p_older_expire_at timestamptz,
+  p_ahead interval
 )
 returns void
 language plpgsql volatile security definer
@@ -193,27 +192,28 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   update pay.api_key_secrets s
-  set expires_at = case
-    when live.rank >= pay.max_live_secrets() then p_at
-    else p_older_expire_at
-  end
+  set expires_at = least(s.expires_at, live.until), ends_at = least(s.ends_at, live.until - p_ahead)
   from (
-    select o.hash, row_number() over (order by o.created_at desc, o.hash desc) as rank
+    select o.hash, case
+        when row_number() over (order by o.created_at desc, o.hash desc) >= pay.max_live_secrets()
+          then p_at
+        else p_older_expire_at end as until
     from pay.api_key_secrets o
     where o.api_key_id = p_id and o.revoked_at is null
       and (o.expires_at is null or o.expires_at > p_at)
+      and (o.ends_at is null or o.ends_at > pay.server_time())
   ) live
   where s.hash = live.hash
-    and (live.rank >= pay.max_live_secrets()
-      or s.expires_at is null or s.expires_at > p_older_expire_at);
+    and (s.expires_at is null or s.expires_at > live.until
+      or s.ends_at is null or s.ends_at > live.until - p_ahead);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at, ends_at)
   select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
-    p_at, k.expires_at,
-    -- The end of a disposable sandbox, which is the end of all its keys.
-    (select e.ends_at from pay.environments e where e.id = k.environment_id)
+    p_at, k.expires_at, k.ends_at
   from pay.api_keys k where k.id = p_id;
-  perform pay.drop_ended_secrets(array[p_id], least(p_at, pay.server_time()));
+  perform pay.drop_ended_secrets(array[p_id], least(p_at, (
+    select pay.environment_time(k.environment_id) from pay.api_keys k where k.id = p_id
+  )));
 end
 $$;
 
@@ -258,8 +258,9 @@ begin
       p_environment_id, pay.max_active_keys()
       using errcode = 'program_limit_exceeded';
   end if;
-  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at)
-  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at);
+  v_ends_at := least(v_ends_at, p_expires_at);
+  insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at, ends_at)
+  values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at, v_ends_at);
   insert into pay.api_key_secrets
     (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at, ends_at)
   values
@@ -284,7 +285,7 @@ begin
   return query
     select k.id, e.public_id, e.account, e.name, k.livemode, k.name, k.scopes, n.prefix,
       n.last_four, n.secrets, greatest(k.last_used_at, n.last_used_at), k.created_at,
-      least(k.expires_at, e.ends_at), k.revoked_at
+      least(k.expires_at, k.ends_at), k.revoked_at
     from pay.api_keys k
     join pay.environments e on e.id = k.environment_id
     left join lateral (
@@ -320,15 +321,18 @@ begin
   if v_key.id is null then
     return false;
   end if;
-  if v_key.expires_at <= now() then
+  if pay.key_has_ended(v_key, pay.environment_time(v_key.environment_id)) then
     if not pay.take_key_place(v_key.environment_id, now()) then
       raise exception 'the environment of % has % active keys already', p_id, pay.max_active_keys()
         using errcode = 'program_limit_exceeded';
     end if;
-    update pay.api_keys k set expires_at = null where k.id = p_id;
+    update pay.api_keys k
+    set expires_at = null, ends_at = (
+      select e.ends_at from pay.environments e where e.id = k.environment_id)
+    where k.id = p_id;
   end if;
   perform pay.add_api_key_secret(
-    p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at);
+    p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at, '0');
   return true;
 end
 $$;
@@ -367,9 +371,9 @@ as $$
     when p_caller.scopes is not null
       and (p_key.scopes is null or not p_key.scopes <@ p_caller.scopes) then 'wider'
     -- The caller learns the new secret, which must not outlive the caller's key.
-    when p_action = 'rotate' and p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
-      then 'outlives'
-    when p_action = 'rotate' and p_key.expires_at <= p_at then 'ended'
+    when p_action = 'rotate' and (p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
+      or p_caller.ends_at < coalesce(p_key.ends_at, 'infinity')) then 'outlives'
+    when p_action = 'rotate' and pay.key_has_ended(p_key, p_at) then 'ended'
     when p_action = 'create' and not pay.take_key_place(p_caller.environment_id, p_at) then 'full'
     else 'committed'
   end
@@ -381,7 +385,8 @@ create or replace function pay.write_key_change(
   p_action text,
   p_at timestamptz,
   p_secret json,
-  p_older_expire_at timestamptz
+  p_older_expire_at timestamptz,
+  p_ahead interval
 )
 returns text
 language plpgsql volatile
@@ -390,17 +395,18 @@ as $$
 begin
   if p_action = 'create' then
     insert into pay.api_keys
-      (id, environment_id, livemode, name, scopes, created_at, expires_at)
+      (id, environment_id, livemode, name, scopes, created_at, expires_at, ends_at)
     values
       (p_key.id, p_caller.environment_id, p_caller.livemode, p_key.name, p_key.scopes, p_at,
-        least(p_key.expires_at, p_caller.expires_at));
+        least(p_key.expires_at, p_caller.expires_at),
+        least(p_key.expires_at - p_ahead, p_caller.ends_at));
   end if;
   if p_action = 'revoke' then
     perform pay.end_api_key(p_key.id, p_at);
   else
     perform pay.add_api_key_secret(
       p_key.id, p_at, p_secret ->> 'hash', p_secret ->> 'prefix', p_secret ->> 'last_four',
-      coalesce(p_older_expire_at, p_at));
+      coalesce(p_older_expire_at, p_at), p_ahead);
   end if;
   return (
     select pay.api_key_body(k, p_at) from pay.api_keys k
@@ -448,7 +454,8 @@ begin
       v_access.body := p_refusal;
     when 'committed' then
       v_access.body := pay.write_key_change(
-        v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at);
+        v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at,
+        coalesce(v_access.ahead, '0'));
       if v_secret is not null then
         v_access.body := left(v_access.body, -1) || ',"secret":'
           || to_json(v_secret ->> 'reference')::text || '}';
@@ -1011,6 +1018,9 @@ begin
   end if;
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
+  end if;
+  if p_events <> '[]' then
+    v_found := pay.refuse_backlog(p_events::json, v_found);
   end if;
   v_found := pay.claim(v_changes, v_found, v_payments);
 
@@ -2438,6 +2448,30 @@ end
 $$;
 grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
 
+create or replace function pay.has_entries(p_endpoint_id text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay.server_time();
+begin
+  return exists (
+    select from pay.webhook_deliveries d
+    where d.endpoint_id = p_endpoint_id and d.lost_claims = 0 and d.next_attempt_at <= v_now
+      and (d.leased_until is null or d.leased_until <= v_now)
+  ) or exists (
+    select from (
+      select d from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+        and (d.leased_until is null or d.leased_until <= v_now)
+      limit 100
+    ) w
+    where not pay.is_held_back(w.d, v_now)
+  );
+end
+$$;
+
 create or replace function pay.changed_inboxes(p_waiting text)
 returns table (endpoint_id text)
 language plpgsql volatile security definer rows 10
@@ -2453,13 +2487,7 @@ begin
     )
     left join pay.webhook_endpoints t
       on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
-    where t.id is null or t.inbox_position > w.after or exists (
-      select from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = w.endpoint_id
-        and (d.leased_until is null or d.leased_until <= pay.server_time())
-        and (d.next_attempt_at <= pay.server_time()
-          or not pay.is_held_back(d, pay.server_time()))
-    );
+    where t.id is null or t.inbox_position > w.after or pay.has_entries(w.endpoint_id);
 end
 $$;
 grant execute on function pay.changed_inboxes(text) to pay_api;
@@ -2490,33 +2518,45 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_unread text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+  v_unread constant text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+  v_cancelled constant text[] := v_unread[:pay.called_off_at_once()];
 begin
   update pay.webhook_deliveries d
   set status = 'cancelled'
-  where d.environment_id = p_environment_id
-    and d.id = any (v_unread[:pay.called_off_at_once()]);
+  where d.environment_id = p_environment_id and d.id = any (v_cancelled);
+  update pay.webhook_endpoints t
+  set inbox_acknowledged = e.position
+  from pay.inbox_entries e
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id
+    and e.environment_id = p_environment_id
+    and e.delivery_id = v_cancelled[cardinality(v_cancelled)];
   return cardinality(v_unread) <= pay.called_off_at_once();
 end
 $$;
 
 create or replace function pay.unread_deliveries(p_environment_id text, p_endpoint_id text)
 returns text[]
-language sql volatile
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(array_agg(u.id order by u.position), '{}') from (
-    select d.id, e.position
-    from pay.webhook_endpoints t
-    join pay.inbox_entries e on e.environment_id = t.environment_id and e.endpoint_id = t.id
-      and e.position > t.inbox_acknowledged
-    join pay.webhook_deliveries d
-      on d.environment_id = t.environment_id and d.id = e.delivery_id
-      and d.status || '' = 'available'
-    where t.environment_id = p_environment_id and t.id = p_endpoint_id
+declare
+  v_acknowledged constant bigint := (
+    select t.inbox_acknowledged from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.id = p_endpoint_id);
+begin
+  return array(
+    select e.delivery_id from pay.inbox_entries e
+    cross join lateral (
+      select from pay.webhook_deliveries d
+      where d.environment_id = p_environment_id and d.id = e.delivery_id
+        and d.status || '' = 'available' limit 1
+    ) d
+    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
+      and e.position > v_acknowledged
     order by e.position
     limit pay.called_off_at_once() + 1
-  ) u
+  );
+end
 $$;
 
 create or replace function pay.give_inbox_faults(
@@ -2604,7 +2644,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   with behind as materialized (
-    select d.id, h.next_attempt_at
+    select d.id, h.next_attempt_at, h.due_at
     from pay.webhook_deliveries h
     join pay.webhook_deliveries d
       on d.status = 'pending'
@@ -2620,8 +2660,11 @@ begin
     for update of d skip locked
   )
   update pay.webhook_deliveries d
-  set next_attempt_at = b.next_attempt_at
-  from (select o.id, max(o.next_attempt_at) as next_attempt_at from behind o group by o.id) b
+  set next_attempt_at = b.next_attempt_at, due_at = greatest(d.due_at, b.due_at)
+  from (
+    select o.id, max(o.next_attempt_at) as next_attempt_at, max(o.due_at) as due_at
+    from behind o group by o.id
+  ) b
   where d.environment_id = p_environment_id and d.id = b.id;
 end
 $$;
@@ -2637,6 +2680,15 @@ returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 5 $$;
+
+create or replace function pay.key_has_ended(p_key pay.api_keys, p_at timestamptz)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_key.expires_at <= p_at, false)
+    or coalesce(p_key.ends_at <= pay.server_time(), false)
+$$;
 
 create or replace function pay.delete_keys(p_ids text[])
 returns bigint
@@ -2663,7 +2715,7 @@ begin
   if (
     select count(*) from pay.api_keys k
     where k.environment_id = p_environment_id and k.revoked_at is null
-      and (k.expires_at is null or k.expires_at > p_at)
+      and not pay.key_has_ended(k, p_at)
   ) >= pay.max_active_keys() then
     return false;
   end if;
@@ -2673,8 +2725,9 @@ begin
     where k.id in (
       select o.id from pay.api_keys o
       where o.environment_id = p_environment_id and not o.livemode
-        and least(o.revoked_at, o.expires_at) <= least(p_at, pay.server_time())
-      order by least(o.revoked_at, o.expires_at) desc, o.id desc
+        and (o.revoked_at is not null
+          or pay.key_has_ended(o, least(p_at, pay.environment_time(p_environment_id))))
+      order by least(o.revoked_at, o.expires_at, o.ends_at) desc, o.id desc
       offset 1000
     )
     for update skip locked
@@ -2693,7 +2746,7 @@ declare
 begin
   with gone as (
     delete from pay.api_key_secrets s
-    where s.api_key_id = any (p_ids) and s.expires_at <= p_at
+    where s.api_key_id = any (p_ids) and (s.expires_at <= p_at or s.ends_at <= pay.server_time())
       and exists (
         select from pay.api_key_secrets newer
         where newer.api_key_id = s.api_key_id
@@ -2728,10 +2781,11 @@ begin
     select k.id from pay.api_keys k
     where k.environment_id = p_environment_id and exists (
       select from pay.api_key_secrets s
-      where s.api_key_id = k.id and s.expires_at <= v_at and exists (
-        select from pay.api_key_secrets newer
-        where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
-      )
+      where s.api_key_id = k.id and (s.expires_at <= v_at or s.ends_at <= pay.server_time())
+        and exists (
+          select from pay.api_key_secrets newer
+          where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+        )
     )
     limit p_batch for update skip locked
   ), v_at);
@@ -2747,13 +2801,16 @@ begin
   set secrets = (
     select json_agg(s.source order by s.n)
     from json_array_elements(t.secrets) with ordinality as s (source, n)
-    where s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at
+    where (s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at)
+      and (s.source ->> 'ends_at' is null
+        or (s.source ->> 'ends_at')::timestamptz > pay.server_time())
   )
   where t.id in (
     select o.id from pay.webhook_endpoints o
     where o.environment_id = p_environment_id and exists (
       select from json_array_elements(o.secrets) as s (source)
       where (s.source ->> 'expires_at')::timestamptz <= v_at
+        or (s.source ->> 'ends_at')::timestamptz <= pay.server_time()
     )
     for update skip locked
   ) and t.environment_id = p_environment_id;
@@ -5467,12 +5524,13 @@ begin
   judged as materialized (
     select l.*, t.status = 'enabled' or t.delivery = 'inbox' as enabled, blocker.id as blocker_id,
       blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
+      blocker.due_at as blocker_due_at,
       l.sequence - blocker.sequence as distance
     from left_over l
     left join pay.webhook_endpoints t
       on t.environment_id = l.environment_id and t.id = l.endpoint_id
     left join lateral (
-      select d.id, d.sequence, d.next_attempt_at, d.leased_until
+      select d.id, d.sequence, d.next_attempt_at, d.leased_until, d.due_at
       from pay.webhook_deliveries d
       where d.status = 'pending'
         and d.environment_id is not distinct from l.environment_id
@@ -5495,7 +5553,10 @@ begin
       when j.blocker_leased_until > p_at and j.distance > 100 then p_at + interval '1 minute'
       when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
       else greatest(j.blocked_until, p_at + interval '1 second')
-    end
+    end,
+    -- The clock of a sandbox that stands makes both due at the same time.
+    due_at = case when j.blocker_leased_until > p_at then d.due_at
+      else greatest(d.due_at, j.blocker_due_at) end
   from judged j
   where j.enabled and j.blocker_id is not null
     and (
@@ -5826,7 +5887,13 @@ as $$
 begin
   with
   result as materialized (
-    select * from json_to_recordset(p_results::json) as r (
+    select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
+      -- The sandbox can have got a clock of its own in the attempt.
+      coalesce(r.due_at, r.next_attempt_at - p_ahead + (
+        select pay.time_ahead(w) from pay.sandbox_settings w
+        where w.environment_id = r.environment_id and r.next_attempt_at is not null
+      )) as due_at
+    from json_to_recordset(p_results::json) as r (
       environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
       record text, due_at timestamptz
     )
@@ -5911,7 +5978,8 @@ begin
     for update of d
   )
   update pay.webhook_deliveries d
-  set next_attempt_at = least(d.created_at, p_at)
+  set next_attempt_at = least(d.created_at, p_at),
+    due_at = case when d.due_at is not null then d.created_at end
   from waiting w
   where d.environment_id = w.environment_id and d.id = w.id;
 end
@@ -6001,12 +6069,7 @@ begin
       t.failing_since is not null as is_failing,
       coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
       coalesce(t.delivery = 'inbox', false) as is_inbox,
-      t.delivery = 'inbox' and exists (
-        select from pay.webhook_deliveries d
-        where d.status = 'pending' and d.endpoint_id = w.endpoint_id
-          and (d.next_attempt_at <= pay.server_time()
-            or not pay.is_held_back(d, pay.server_time()))
-      ) as has_entries
+      t.delivery = 'inbox' and pay.has_entries(w.endpoint_id) as has_entries
   ) k
   cross join lateral (
     select least(
@@ -6282,6 +6345,12 @@ begin
 end
 $$;
 
+create or replace function pay.most_counted()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 250000 $$;
+
 create or replace function pay.sandbox_reset_body(
   p_environment_id text, p_with_endpoints boolean, p_has_claim boolean
 )
@@ -6306,12 +6375,15 @@ begin
       v_rests_left := v_rests_left - v_rest;
     end if;
     v_began := clock_timestamp();
-    execute format('select count(*) from pay.%I t where t.environment_id = $1 and $2', v_table)
+    execute format(
+      'select count(*) from (
+         select from pay.%I t where t.environment_id = $1 and $2 limit pay.most_counted() + 1
+       ) counted', v_table)
     into v_count using p_environment_id, v_table <> 'webhook_endpoints' or p_with_endpoints;
     if v_table = 'idempotency_keys' and p_has_claim then
       v_count := v_count - 1;
     end if;
-    v_counts := v_counts || format('"%s":%s', v_table, v_count);
+    v_counts := v_counts || format('"%s":%s', v_table, least(v_count, pay.most_counted()));
     v_rest := least(clock_timestamp() - v_began, v_rests_left);
   end loop;
   return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
@@ -6341,15 +6413,37 @@ begin
   where t.environment_id = p_old;
   update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
   update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
-  delete from pay.webhook_deliveries d using pay.webhook_endpoints t
-  where t.environment_id = p_old and d.endpoint_id = t.id
-    and d.environment_id = p_old and d.status = 'pending';
+  perform pay.delete_pending(p_old);
   if p_with_endpoints then
     delete from pay.webhook_endpoints t where t.environment_id = p_old;
   else
     update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
   end if;
   perform pay.restart_seeded(p_old, p_new);
+end
+$$;
+
+create or replace function pay.delete_pending(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
+as $$
+begin
+  delete from pay.webhook_deliveries d
+  where d.ctid = any (array(
+    select o.place from pay.webhook_endpoints t
+    -- The order makes it a scan of the index that ends at the limit.
+    cross join lateral (
+      select d.ctid as place from pay.webhook_deliveries d
+      where d.endpoint_id = t.id and d.status = 'pending'
+        and d.environment_id is not distinct from p_environment_id
+      order by d.subject_id, d.sequence
+      limit pay.called_off_at_once() for update skip locked
+    ) o
+    where t.environment_id = p_environment_id
+    limit pay.called_off_at_once()
+  ));
 end
 $$;
 
@@ -6407,15 +6501,11 @@ begin
     return v_access;
   end if;
 
-  perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   v_access.outcome := 'committed';
   v_access.body := pay.sandbox_reset_body(
     v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
-  -- After the count, which takes time: a turn of the relay may wait for these rows.
-  perform from pay.webhook_deliveries d
-  join pay.webhook_endpoints t on t.environment_id = v_old and t.id = d.endpoint_id
-  where d.environment_id = v_old and d.status = 'pending'
-  order by d.id for update of d;
+  -- After the count, which takes time: a turn of the relay may wait for this row.
+  perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   perform pay.keep_answer(p_request, v_access);
   perform pay.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
   update pay.idempotency_keys k set environment_id = p_environment_id
@@ -6509,8 +6599,8 @@ declare
   v_total bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  v_total := pay.purge_idempotency_keys(v_at, p_batch) + pay.purge_sandboxes(v_at, p_batch)
-    + pay.purge_exchanges(v_at, p_batch) + pay.end_watches(v_at, p_batch);
+  v_total := pay.purge_sandboxes(v_at, p_batch) + pay.purge_exchanges(v_at, p_batch)
+    + pay.end_watches(v_at, p_batch);
   for v_environment in
     select e.id, e.livemode, e.ends_at is not null as is_disposable,
       w.environment_id is not null as has_clock
@@ -6521,8 +6611,10 @@ begin
     exit when clock_timestamp() > v_until;
     v_total := v_total + case
       when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
-      when v_environment.is_disposable then 0
-      else pay.purge_keys(v_environment.id, v_at, p_batch)
+      when v_environment.is_disposable
+        then pay.purge_idempotency_keys(v_environment.id, v_at, p_batch)
+      else pay.purge_idempotency_keys(v_environment.id, v_at, p_batch)
+        + pay.purge_keys(v_environment.id, v_at, p_batch)
         + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
     end + case
       when v_environment.livemode then 0
@@ -6548,25 +6640,16 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now constant timestamptz := pay.environment_time(p_environment_id);
-  v_rows bigint;
 begin
-  with old as materialized (
-    select o.api_key_id, o.key
-    from pay.idempotency_keys o
-    where o.environment_id = p_environment_id
-      and o.created_at <= v_now - pay.idempotency_retention()
-    limit p_batch for update skip locked
-  )
-  delete from pay.idempotency_keys t using old
-  where t.environment_id = p_environment_id
-    and t.api_key_id = old.api_key_id and t.key = old.key;
-  get diagnostics v_rows = row_count;
-  return v_rows + pay.purge_keys(p_environment_id, v_now, p_batch)
+  return pay.purge_idempotency_keys(p_environment_id, v_now, p_batch)
+    + pay.purge_keys(p_environment_id, v_now, p_batch)
     + pay.purge_old(p_environment_id, false, v_now, p_batch);
 end
 $$;
 
-create or replace function pay.purge_idempotency_keys(p_at timestamptz, p_batch integer)
+create or replace function pay.purge_idempotency_keys(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -6574,19 +6657,16 @@ as $$
 declare
   v_rows bigint;
 begin
-  -- Materialized, because a batch that is read again for each row has no limit. In order, because
-  -- with a limit alone a scan of the table looks cheap while its statistics are old.
-  with old as materialized (
-    select o.environment_id, o.api_key_id, o.key
-    from pay.idempotency_keys o
-    where o.created_at <= p_at - pay.idempotency_retention()
-      and not exists (
-        select from pay.sandbox_settings w where w.environment_id = o.environment_id)
+  delete from pay.idempotency_keys t
+  where t.ctid = any (array(
+    select o.ctid from pay.idempotency_keys o
+    where o.environment_id = p_environment_id
+      and o.created_at <= p_at - pay.idempotency_retention()
+      -- The predicate of the index.
+      and o.created_at > '-infinity'
     order by o.created_at
     limit p_batch for update skip locked
-  )
-  delete from pay.idempotency_keys t using old
-  where t.environment_id = old.environment_id and t.api_key_id = old.api_key_id and t.key = old.key;
+  ));
   get diagnostics v_rows = row_count;
   return v_rows;
 end
@@ -6794,58 +6874,6 @@ begin
 end
 $$;
 
-create or replace function pay.retime_sandbox(
-  p_environment_id text, p_before pay.sandbox_settings, p_from timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_clock pay.sandbox_settings;
-  v_server constant timestamptz := pay.server_time();
-  v_now constant timestamptz := pay.environment_time(p_environment_id);
-  v_before constant interval := coalesce(pay.time_ahead(p_before), '0');
-begin
-  select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
-  if p_from is null then
-    update pay.webhook_deliveries d
-    set due_at = case when isfinite(d.next_attempt_at)
-      then d.next_attempt_at + v_before else d.created_at end
-    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is null;
-    update pay.provider_calls c set due_at = c.next_attempt_at + v_before
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is null;
-  end if;
-  -- As pay.real_due.
-  update pay.webhook_deliveries d
-  set next_attempt_at = case
-      when v_clock.frozen_at is null then d.due_at - v_clock.offset_ms * interval '1 ms'
-      when d.due_at > v_now then 'infinity'
-      else v_server - (v_now - d.due_at) end
-  where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at is not null
-    and (p_from is null or d.due_at > p_from and d.due_at <= v_now);
-  update pay.provider_calls c
-  set next_attempt_at = case
-      when v_clock.frozen_at is null then c.due_at - v_clock.offset_ms * interval '1 ms'
-      when c.due_at > v_now then 'infinity'
-      else v_server - (v_now - c.due_at) end
-  where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
-    and (p_from is null or c.due_at > p_from and c.due_at <= v_now);
-end
-$$;
-
-create or replace function pay.lock_waiting(p_environment_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform from pay.webhook_deliveries d
-  where d.environment_id = p_environment_id and d.status = 'pending'
-  order by d.id for update of d;
-end
-$$;
-
 create or replace function pay.write_clock(p_settings pay.sandbox_settings)
 returns pay.sandbox_settings
 language plpgsql volatile
@@ -6857,12 +6885,14 @@ declare
   v_written pay.sandbox_settings;
 begin
   insert into pay.sandbox_settings as w
-    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, did)
+    (environment_id, version, offset_ms, frozen_at, target_at, runs_after, is_stopping, did)
   values (p_settings.environment_id, pay.new_settings_version(), p_settings.offset_ms,
-    p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, v_did)
+    p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, p_settings.is_stopping,
+    v_did)
   on conflict on constraint sandbox_settings_pkey do update
   set version = excluded.version, offset_ms = excluded.offset_ms, frozen_at = excluded.frozen_at,
     target_at = excluded.target_at, runs_after = excluded.runs_after,
+    is_stopping = excluded.is_stopping,
     did = case when w.target_at is null then excluded.did else w.did end
   returning * into v_written;
   return v_written;
@@ -6889,6 +6919,7 @@ begin
     v_clock := pay.planned_clock(v_before, p_command::json, v_now);
     v_access.outcome := case
       when (p_command::json ->> 'to')::timestamptz < v_now then 'behind'
+      when v_clock.target_at > pay.clock_ceiling() then 'beyond'
       when v_clock.target_at > v_now + pay.longest_advance() then 'too_far'
       else 'ok' end;
     if v_access.outcome <> 'ok' then
@@ -6899,17 +6930,20 @@ begin
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
-  perform pay.lock_waiting(v_access.environment_id);
   v_clock.environment_id := v_access.environment_id;
+  if pay.stop_waiting(v_clock) then
+    -- Some still have real times. A command that moves no clock stops them on its way too.
+    v_clock.target_at := coalesce(v_clock.target_at, v_now);
+  end if;
   v_clock := pay.write_clock(v_clock);
-  perform pay.retime_sandbox(v_access.environment_id, v_before, null);
   v_access.outcome := 'committed';
   v_access.status := 200;
   v_access.body := pay.clock_body(v_clock, true);
   v_access.detail := row_to_json(v_clock)::text;
   perform pay.keep_answer(p_request, v_access);
   -- Kept for 24 hours after the advance, and not after its beginning.
-  update pay.idempotency_keys k set created_at = greatest(k.created_at, v_clock.target_at)
+  update pay.idempotency_keys k
+  set created_at = greatest(k.created_at, v_clock.target_at), advances_to = v_clock.target_at
   where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
@@ -6946,6 +6980,9 @@ declare
 begin
   v_clock.offset_ms := 0;
   v_clock.frozen_at := p_now;
+  -- Attempts under way can leave deliveries that wait by the real time, so the next step looks too.
+  v_clock.is_stopping := p_before.is_stopping is not false or p_before.frozen_at is null
+    or p_before.offset_ms > 0;
   v_clock.target_at := pay.clock_target(p_command, p_now, p_before.target_at);
   v_clock.runs_after := v_clock.target_at is not null and case
     when p_command ->> 'mode' is not null then p_command ->> 'mode' = 'real'
@@ -6997,10 +7034,14 @@ begin
   end if;
   v_body := pay.step_answer(v_clock, v_answer, case when v_state <> 'done' then v_target end);
   if v_has_arrived then
-    -- Advances that others have begun and not ended, because they have died or had no more time.
-    update pay.idempotency_keys k set body = v_body
-    where k.environment_id = p_environment_id
-      and starts_with(k.body, '{"object":"clock",') and right(k.body, 16) = '"has_more":true}';
+    -- Advances that others have begun and not ended, because they have died or had no more time. No
+    -- more than a step changes: the few that are left keep an answer that asks to go on.
+    update pay.idempotency_keys k set body = v_body, advances_to = null
+    where k.ctid = any (array(
+      select o.ctid from pay.idempotency_keys o
+      where o.environment_id = p_environment_id and o.advances_to is not null
+      limit pay.clock_batch() for update
+    ));
   end if;
   return query select v_state, v_body, row_to_json(v_clock)::text;
 end
@@ -7021,7 +7062,8 @@ begin
   v_shown.target_at := p_target;
   v_body := pay.clock_body(v_shown, true);
   update pay.idempotency_keys k
-  set body = case when right(k.body, 16) = '"has_more":true}' then v_body else k.body end
+  set body = case when k.advances_to is not null then v_body else k.body end,
+    advances_to = case when k.advances_to is not null then p_target end
   where k.environment_id = p_clock.environment_id and k.api_key_id = p_answer ->> 'api_key_id'
     and k.key = p_answer ->> 'idempotency_key' and k.request_id = p_answer ->> 'request_id'
   returning k.body into v_body;
@@ -7033,12 +7075,14 @@ create or replace function pay.has_due_work(p_environment_id text, p_sends boole
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   return exists (
     select from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at is not null
-      and c.next_attempt_at <= pay.server_time()
+    where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at <= pay.server_time()
+    order by c.environment_id, c.next_attempt_at, c.due_at limit 1
   ) or p_sends and exists (
     -- A delivery with lost claims has no place here: the relay sends one such at a time.
     select from pay.webhook_endpoints t
@@ -7056,61 +7100,81 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_batch constant integer := 1000;
   v_clock pay.sandbox_settings := p_clock;
-  v_next timestamptz := pay.next_due(p_clock.environment_id, p_clock.frozen_at, p_sends);
-  v_purged bigint;
+  v_next timestamptz;
+  v_changed bigint;
 begin
-  if v_next <= p_clock.target_at then
-    v_clock.frozen_at := pay.last_due(
-      p_clock.environment_id, v_next, p_clock.target_at, p_sends);
-  elsif p_clock.frozen_at < p_clock.target_at then
-    v_clock.frozen_at := p_clock.target_at;
-  else
-    v_purged := pay.purge_sandbox(p_clock.environment_id, v_batch);
-    if v_purged > 0 then
-      perform pay.count_did(p_clock.environment_id, 'purged', v_purged);
-      return 'moved';
-    end if;
-    v_clock.target_at := null;
-    v_clock.runs_after := false;
-    if p_clock.runs_after then
-      v_clock.frozen_at := null;
-      -- Rounded up, so that the clock does not go back.
-      v_clock.offset_ms := greatest(0,
-        ceil(extract(epoch from p_clock.target_at - pay.server_time()) * 1000));
+  if p_clock.is_stopping and pay.stop_waiting(p_clock) then
+    return 'moved';
+  end if;
+  v_clock.is_stopping := false;
+  v_next := pay.next_due(p_clock.environment_id, p_sends);
+  select g.changed, g.reached into v_changed, v_clock.frozen_at
+  from pay.give_real_times(v_clock, case
+    when v_next <= p_clock.target_at then greatest(p_clock.frozen_at, pay.last_due(
+      p_clock.environment_id, v_next, p_clock.target_at, p_sends))
+    else p_clock.target_at end) g;
+  if v_changed > 0 or v_clock.frozen_at > p_clock.frozen_at then
+    -- Those that were left at the end of a batch can be due before the time of the clock.
+    v_clock.frozen_at := greatest(v_clock.frozen_at, p_clock.frozen_at);
+    return pay.write_step(v_clock);
+  end if;
+  v_changed := pay.purge_sandbox(p_clock.environment_id, pay.clock_batch());
+  if v_changed > 0 then
+    perform pay.count_did(p_clock.environment_id, 'purged', v_changed);
+    return 'moved';
+  end if;
+  v_clock.target_at := null;
+  v_clock.runs_after := false;
+  if p_clock.runs_after then
+    -- Rounded up, so that the clock does not go back. It runs from the first of these steps on.
+    v_clock.offset_ms := coalesce(nullif(p_clock.offset_ms, 0), greatest(0,
+      ceil(extract(epoch from p_clock.target_at - pay.server_time()) * 1000)));
+    v_clock.frozen_at := null;
+    v_changed := (select g.changed from pay.give_real_times(v_clock, pay.clock_ceiling()) g);
+    if v_changed >= pay.clock_batch() then
+      v_clock.frozen_at := p_clock.frozen_at;
+      v_clock.target_at := p_clock.target_at;
+      v_clock.runs_after := true;
     end if;
   end if;
-  if v_clock.frozen_at is null then
-    perform pay.lock_waiting(p_clock.environment_id);
-  end if;
-  -- The numbers stay: the relay can count at the same time.
-  update pay.sandbox_settings w
-  set version = pay.new_settings_version(), frozen_at = v_clock.frozen_at,
-    target_at = v_clock.target_at, runs_after = v_clock.runs_after, offset_ms = v_clock.offset_ms,
-    did = case when v_clock.target_at is null then pay.done_so_far(w) else w.did end
-  where w.environment_id = p_clock.environment_id;
-  perform pay.retime_sandbox(p_clock.environment_id, p_clock,
-    case when v_clock.frozen_at is not null then p_clock.frozen_at end);
-  return case when v_clock.target_at is null then 'done' else 'moved' end;
+  return pay.write_step(v_clock);
 end
 $$;
 
-create or replace function pay.next_due(
-  p_environment_id text, p_after timestamptz, p_sends boolean
-)
-returns timestamptz
-language plpgsql stable
+create or replace function pay.write_step(p_clock pay.sandbox_settings)
+returns text
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  update pay.sandbox_settings w
+  set version = pay.new_settings_version(), frozen_at = p_clock.frozen_at,
+    target_at = p_clock.target_at, runs_after = p_clock.runs_after, offset_ms = p_clock.offset_ms,
+    is_stopping = p_clock.is_stopping,
+    did = case when p_clock.target_at is null then pay.done_so_far(w) else w.did end
+  where w.environment_id = p_clock.environment_id;
+  return case when p_clock.target_at is null then 'done' else 'moved' end;
+end
+$$;
+
+create or replace function pay.next_due(p_environment_id text, p_sends boolean)
+returns timestamptz
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
+as $$
+begin
   return least((
-    select min(c.due_at) from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending' and c.due_at > p_after
+    select c.due_at from pay.provider_calls c
+    where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity'
+    order by c.environment_id, c.next_attempt_at, c.due_at limit 1
   ), (
-    select min(d.due_at) from pay.webhook_deliveries d
-    where d.environment_id = p_environment_id and d.status = 'pending' and d.due_at > p_after
+    select d.due_at from pay.webhook_deliveries d
+    where d.environment_id = any (array[p_environment_id]) and d.next_attempt_at = 'infinity'
       and p_sends
+    order by d.environment_id, d.due_at limit 1
   ));
 end
 $$;
@@ -7121,6 +7185,7 @@ create or replace function pay.last_due(
 returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
 as $$
 declare
   v_together constant interval := interval '1 second';
@@ -7136,31 +7201,166 @@ begin
       select c.due_at, bool_or(c.op = 'authorize') over (order by c.due_at) as makes_more
       from (
         select o.due_at, o.op from pay.provider_calls o
-        where o.environment_id = p_environment_id and o.state = 'pending'
+        where o.environment_id = any (array[p_environment_id]) and o.state = 'pending'
+          and o.account_id = 'sandbox' and o.next_attempt_at = 'infinity'
           and o.due_at between p_first and p_last
-        order by o.due_at limit v_most
+        order by o.environment_id, o.next_attempt_at, o.due_at limit v_most
       ) c
     ) e
     where not e.makes_more;
   end if;
   return greatest(p_first, (
-    select max(c.due_at) from pay.provider_calls c
-    where c.environment_id = p_environment_id and c.state = 'pending'
+    select c.due_at from pay.provider_calls c
+    where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity'
       and c.due_at between p_first and v_last
+    order by c.environment_id desc, c.next_attempt_at desc, c.due_at desc limit 1
   ), (
-    select max(d.due_at) from pay.webhook_deliveries d
-    where d.environment_id = p_environment_id and d.status = 'pending'
+    select d.due_at from pay.webhook_deliveries d
+    where d.environment_id = any (array[p_environment_id]) and d.next_attempt_at = 'infinity'
       and d.due_at between p_first and v_last and p_sends
+    order by d.environment_id desc, d.due_at desc limit 1
   ));
 end
 $$;
+
+create or replace function pay.clock_batch()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+create or replace function pay.stop_waiting(p_clock pay.sandbox_settings)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
+as $$
+declare
+  v_now constant timestamptz := pay.server_time();
+  v_deliveries text[];
+  v_calls text[];
+begin
+  select array_agg(w.id) into v_deliveries from (
+    select w.id from pay.webhook_endpoints t
+    cross join lateral (
+      (select d.id, d.next_attempt_at from pay.webhook_deliveries d
+       where d.endpoint_id = t.id and d.lost_claims = 0
+         and d.environment_id is not distinct from p_clock.environment_id
+         and d.next_attempt_at > v_now and d.next_attempt_at < 'infinity'
+       order by d.next_attempt_at limit pay.clock_batch())
+      union all
+      (select d.id, d.next_attempt_at from pay.webhook_deliveries d
+       where d.endpoint_id = t.id and d.lost_claims > 0
+         and d.environment_id is not distinct from p_clock.environment_id
+         and d.next_attempt_at > v_now and d.next_attempt_at < 'infinity'
+       limit pay.clock_batch())
+    ) w
+    where t.environment_id = p_clock.environment_id
+    order by w.next_attempt_at limit pay.clock_batch()
+  ) w;
+  v_calls := array(
+    select c.id from pay.provider_calls c
+    where c.environment_id = any (array[p_clock.environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at > v_now and c.next_attempt_at < 'infinity'
+    order by c.environment_id, c.next_attempt_at, c.due_at limit pay.clock_batch()
+  );
+  with waiting as materialized (
+    select d.id, coalesce(d.due_at, d.next_attempt_at) as due_at from pay.webhook_deliveries d
+    where d.environment_id = p_clock.environment_id and d.id = any (v_deliveries)
+      and d.status || '' = 'pending' and d.next_attempt_at > v_now
+    order by d.id for update of d
+  )
+  update pay.webhook_deliveries d
+  set due_at = w.due_at, next_attempt_at = pay.real_due_at(p_clock, w.due_at)
+  from waiting w
+  where d.environment_id = p_clock.environment_id and d.id = w.id;
+  with waiting as materialized (
+    select c.id, coalesce(c.due_at, c.next_attempt_at) as due_at from pay.provider_calls c
+    where c.environment_id = p_clock.environment_id and c.id = any (v_calls)
+      and c.state || '' = 'pending' and c.next_attempt_at > v_now
+    order by c.id for update of c
+  )
+  update pay.provider_calls c
+  set due_at = w.due_at, next_attempt_at = pay.real_due_at(p_clock, w.due_at)
+  from waiting w
+  where c.environment_id = p_clock.environment_id and c.id = w.id;
+  return pay.clock_batch() in (cardinality(v_deliveries), cardinality(v_calls));
+end
+$$;
+
+create or replace function pay.give_real_times(
+  p_clock pay.sandbox_settings, p_to timestamptz, out changed bigint, out reached timestamptz
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
+as $$
+declare
+  v_clock pay.sandbox_settings := p_clock;
+  v_deliveries text[];
+  v_calls text[];
+  v_last timestamptz[];
+begin
+  select array_agg(w.id), array_agg(w.due_at) into v_deliveries, v_last from (
+    select d.id, d.due_at from pay.webhook_deliveries d
+    where d.environment_id = any (array[p_clock.environment_id])
+      and d.next_attempt_at = 'infinity' and d.due_at <= p_to
+    order by d.environment_id, d.due_at limit pay.clock_batch()
+  ) w;
+  reached := case when cardinality(v_deliveries) = pay.clock_batch()
+    then v_last[pay.clock_batch()] else p_to end;
+  select array_agg(w.id), array_agg(w.due_at) into v_calls, v_last from (
+    select c.id, c.due_at from pay.provider_calls c
+    where c.environment_id = any (array[p_clock.environment_id]) and c.state = 'pending'
+      and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity' and c.due_at <= reached
+    order by c.environment_id, c.next_attempt_at, c.due_at limit pay.clock_batch()
+  ) w;
+  if cardinality(v_calls) = pay.clock_batch() then
+    reached := v_last[pay.clock_batch()];
+  end if;
+  if v_clock.frozen_at is not null then
+    v_clock.frozen_at := reached;
+  end if;
+  with waiting as materialized (
+    select d.id from pay.webhook_deliveries d
+    where d.environment_id = p_clock.environment_id and d.id = any (v_deliveries)
+      and d.next_attempt_at = 'infinity' and d.due_at <= reached
+    order by d.id for update of d
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = pay.real_due_at(v_clock, d.due_at)
+  from waiting w
+  where d.environment_id = p_clock.environment_id and d.id = w.id;
+  get diagnostics changed = row_count;
+  with waiting as materialized (
+    select c.id from pay.provider_calls c
+    where c.environment_id = p_clock.environment_id and c.id = any (v_calls)
+      and c.next_attempt_at = 'infinity'
+    order by c.id for update of c
+  )
+  update pay.provider_calls c
+  set next_attempt_at = pay.real_due_at(v_clock, c.due_at)
+  from waiting w
+  where c.environment_id = p_clock.environment_id and c.id = w.id;
+  changed := changed + cardinality(coalesce(v_calls, '{}'));
+end
+$$;
+
+create or replace function pay.clock_ceiling()
+returns timestamptz
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select timestamptz '2200-01-01T00:00:00Z' $$;
 
 create or replace function pay.time_ahead(p_settings pay.sandbox_settings)
 returns interval
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(p_settings.frozen_at - pay.server_time(), p_settings.offset_ms * interval '1 ms')
+  select coalesce(p_settings.frozen_at, least(
+    pay.server_time() + p_settings.offset_ms * interval '1 ms',
+    case when p_settings.version > 0 then pay.clock_ceiling() end)) - pay.server_time()
 $$;
 
 create or replace function pay.environment_time(p_environment_id text)
@@ -7175,6 +7375,18 @@ begin
 end
 $$;
 
+create or replace function pay.real_due_at(p_settings pay.sandbox_settings, p_due_at timestamptz)
+returns timestamptz
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case
+    when p_due_at > coalesce(p_settings.frozen_at, pay.clock_ceiling()) then 'infinity'
+    when p_settings.frozen_at is null then p_due_at - p_settings.offset_ms * interval '1 ms'
+    else pay.server_time() - (p_settings.frozen_at - p_due_at)
+  end
+$$;
+
 create or replace function pay.real_due(p_environment_id text, p_due_at timestamptz)
 returns timestamptz
 language plpgsql stable
@@ -7182,11 +7394,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce((
-    select case
-        when w.frozen_at is null then p_due_at - w.offset_ms * interval '1 ms'
-        when p_due_at > w.frozen_at then 'infinity'
-        else pay.server_time() - (w.frozen_at - p_due_at)
-      end
+    select pay.real_due_at(w, p_due_at)
     from pay.sandbox_settings w where w.environment_id = p_environment_id
   ), p_due_at);
 end
@@ -7203,6 +7411,12 @@ returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
+
+create or replace function pay.max_kept_sandboxes()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 10000 $$;
 
 create or replace function pay.sandbox_body(p_sandbox pay.sandboxes)
 returns text
@@ -7232,7 +7446,15 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('sandboxes ' || p_account, 0));
   -- The account's other sandboxes can have made some as well.
   perform set_config('pay.worker', 'on', true);
-  select count(*) into v_count from pay.sandboxes s
+  select case
+      when exists (
+        select from pay.sandboxes s where s.account = p_account
+        offset pay.max_kept_sandboxes() - 1
+      ) then pay.max_sandboxes()
+      else count(*)
+    end
+  into v_count
+  from pay.sandboxes s
   where s.account = p_account and s.expires_at > p_at;
   perform set_config('pay.worker', v_worker, true);
   return v_count < pay.max_sandboxes();
@@ -7253,9 +7475,9 @@ begin
       coalesce(p_sandbox.name, 'Disposable sandbox'), p_sandbox.created_at, p_sandbox.expires_at)
   ),
   made_key as (
-    insert into pay.api_keys (id, environment_id, livemode, name, created_at)
+    insert into pay.api_keys (id, environment_id, livemode, name, created_at, ends_at)
     values (p_secret ->> 'key_id', p_sandbox.id, false, 'Made with the sandbox',
-      p_sandbox.created_at)
+      p_sandbox.created_at, p_sandbox.expires_at)
   ),
   made_secret as (
     insert into pay.api_key_secrets
@@ -7288,7 +7510,9 @@ declare
   v_sandbox pay.sandboxes;
   v_body text;
 begin
-  select e.account, e.livemode, e.ends_at, k.expires_at - v_access.at as remaining into v_caller
+  select e.account, e.livemode, e.ends_at,
+    least(k.expires_at - v_access.at, k.ends_at - pay.server_time()) as remaining
+  into v_caller
   from pay.environments e
   join pay.api_keys k on k.id = v_access.api_key_id
   where e.id = v_access.environment_id;
@@ -7336,7 +7560,6 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_environment text := pay.hold_environment(p_public_id, true);
-  v_until timestamptz := clock_timestamp() + interval '0.2 seconds';
 begin
   if v_environment is null then
     return;
@@ -7350,21 +7573,9 @@ begin
   update pay.api_key_secrets s set ends_at = least(s.ends_at, p_at)
   where s.environment_id = v_environment;
   delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
-  loop
-    delete from pay.webhook_deliveries d
-    where d.environment_id = v_environment and d.id = any (array(
-      select o.id from pay.webhook_deliveries o
-      join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
-      where o.environment_id = v_environment and o.status = 'pending'
-      for update of o skip locked
-    ));
-    exit when clock_timestamp() > v_until or not exists (
-      select from pay.webhook_deliveries o
-      join pay.webhook_endpoints t on t.environment_id = v_environment and t.id = o.endpoint_id
-      where o.environment_id = v_environment and o.status = 'pending'
-    );
-    perform pg_sleep(0.005);
-  end loop;
+  update pay.webhook_endpoints t set status = 'disabled'
+  where t.environment_id = v_environment and t.status = 'enabled';
+  perform pay.delete_pending(v_environment);
 end
 $$;
 
@@ -7717,6 +7928,64 @@ end
 $$;
 comment on function pay.server_time is 'Internal.';
 
+create or replace function pay.max_pending_deliveries()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 20000 $$;
+
+create or replace function pay.has_backlog(p_environment_id text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
+as $$
+begin
+  return exists (
+    select from pay.environments e
+    join pay.webhook_endpoints t on t.environment_id = e.id and t.status = 'enabled'
+    -- The limit and the order make it a scan of the index that ends there.
+    cross join lateral (
+      select from pay.webhook_deliveries d
+      where d.endpoint_id = t.id and d.status = 'pending'
+        and d.environment_id is not distinct from p_environment_id
+      order by d.subject_id, d.sequence
+      limit pay.max_pending_deliveries()
+    ) d
+    where e.id = p_environment_id and not e.livemode
+    offset pay.max_pending_deliveries() - 1
+  );
+end
+$$;
+
+create or replace function pay.refuse_backlog(p_events json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_full constant text[] := array(
+    select a.environment_id
+    from (select distinct f.environment_id from unnest(p_found) f where f.outcome = 'ok') a
+    where pay.has_backlog(a.environment_id));
+  v_n integer;
+begin
+  if v_full = '{}' then
+    return p_found;
+  end if;
+  for v_n in
+    select distinct e.n from json_to_recordset(p_events) as e (n integer, type text)
+    join pay.webhook_endpoints t
+      on t.environment_id = p_found[e.n].environment_id
+      and t.status = 'enabled' and t.events && pay.patterns_of(e.type)
+    where p_found[e.n].outcome = 'ok' and p_found[e.n].environment_id = any (v_full)
+  loop
+    p_found[v_n].outcome := 'backlog';
+  end loop;
+  return p_found;
+end
+$$;
+
 create or replace function pay.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
 returns boolean
 language plpgsql volatile
@@ -7854,6 +8123,11 @@ begin
   for update;
   if v_delivery.id is null then
     v_access.outcome := 'not_found';
+    perform pay.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if v_delivery.status <> 'pending' and pay.has_backlog(v_access.environment_id) then
+    v_access.outcome := 'backlog';
     perform pay.release_key(p_request, v_access);
     return v_access;
   end if;
@@ -8021,6 +8295,12 @@ begin
     v_access.status := 409;
     v_access.body := p_refusal;
     perform pay.keep_answer(p_request, v_access);
+    return v_access;
+  end if;
+
+  if pay.has_backlog(v_access.environment_id) then
+    v_access.outcome := 'backlog';
+    perform pay.release_key(p_request, v_access);
     return v_access;
   end if;
 
@@ -8401,7 +8681,12 @@ union all
 select d.environment_id, d.id, 'due by the clock of its sandbox since ' || d.due_at
 from pay.webhook_deliveries d
 join pay.sandbox_times c on c.environment_id = d.environment_id
-where d.status = 'pending' and d.next_attempt_at = 'infinity' and d.due_at <= c.now
+where d.next_attempt_at = 'infinity' and d.due_at <= c.now
+  -- No step of an advance is still to make it due.
+  and not exists (
+    select from pay.sandbox_settings w
+    where w.environment_id = d.environment_id and w.target_at is not null
+  )
   -- It does not wait for an earlier delivery.
   and not exists (
     select from pay.webhook_deliveries o

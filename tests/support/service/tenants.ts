@@ -145,6 +145,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     created_at: "2026-01-01",
     next_attempt_at: "2026-01-01",
     may_repeat: true,
+    needs_operator: false,
     api_key_id: "key_1",
     request_id: "req_1",
     decline_is_error: true,
