@@ -29,6 +29,7 @@ create table pay.sandboxes (
   environment_id text collate "C" not null,
   id text collate "C" not null,
   account text not null,
+  made_by text collate "C" not null,
   name text,
   created_at timestamptz not null,
   expires_at timestamptz not null,
@@ -41,12 +42,16 @@ comment on table pay.sandboxes is
 comment on column pay.sandboxes.environment_id is 'The sandbox whose key made it; resets of that one move the row.';
 comment on column pay.sandboxes.id is 'The public id of the disposable sandbox.';
 comment on column pay.sandboxes.account is 'The account of both sandboxes.';
+comment on column pay.sandboxes.made_by is 'The key that made it. The sandbox ends when that key is revoked.';
 comment on column pay.sandboxes.name is 'Name for people; null: none.';
 comment on column pay.sandboxes.created_at is 'Time of creation.';
 comment on column pay.sandboxes.expires_at is 'Time at which it ends or has ended.';
 
 -- Counts the sandboxes of an account that have not ended, without reading the rows.
 create index sandboxes_alive on pay.sandboxes (account, expires_at);
+
+-- A revocation finds the sandboxes of a key.
+create index sandboxes_of_key on pay.sandboxes (made_by, expires_at);
 
 -- Retention finds the rows of sandboxes that ended a day ago.
 create index sandboxes_ended on pay.sandboxes (expires_at);
