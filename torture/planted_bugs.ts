@@ -281,7 +281,7 @@ const BUGS: PlantedBug[] = [
     name: "a lease never ends",
     edits: [{
       file: "shared/domain/webhooks/relay.ts",
-      find: "leased_until_ms: at_ms + (lease_ms ?? LEASE_MS)",
+      find: "leased_until_ms: at_ms + lease_ms",
       replace: "leased_until_ms: at_ms + 1e11",
     }],
     noticed_by: "tests/webhook/kill_test.ts",

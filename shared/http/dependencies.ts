@@ -23,6 +23,7 @@ import { createApiKeyStore } from "../store/api_key_store.ts";
 import { createClockStore } from "../store/clock_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
+import { DELAY_LIMITS, LIVE_LIMITS, WaitingRequests } from "../store/tenant_places.ts";
 import { KnownSettings } from "../store/known_settings.ts";
 import { createFaultStore, type FaultStore } from "../store/fault_store.ts";
 import { createProviderStore, type ProviderStore } from "../store/provider_store.ts";
@@ -55,6 +56,8 @@ export interface Dependencies {
   /** The settings of sandboxes, by key. */
   known_settings: KnownSettings;
   seeded_store: SeededStore;
+  /** The requests that wait for the end of a delay. */
+  delays: WaitingRequests;
   /** Null: there are no limits. */
   rate_limits: RateLimits | null;
   provider_store: ProviderStore;
@@ -108,7 +111,10 @@ export function createDependencies(settings: Settings): OpenDependencies {
     if (webhooks) inBackground(webhooks.nudge());
   };
   const calls = new EntryCalls(database);
-  const store = createStore(database, reads, calls, wakeRelay);
+  const store = createStore(database, reads, calls, {
+    on_due: wakeRelay,
+    on_later: (delay_ms) => provider_worker.nudgeAt(clock() + delay_ms),
+  });
   const faults = createFaultStore(calls);
   const changes = new ChangeWriter(store);
   const webhook_store = createWebhookStore(database, calls, wakeRelay);
@@ -124,7 +130,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     },
     clock,
     random,
-    on_error: (error) => log(failedTurn(clock(), error)),
+    on_error: (error) => log(failedTurn("relay", clock(), error)),
     on_attempt: (delivery, { record }) => log(attemptLine(delivery, record)),
     ...(webhook_sender && { sender: webhook_sender }),
     ...(webhook_lease_ms !== undefined && { lease_ms: webhook_lease_ms }),
@@ -143,15 +149,18 @@ export function createDependencies(settings: Settings): OpenDependencies {
     random,
     ...(deadline_ms !== undefined && { deadline_ms }),
     on_facts: () => inBackground(provider_worker.nudge()),
+    on_retry: (at_ms) => provider_worker.nudgeAt(at_ms),
   });
   const provider_worker = new ProviderWorker({
     store: provider_store,
     accounts: provider_accounts,
     runner,
     clock,
-    on_error: (error) => log(failedTurn(clock(), error)),
+    on_error: (error) => log(failedTurn("provider worker", clock(), error)),
   });
-  const live = createLiveOperations(store, changes, runner);
+  // Apart from the other requests that wait, so that no sandbox holds up money.
+  const live_waits = new WaitingRequests(calls.tenants, LIVE_LIMITS);
+  const live = createLiveOperations(store, changes, runner, live_waits);
   const notes = new RequestNotes(
     noteIn(database),
     (count) => log(lostNotes(clock(), count)),
@@ -159,7 +168,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   );
   const known_settings = new KnownSettings();
   const sandbox_clock = createSandboxClock({
-    store: createClockStore(database, calls, known_settings),
+    store: createClockStore(calls, known_settings),
     sends: webhooks !== null,
     work: () => Promise.all([provider_worker.nudge(), webhooks?.relay.nudge()]),
     ...(settings.advance_ms !== undefined && { advance_ms: settings.advance_ms }),
@@ -180,7 +189,8 @@ export function createDependencies(settings: Settings): OpenDependencies {
     webhooks,
     known_settings,
     sandbox_clock,
-    seeded_store: createSeededStore(database, calls),
+    seeded_store: createSeededStore(calls),
+    delays: new WaitingRequests(calls.tenants, DELAY_LIMITS),
     relay_token: settings.relay_token ?? null,
     rate_limits: rateLimits(settings),
     base_url,
@@ -204,6 +214,6 @@ export function openDependencies(env: (name: string) => string | undefined): Ope
 }
 
 function rateLimits(settings: Settings): RateLimits | null {
-  const { rate_limit: key = 0, environment_rate_limit: environment = 0 } = settings;
-  return key === 0 && environment === 0 ? null : { key, environment };
+  const { rate_limit: key = 0, account_rate_limit: account = 0 } = settings;
+  return key === 0 && account === 0 ? null : { key, account };
 }

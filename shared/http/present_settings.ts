@@ -37,7 +37,12 @@ export async function withPresentSettings<T>(
   throw databaseUnavailable();
 }
 
-function accessOf(c: Context<Env>, scope: Scope | null, settings: SandboxSettings): Access {
+/** Makes the access of a request, by the settings that the function knows. */
+export function accessOf(
+  c: Context<Env>,
+  scope: Scope | null,
+  settings: SandboxSettings,
+): Access {
   const state = c.get("state");
   const { rate_limits } = c.get("deps");
   return {

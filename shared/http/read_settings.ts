@@ -37,9 +37,9 @@ export function readSettings(env: (name: string) => string | undefined): Setting
   const max_connections = readWhole("DB_POOL_SIZE", read("DB_POOL_SIZE"), 1);
   const rate_limit = readWhole("RATE_LIMIT_PER_SECOND", read("RATE_LIMIT_PER_SECOND"), 0) ??
     DEFAULT_RATE_LIMIT;
-  const environment_rate_limit = readWhole(
-    "RATE_LIMIT_ENVIRONMENT_PER_SECOND",
-    read("RATE_LIMIT_ENVIRONMENT_PER_SECOND"),
+  const account_rate_limit = readWhole(
+    "RATE_LIMIT_ACCOUNT_PER_SECOND",
+    read("RATE_LIMIT_ACCOUNT_PER_SECOND"),
     0,
   ) ?? KEYS_AT_LIMIT * rate_limit;
   const prepare = readSwitch("DB_PREPARE", read("DB_PREPARE"));
@@ -61,7 +61,7 @@ export function readSettings(env: (name: string) => string | undefined): Setting
     allow_private_webhooks: readSwitch("ALLOW_PRIVATE_WEBHOOKS", read("ALLOW_PRIVATE_WEBHOOKS")) ??
       false,
     rate_limit,
-    environment_rate_limit,
+    account_rate_limit,
     request_log: readSwitch("REQUEST_LOG", read("REQUEST_LOG")) ?? true,
     ...(max_connections && { max_connections }),
     ...(prepare !== undefined && { prepare }),

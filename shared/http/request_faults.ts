@@ -128,9 +128,12 @@ export class FaultOfRequest {
       this.#fault = await faults.take(this.#counted(access), this.#thing());
       this.#is_counted = true;
     }
-    const counted = this.#counted(access);
-    if (this.#fault === null) return await decide(counted);
-    return await this.#fail(this.#fault, () => decide(this.#present(counted, settings)));
+    if (this.#fault === null) return await decide(this.#counted(access));
+    return await this.#fail(
+      this.#fault,
+      access,
+      () => decide(this.#present(this.#counted(access), settings)),
+    );
   }
 
   #counted(access: Access): Access {
@@ -142,7 +145,11 @@ export class FaultOfRequest {
     return { ...access, at_ms: timeIn(settings, this.#c.get("state").at_ms) };
   }
 
-  async #fail<T>({ fault, delay_ms }: RequestFault, decide: () => Promise<T>): Promise<T> {
+  async #fail<T>(
+    { fault, delay_ms }: RequestFault,
+    access: Access,
+    decide: () => Promise<T>,
+  ): Promise<T> {
     if (fault === "server_error_after" || fault === "connection_lost_after") await done(decide);
     this.#c.header(FAULT_HEADER, fault);
     switch (fault) {
@@ -167,16 +174,25 @@ export class FaultOfRequest {
       case "connection_lost_after":
         throw new ConnectionLost();
       case "delay":
-        if (!this.#has_waited) await this.#wait(delay_ms!);
+        if (!this.#has_waited) await this.#wait(access, delay_ms!);
         return await decide();
     }
   }
 
-  /** Waits without a database connection. */
-  async #wait(delay_ms: number): Promise<void> {
-    await new Promise((resolve) => setTimeout(resolve, delay_ms));
+  /**
+   * Waits without a database connection, after the database has admitted the key. Throws the errors
+   * of admission, and `rate_limited` if too many requests of the account wait.
+   */
+  async #wait(access: Access, delay_ms: number): Promise<void> {
+    const { store, delays, clock } = this.#c.get("deps");
+    if (!this.#is_counted) await store.authenticate(access);
+    this.#is_counted = true;
+    await delays.hold(
+      access.key_hash,
+      () => new Promise((resolve) => setTimeout(resolve, delay_ms)),
+    );
     this.#has_waited = true;
-    this.#c.get("state").at_ms = this.#c.get("deps").clock();
+    this.#c.get("state").at_ms = clock();
   }
 }
 

@@ -33,14 +33,15 @@ export interface LogLine {
 }
 
 /**
- * Describes an unexpected error for the operator by class, SQLSTATE and place, without its text.
+ * Describes an unexpected error for the operator by class, SQLSTATE and place, without its text. For
+ * something that was given up it also names the kind and the id.
  */
 export function faultOf(error: unknown): string {
-  const { name, code, constraint_name, stack, message } = error as Record<string, unknown>;
+  const { name, subject, code, constraint_name, stack, message } = error as Record<string, unknown>;
   // Removes the message, which can contain text of a client that looks like a stack frame.
   const frames = String(stack ?? "").replace(String(message), "");
   const place = /^ {4}at .*\/shared\/([\w/.-]+:\d+):\d+\)?$/m.exec(frames)?.[1];
-  return [name, code, constraint_name, place && `at ${place}`]
+  return [name, subject, code, constraint_name, place && `at ${place}`]
     .filter((part) => typeof part === "string").join(" ");
 }
 
@@ -71,13 +72,17 @@ function requestOf(event_body: string): string | null {
 }
 const REQUEST = '"request":{"id":"';
 
-/** Makes the line of a failed turn of the relay. */
-export function failedTurn(at_ms: number, error: unknown): LogLine {
+/** Makes the line of a failed turn of the relay or of the provider worker, or of a part of it. */
+export function failedTurn(
+  route: "relay" | "provider worker",
+  at_ms: number,
+  error: unknown,
+): LogLine {
   return {
     time: formatTime(at_ms),
     request_id: null,
     key_id: null,
-    route: "relay",
+    route,
     status: 500,
     ms: 0,
     code: "internal_error",

@@ -8,6 +8,8 @@ import { SEEDED_KEY_PREFIX } from "../core/api_key.ts";
 import { idMint, type RandomSource } from "../core/ids.ts";
 import { seededRandom, type Source } from "../core/seeded_random.ts";
 import { readSettings, timeIn } from "../store/known_settings.ts";
+import type { Access } from "../store/outcome.ts";
+import { accessOf } from "./present_settings.ts";
 import type { Env, RequestState } from "./request_state.ts";
 import { faultOf } from "./request_log.ts";
 import { transcriptLine } from "./transcript_line.ts";
@@ -23,7 +25,7 @@ export function keepTranscript(): MiddlewareHandler<Env> {
     if (state.run === null) return;
     try {
       await c.get("deps").seeded_store.keep(
-        state.key!.hash,
+        presentAccess(c),
         state.run.n,
         await transcriptLine(c, state.run),
       );
@@ -65,7 +67,7 @@ async function begin(c: Context<Env>): Promise<void> {
   const state = c.get("state");
   const { known_settings, seeded_store } = c.get("deps");
   const { hash } = state.key!;
-  const detail = await seeded_store.number(hash);
+  const detail = await seeded_store.number(presentAccess(c));
   if (detail === null) return;
   known_settings.learn(hash, detail);
   const settings = readSettings(detail);
@@ -73,4 +75,10 @@ async function begin(c: Context<Env>): Promise<void> {
   const random = seededRandom(run.root, `request_id ${run.n}`);
   state.run = run;
   state.request_id = idMint(timeIn(settings, state.at_ms), random, run.n)("req_");
+}
+
+/** The access of a request with a seeded key. */
+function presentAccess(c: Context<Env>): Access {
+  const { key } = c.get("state");
+  return accessOf(c, null, c.get("deps").known_settings.of(key!.hash));
 }

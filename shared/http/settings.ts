@@ -26,8 +26,11 @@ export interface Settings {
   webhook_sender?: Partial<WebhookRequest>;
   /** Requests a second of one key, with bursts of twice that; 0: no limit. */
   rate_limit?: number;
-  /** Requests a second of all keys of an environment, with bursts of twice that; 0: no limit. */
-  environment_rate_limit?: number;
+  /**
+   * Requests a second of all live keys of an account, and of all keys of its sandboxes, with bursts
+   * of twice that; 0: no limit.
+   */
+  account_rate_limit?: number;
   /** True: the requests of sandboxes are logged for their merchants. By default false. */
   request_log?: boolean;
   /** Duration of the relay's claim of a delivery: longer than an attempt and its recording. */

@@ -4,7 +4,6 @@ import { formatTime } from "../core/clock.ts";
 import { type ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
 import { CLOCK_CEILING_MS, MAX_ADVANCE_DAYS, type SetClockBody } from "../schema/clock.ts";
 import type { Answer } from "./commit_rows.ts";
-import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import { type KnownSettings, readSettings } from "./known_settings.ts";
 import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";
@@ -59,12 +58,11 @@ type OutOfRange = "behind" | "beyond" | "too_far";
 type SetRow = Row<OutOfRange> & { environment_id: string };
 
 /**
- * Creates the store over one database.
- * @param calls the single calls of the same database
+ * Creates the store over the entry functions.
+ * @param calls the single calls of the database
  * @param known learns the settings that a key has written
  */
 export function createClockStore(
-  database: Database,
   calls: EntryCalls,
   known: KnownSettings,
 ): ClockStore {
@@ -94,7 +92,7 @@ export function createClockStore(
       type StepRow = { state: ClockStep["state"]; body: string; detail: string };
       const { request_id } = access;
       const answer = { api_key_id, request_id, idempotency_key: idempotency?.key, target };
-      const [row] = await database.query<StepRow>(STEP, [
+      const [row] = await calls.run<StepRow>(access, STEP, [
         environment_id,
         JSON.stringify(answer),
         String(sends),

@@ -1,7 +1,8 @@
 /**
  * Calls of the entry functions that answer one request each. Tenants alternate, and these calls
  * never use all connections of the pool. A tenant that sends too many requests delays itself, but
- * neither other tenants nor the statements that many requests share (coalescer.ts).
+ * neither other tenants nor the statements that many requests share (coalescer.ts). All sandboxes of
+ * an account are one tenant (known_tenants.ts).
  *
  * Rate limits do not bound the number of calls: a request over its limit costs a call as well, and
  * a reset or a twin occupies its connection for seconds. Source: ADR 0035.
@@ -9,9 +10,10 @@
 
 import { Coalescer } from "./coalescer.ts";
 import type { Database } from "./database.ts";
-import { KnownEnvironments } from "./known_environments.ts";
+import { KnownTenants } from "./known_tenants.ts";
 import { LOAD, loadParameter, type RequestedResource } from "./load_statement.ts";
 import { type Access, type Admitted, type Row, unauthorized, untilFresh } from "./outcome.ts";
+import { WaitingRequests } from "./tenant_places.ts";
 
 /** Most calls under way. */
 export interface CallLimits {
@@ -30,8 +32,10 @@ interface Waiting {
 
 /** The calls of one pool. */
 export class EntryCalls {
-  /** The environments of keys, from earlier answers. */
-  readonly environments = new KnownEnvironments();
+  /** The tenants of keys, from earlier answers. */
+  readonly tenants = new KnownTenants();
+  /** The requests that wait for their turn here, or elsewhere for something else. */
+  readonly waits = new WaitingRequests(this.tenants);
   readonly #database: Database;
   readonly #limits: CallLimits;
   readonly #owners: Coalescer<RequestedResource>;
@@ -49,39 +53,59 @@ export class EntryCalls {
         send: (list) => database.attempt(LOAD, [loadParameter(list)]),
         weigh: () => 0,
       },
-      this.environments,
+      this.tenants,
     );
   }
 
   /**
    * Calls an entry function that answers one request with one row. Throws the errors of
-   * `untilFresh`.
+   * `untilFresh`, and `rate_limited` if too many requests of the tenant wait for their turn.
    */
   ask<T extends Row<string> = Row>(
     access: Access,
     text: string,
     parameters: readonly (string | number | null)[],
   ): Promise<Admitted<T>> {
-    return untilFresh(access, async () => {
-      await this.#begin(access);
-      try {
-        const [row] = await this.#database.query<T>(text, parameters);
-        return row;
-      } finally {
-        this.#end(access.key_hash);
-      }
+    return this.untilFresh(access, async () => {
+      const [row] = await this.run<T>(access, text, parameters);
+      if (row) this.tenants.learn(access.key_hash, row);
+      return row;
     });
   }
 
-  /** Returns the environment of a key. One query for each new key. Throws `unauthorized`. */
-  async environmentOf(access: Access): Promise<string> {
-    const known = this.environments.of(access.key_hash);
+  /** Calls `ask` as `untilFresh` does. */
+  untilFresh<T extends Row<string>>(
+    access: Access,
+    ask: () => Promise<T | undefined>,
+  ): Promise<Admitted<T>> {
+    return untilFresh(access, this.waits, ask);
+  }
+
+  /** Runs a statement of a request when it is its tenant's turn. Throws `ApiError`. */
+  async run<T>(
+    access: Access,
+    text: string,
+    parameters: readonly (string | number | null)[],
+  ): Promise<T[]> {
+    await this.#begin(access);
+    try {
+      return await this.#database.query<T>(text, parameters);
+    } finally {
+      this.#end(access.key_hash);
+    }
+  }
+
+  /** Returns the tenant of a key. One query for each new key. Throws `unauthorized`. */
+  async tenantOf(access: Access): Promise<string> {
+    const { key_hash } = access;
+    const known = this.tenants.of(key_hash);
     if (known !== undefined) return known;
     // Does not count against the rate limit, because the request itself will.
     const asked = { ...access, scope: null, rate_limits: null };
     const row = await this.#owners.ask({ access: asked, kind: null, id: null, idempotency: null });
-    if (row.environment_id === null) throw unauthorized();
-    return row.environment_id;
+    if (row.outcome === "unauthorized") throw unauthorized();
+    // An outdated request names no tenant. Its next decision finds it.
+    return this.tenants.of(key_hash) ?? key_hash;
   }
 
   /** Waits for the turn of the caller. */
@@ -89,8 +113,12 @@ export class EntryCalls {
     const { key_hash } = access;
     // Only a call that must wait needs its tenant, so an idle service makes no second call.
     if (this.#hasRoom(this.#tenantOf(key_hash))) return void this.#under_way.push(key_hash);
-    const tenant = await this.environmentOf(access);
+    const tenant = await this.tenantOf(access);
     if (this.#hasRoom(tenant)) return void this.#under_way.push(key_hash);
+    await this.waits.hold(key_hash, () => this.#turn(key_hash, tenant));
+  }
+
+  async #turn(key_hash: string, tenant: string): Promise<void> {
     const turn = Promise.withResolvers<void>();
     const waiting: Waiting = { key_hash, start: turn.resolve };
     const queue = this.#waiting.get(tenant);
@@ -100,7 +128,7 @@ export class EntryCalls {
   }
 
   #tenantOf(key_hash: string): string {
-    return this.environments.of(key_hash) ?? key_hash;
+    return this.tenants.of(key_hash) ?? key_hash;
   }
 
   /** Reports whether a call of a tenant may begin. If so, no other call of the tenant waits. */

@@ -10,13 +10,14 @@ import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "./commit_rows.ts";
 import { requestInProgress } from "./database.ts";
 import { OutdatedSettings } from "./known_settings.ts";
+import type { WaitingRequests } from "./tenant_places.ts";
 
 /** Limits in requests a second, with bursts of twice that; 0: no limit. */
 export interface RateLimits {
   /** Limit of one key. */
   key: number;
-  /** Limit of all keys of an environment together. */
-  environment: number;
+  /** Limit of all live keys of an account together, and of all keys of its sandboxes. */
+  account: number;
 }
 
 /** The access of a request: its key, the scope that it needs, and its time. */
@@ -33,8 +34,8 @@ export interface Access {
   /** Null: there are no limits, or the request is counted already. */
   rate_limits: RateLimits | null;
   /**
-   * Called with the id of the key, the smaller number of requests left to it or its environment,
-   * and its environment at the time of the request.
+   * Called with the id of the key, the smaller number of requests left to it or its account, and its
+   * environment at the time of the request.
    */
   observe: (
     api_key_id: string,
@@ -64,7 +65,7 @@ export function listedAccess(access: Access, index: number) {
     scope: access.scope,
     at: formatTime(access.at_ms),
     ...(access.version !== 0 && { version: access.version }),
-    ...(access.rate_limits && { rate: [access.rate_limits.key, access.rate_limits.environment] }),
+    ...(access.rate_limits && { rate: [access.rate_limits.key, access.rate_limits.account] }),
   };
 }
 
@@ -142,7 +143,9 @@ export interface Row<Own extends string = never> {
   outcome: Refusal | "resetting" | "outdated" | "expired" | "replay" | "ok" | "committed" | Own;
   api_key_id: string | null;
   environment_id: string | null;
-  /** Requests left to the key or its environment, the smaller number; null without limits. */
+  account: string | null;
+  livemode: boolean | null;
+  /** Requests left to the key or its account, the smaller number; null without limits. */
   remaining?: number | null;
   status: number | null;
   body: string | null;
@@ -174,32 +177,46 @@ const RESET_PAUSE_MS = 5;
  * answer of the idempotency key had expired, because the call deletes such an answer, and while the
  * sandbox is being reset. Throws the error of the outcome, `OutdatedSettings` if the request must be
  * decided again, and `service_unavailable` if the reset takes too long.
+ * @param waits the requests that wait for resets, among others
  */
 export async function untilFresh<T extends Row<string>>(
   access: Access,
+  waits: WaitingRequests,
   ask: () => Promise<T | undefined>,
 ): Promise<Admitted<T>> {
-  let expired = 0;
-  let give_up_at: number | null = null;
-  for (;;) {
-    const row = await ask();
-    if (!row) throw new Error("an entry function gave no row");
-    if (row.api_key_id) {
-      access.observe(row.api_key_id, row.remaining ?? null, row.environment_id);
+  const once = async () => admitted(access, await ask());
+  for (let expired = 0;; expired++) {
+    let row = await once();
+    if (row.outcome === "resetting") {
+      row = await waits.hold(access.key_hash, () => untilReset(once));
     }
-    if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refusal](access);
-    if (row.outcome === "outdated") throw new OutdatedSettings(row.detail ?? null);
-    if (row.outcome === "expired" && expired++ < EXPIRED_TRIES) continue;
-    if (row.outcome !== "resetting") return row as Admitted<T>;
-    give_up_at ??= performance.now() + RESET_PATIENCE_MS;
-    if (performance.now() > give_up_at) {
-      throw tryAgain(
-        "service_unavailable",
-        "This sandbox is being reset, or its clock is being set: try again",
-      );
-    }
-    await new Promise((resolve) => setTimeout(resolve, RESET_PAUSE_MS));
+    if (row.outcome !== "expired" || expired >= EXPIRED_TRIES) return row as Admitted<T>;
   }
+}
+
+/** Repeats a call while the sandbox is being reset. */
+async function untilReset<T extends Row<string>>(once: () => Promise<T>): Promise<T> {
+  const give_up_at = performance.now() + RESET_PATIENCE_MS;
+  while (performance.now() <= give_up_at) {
+    await new Promise((resolve) => setTimeout(resolve, RESET_PAUSE_MS));
+    const row = await once();
+    if (row.outcome !== "resetting") return row;
+  }
+  throw tryAgain(
+    "service_unavailable",
+    "This sandbox is being reset, or its clock is being set: try again",
+  );
+}
+
+/** Returns the row of a request that was not refused. Throws the error of the outcome. */
+function admitted<T extends Row<string>>(access: Access, row: T | undefined): T {
+  if (!row) throw new Error("an entry function gave no row");
+  if (row.api_key_id) {
+    access.observe(row.api_key_id, row.remaining ?? null, row.environment_id);
+  }
+  if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refusal](access);
+  if (row.outcome === "outdated") throw new OutdatedSettings(row.detail ?? null);
+  return row;
 }
 
 /** Makes the 401 for a key that is unknown, revoked or expired (contract §6). */

@@ -5,6 +5,7 @@
  */
 
 import { formatTime } from "../core/clock.ts";
+import { GivenUp, sendApart } from "./apart.ts";
 import { changeParameters } from "./commit_statement.ts";
 import { type Database, toApiError } from "./database.ts";
 import { createPayoutStore, type PayoutStore } from "./payout_store.ts";
@@ -31,7 +32,11 @@ export interface ProviderStore extends PayoutStore {
   record(records: readonly ProviderRecord[]): Promise<RecordOutcome[]>;
   /** Notes replies that change nothing but their calls. */
   noteCalls(calls: readonly (CallResult & { environment_id: string; id: string })[]): Promise<void>;
-  /** Stores the facts of an account that are new, for the worker. Returns their number. */
+  /**
+   * Stores the facts of an account that are new, for the worker. Returns their number. If the
+   * database refuses one, stores the others and throws: the fact can be money, so its sender has to
+   * send it again, and a poll stays at its page.
+   */
   storeFacts(account_id: string, facts: readonly Fact[]): Promise<number>;
   /** Stores where the next poll begins. `is_done`: the provider has no more facts at present. */
   saveCursor(account_id: string, cursor: unknown, is_done: boolean): Promise<void>;
@@ -51,14 +56,14 @@ export interface ProviderStore extends PayoutStore {
   storeTotals(account_id: string, day: string, totals: readonly ProviderTotal[]): Promise<void>;
   /**
    * Claims due work, `asking_limit` pieces that ask a provider at most. Another worker can claim it
-   * after `lease_ms`.
+   * after `lease_ms`. `given_up`: pieces that the database cannot read, which come again as late.
    */
   claimWork(
     limit: number,
     asking_limit: number,
     lease_ms: number,
     at_ms: number,
-  ): Promise<ProviderWork[]>;
+  ): Promise<{ work: ProviderWork[]; given_up: GivenUp[] }>;
   /** Counts a signed notification about another account of the provider. */
   countIgnored(account_id: string): Promise<void>;
   /** Reads a payment or transfer as it is now, with a refund and the booking of a fact, or null. */
@@ -180,9 +185,19 @@ export function createProviderStore(
     },
 
     async storeFacts(account_id, facts) {
-      const parameters = [account_id, JSON.stringify(facts)];
-      const [row] = await database.query<{ stored: number }>(STORE_FACTS, parameters);
-      return row!.stored;
+      let stored = 0;
+      const refused: unknown[] = [];
+      await sendApart(facts, {
+        async send(part) {
+          const parameters = [account_id, JSON.stringify(part)];
+          const [row] = await database.attempt<{ stored: number }>(STORE_FACTS, parameters);
+          stored += row!.stored;
+        },
+        refuse: (_, error) => refused.push(error),
+        in_order: true,
+      });
+      if (refused.length > 0) throw toApiError(refused[0]);
+      return stored;
     },
 
     async saveCursor(account_id, cursor, is_done) {
@@ -221,8 +236,16 @@ export function createProviderStore(
 
     async claimWork(limit, asking_limit, lease_ms, at_ms) {
       const parameters = [limit, asking_limit, lease_ms, formatTime(at_ms)];
-      const rows = await database.query<WorkRow>(CLAIM, parameters);
-      return rows.map(readWork);
+      type Claimed = WorkRow | { kind: "given_up"; call: string };
+      const rows = await database.query<Claimed>(CLAIM, parameters);
+      const given_up: GivenUp[] = [];
+      const work = rows.flatMap((row) => {
+        if (row.kind !== "given_up") return [readWork(row)];
+        const { kind, id, code } = JSON.parse(row.call);
+        given_up.push(new GivenUp(`${kind} ${id}`, { code }));
+        return [];
+      });
+      return { work, given_up };
     },
 
     async countIgnored(account_id) {

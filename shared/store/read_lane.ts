@@ -2,9 +2,10 @@
  * The read lane runs costly reads one at a time on a separate connection, so that no write waits
  * for one (ADR 0029).
  *
- * Tenants alternate, independent of their numbers of requests and keys. After a read of duration t
- * the lane pauses for a multiple of t, so that these reads use only a share of one processor. If
- * the queue of a tenant is full, or a request waits too long, the answer is 503 with `Retry-After`.
+ * Tenants alternate, independent of their numbers of requests, keys and sandboxes. After a read of
+ * duration t the lane pauses for a multiple of t, so that these reads use only a share of one
+ * processor. If the queue of a tenant is full, the answer is 429, and if a request waits too long, it
+ * is 503. Both have `Retry-After`.
  */
 
 import { tryAgain } from "../core/errors.ts";
@@ -61,9 +62,9 @@ export class ReadLane {
   }
 
   /**
-   * Runs `read` when it is the tenant's turn. Throws the errors of `read`, and
+   * Runs `read` when it is the tenant's turn. Throws the errors of `read`, `rate_limited` and
    * `service_unavailable`.
-   * @param tenant the environment of the key, from the database, so that invalid keys have no queue
+   * @param tenant that of the key, from the database, so that invalid keys have no queue
    */
   async run<T>(tenant: string, read: () => Promise<T>): Promise<T> {
     await this.#turn(tenant);
@@ -87,7 +88,9 @@ export class ReadLane {
     const { waiting, waiting_of_tenant, patience_ms } = this.#limits;
     return new Promise((resolve, reject) => {
       const queue = this.#queues.get(tenant) ?? [];
-      if (this.#waiting >= waiting || queue.length >= waiting_of_tenant) return reject(tooMany());
+      if (this.#waiting >= waiting || queue.length >= waiting_of_tenant) {
+        return reject(tooMany("rate_limited"));
+      }
       const entry: Waiting = {
         start: () => {
           clearTimeout(timer);
@@ -133,7 +136,7 @@ export class ReadLane {
     queue.splice(queue.indexOf(entry), 1);
     if (queue.length === 0) this.#queues.delete(tenant);
     this.#waiting--;
-    entry.reject(tooMany());
+    entry.reject(tooMany("service_unavailable"));
     this.#stopResting();
   }
 
@@ -153,9 +156,9 @@ export class ReadLane {
   }
 }
 
-function tooMany() {
+function tooMany(code: "rate_limited" | "service_unavailable") {
   return tryAgain(
-    "service_unavailable",
+    code,
     "Too many requests for filtered lists are waiting: try again",
   );
 }

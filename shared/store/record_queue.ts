@@ -6,7 +6,8 @@
  * again alone, so that none delays the others.
  */
 
-import { isLockTimeout, isUnavailable, toApiError } from "./database.ts";
+import { sendApart } from "./apart.ts";
+import { toApiError } from "./database.ts";
 import type { ProviderRecord, RecordOutcome } from "./provider_rows.ts";
 
 /** Most statements under way. The second one runs while the first waits for a lock. */
@@ -51,19 +52,17 @@ export class RecordQueue {
     }
   }
 
-  async #sendTogether(list: Waiting[]): Promise<void> {
-    try {
-      await this.#sendList(list);
-    } catch (error) {
-      const goes_alone = list.length > 1 && (isLockTimeout(error) || !isUnavailable(error));
-      for (const entry of list) {
-        if (!goes_alone) entry.reject(toApiError(error));
-        else this.#sendList([entry]).catch((alone) => entry.reject(toApiError(alone)));
-      }
-    }
+  #sendTogether(list: Waiting[]): Promise<void> {
+    return sendApart(list, {
+      send: (entries) => this.#sendList(entries),
+      refuse(entries, error) {
+        for (const { reject } of entries) reject(toApiError(error));
+      },
+      in_order: false,
+    });
   }
 
-  async #sendList(list: Waiting[]): Promise<void> {
+  async #sendList(list: readonly Waiting[]): Promise<void> {
     const outcomes = await this.#send(list.map(({ record }) => record));
     for (const [i, { resolve }] of list.entries()) resolve(outcomes[i]!);
   }

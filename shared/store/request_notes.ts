@@ -3,10 +3,12 @@
  * replays of each idempotency key. No request waits for a note.
  *
  * Notes collect for a moment, so that many requests share a statement (`pay.note_requests`). The
- * memory is bounded: when too many wait, the queue drops the new ones and counts them. `close`
- * writes everything that waits. A process that is killed loses what it has not written (ADR 0049).
+ * memory is bounded: when too many wait, the queue drops the new ones and counts them. It also drops
+ * and counts a note that the database refuses, without the others. `close` writes everything that
+ * waits. A process that is killed loses what it has not written (ADR 0049).
  */
 
+import { sendApart } from "./apart.ts";
 import { type Database, isUnavailable } from "./database.ts";
 
 /** A request in the log of its sandbox. Members without a value are absent. */
@@ -36,10 +38,20 @@ interface NotedReplay {
   key: string;
 }
 
+type CountedReplay = NotedReplay & { count: number };
+
+function isReplay(note: NotedRequest | CountedReplay): note is CountedReplay {
+  return "count" in note;
+}
+
+function isRequest(note: NotedRequest | CountedReplay): note is NotedRequest {
+  return !isReplay(note);
+}
+
 /** Sends notes in one statement. Throws the driver's error. */
 type Send = (
   requests: readonly NotedRequest[],
-  replays: readonly (NotedReplay & { count: number })[],
+  replays: readonly CountedReplay[],
 ) => Promise<unknown>;
 
 /** Limits of the queue. */
@@ -93,7 +105,7 @@ export class RequestNotes {
   readonly #background: (work: Promise<unknown>) => void;
   readonly #limits: NoteLimits;
   #requests: NotedRequest[] = [];
-  #replays = new Map<string, NotedReplay & { count: number }>();
+  #replays = new Map<string, CountedReplay>();
   #timer: { number: ReturnType<typeof setTimeout>; resolve: () => void } | null = null;
   #under_way: Promise<boolean> | null = null;
   #pause_ms: number;
@@ -186,22 +198,25 @@ export class RequestNotes {
     const requests = this.#requests.splice(0, this.#limits.batch);
     const replays = [...this.#replays.values()];
     this.#replays = new Map();
-    try {
-      await this.#send(requests, replays);
-      this.#pause_ms = this.#limits.collect_ms;
-      return true;
-    } catch (error) {
-      // The statement may have been committed. A request that comes again changes nothing, but a
-      // replay would be counted twice.
-      this.#lost += replays.length;
-      if (!isUnavailable(error)) {
-        this.#lost += requests.length;
-        return false;
-      }
-      this.#requests = [...requests, ...this.#requests];
-      this.#pause_ms = Math.min(2 * this.#pause_ms, MAX_PAUSE_MS);
-      return false;
-    }
+    const again: NotedRequest[] = [];
+    let is_unavailable = false;
+    const notes = [...requests, ...replays];
+    await sendApart(notes, {
+      send: (notes) => this.#send(notes.filter(isRequest), notes.filter(isReplay)),
+      refuse: (notes, error) => {
+        is_unavailable ||= isUnavailable(error);
+        // The statement may have been committed. A request that comes again changes nothing, but a
+        // replay would be counted twice.
+        if (isUnavailable(error)) again.push(...notes.filter(isRequest));
+        this.#lost += notes.filter((note) => isReplay(note) || !isUnavailable(error)).length;
+      },
+      in_order: true,
+    });
+    this.#requests = [...again, ...this.#requests];
+    this.#pause_ms = is_unavailable
+      ? Math.min(2 * this.#pause_ms, MAX_PAUSE_MS)
+      : this.#limits.collect_ms;
+    return !is_unavailable;
   }
 
   #reportLoss(): void {

@@ -4,7 +4,6 @@
  */
 
 import { ApiError } from "../core/errors.ts";
-import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import { type Access, requestParameter, type Row } from "./outcome.ts";
 
@@ -13,11 +12,10 @@ export interface SeededStore {
   /**
    * Gives a request its number. Returns the settings of its sandbox with that number as JSON text;
    * null if the key is not valid or its sandbox has no seed.
-   * @param key_hash lower-case hex SHA-256 of the key
    */
-  number(key_hash: string): Promise<string | null>;
+  number(access: Access): Promise<string | null>;
   /** Keeps a line of the transcript. */
-  keep(key_hash: string, n: number, line: string): Promise<void>;
+  keep(access: Access, n: number, line: string): Promise<void>;
   /**
    * Returns the transcript of the caller's sandbox: a line for each request, each with a line feed.
    * Throws `invalid_state` if the sandbox has no seed.
@@ -30,16 +28,17 @@ const KEEP = `select pay.keep_transcript_line(
   p_key_hash => $1::text, p_n => $2::text::bigint, p_line => $3::text)`;
 const TRANSCRIPT = `select * from pay.transcript(p_request => $1::text)`;
 
-/** Creates the store over the entry functions. */
-export function createSeededStore(database: Database, calls: EntryCalls): SeededStore {
+/** Creates the store over the entry functions. Every statement waits for the turn of its tenant. */
+export function createSeededStore(calls: EntryCalls): SeededStore {
   return {
-    async number(key_hash) {
-      const [row] = await database.attempt<{ settings: string | null }>(NUMBER, [key_hash]);
+    async number(access) {
+      const { key_hash } = access;
+      const [row] = await calls.run<{ settings: string | null }>(access, NUMBER, [key_hash]);
       return row!.settings;
     },
 
-    async keep(key_hash, n, line) {
-      await database.query(KEEP, [key_hash, String(n), line]);
+    async keep(access, n, line) {
+      await calls.run(access, KEEP, [access.key_hash, String(n), line]);
     },
 
     async transcript(access) {

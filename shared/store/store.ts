@@ -30,13 +30,7 @@ import {
 import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
 import type { DepositIndex, StoredAccount } from "./provider_rows.ts";
 import { ReadLane } from "./read_lane.ts";
-import {
-  type Access,
-  answerOf,
-  type Idempotency,
-  requestParameter,
-  untilFresh,
-} from "./outcome.ts";
+import { type Access, answerOf, type Idempotency, requestParameter } from "./outcome.ts";
 
 /** A stored resource, or the stored answer of an earlier request with the same idempotency key. */
 export type Loaded =
@@ -126,16 +120,20 @@ const PAYMENT_CHARACTERS = 1_000;
  * @param reads the same database over a separate connection, for the read lane
  * @param calls the single calls of the same database
  * @param on_due called after a commit that made webhook deliveries due
+ * @param on_later called after a commit that made calls of the provider worker due in some time
  * @param limits of coalescing; only measurements pass them
  */
 export function createStore(
   database: Database,
   reads: Database,
   calls: EntryCalls,
-  on_due: () => void = () => {},
-  limits?: CoalescerLimits,
+  { on_due = () => {}, on_later = () => {} }: {
+    on_due?: () => void;
+    on_later?: (delay_ms: number) => void;
+  } = {},
+  limits?: Partial<CoalescerLimits>,
 ): Store {
-  const { environments } = calls;
+  const { tenants } = calls;
   const lane = new ReadLane();
   let pinging: Promise<unknown> | null = null;
   const commits = new Coalescer<RequestedChange, CommitRow>(
@@ -144,7 +142,7 @@ export function createStore(
         database.attempt<CommitRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS)),
       weigh: charactersOf,
     },
-    environments,
+    tenants,
     limits,
   );
   const payments = new Coalescer<RequestedResource>(
@@ -152,7 +150,7 @@ export function createStore(
       send: (list) => database.attempt<ListRow>(LOAD, [loadParameter(list)]),
       weigh: () => 0,
     },
-    environments,
+    tenants,
     limits,
   );
   const pages = new Coalescer<RequestedPage, PageRow>(
@@ -160,20 +158,20 @@ export function createStore(
       send: (list) => database.attempt<PageRow>(LIST, [listParameter(list)]),
       weigh: ({ page }) => page.limit * PAYMENT_CHARACTERS,
     },
-    environments,
+    tenants,
     limits,
   );
 
   /** Like `calls.ask`, but in the read lane. */
   function readInLane(asked: RequestedPage): Promise<PageRow> {
     const { access } = asked;
-    return untilFresh(access, async () => {
-      const tenant = await calls.environmentOf(access);
+    return calls.untilFresh(access, async () => {
+      const tenant = await calls.tenantOf(access);
       const [row] = await lane.run(
         tenant,
         () => reads.query<PageRow>(LIST, [listParameter([asked])]),
       );
-      environments.learn(access.key_hash, row?.environment_id ?? null);
+      if (row) tenants.learn(access.key_hash, row);
       return row;
     });
   }
@@ -187,7 +185,7 @@ export function createStore(
     async load(access, kind, id, idempotency = null) {
       const asked = { access, kind, id, idempotency };
       const row = kind === "payments"
-        ? await untilFresh(access, () => payments.ask(asked))
+        ? await calls.untilFresh(access, () => payments.ask(asked))
         : await calls.ask(access, LOAD, [loadParameter([asked])]);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
       return { outcome: "found", body: row.body!, detail: row.detail ?? null };
@@ -196,7 +194,7 @@ export function createStore(
     async list(access, page) {
       const asked = { access, page };
       const { data, has_more, next_cursor } = isPlain(page)
-        ? await untilFresh(access, () => pages.ask(asked))
+        ? await calls.untilFresh(access, () => pages.ask(asked))
         : isCheap(page)
         ? await calls.ask<PageRow>(access, LIST, [listParameter([asked])])
         : await readInLane(asked);
@@ -204,9 +202,13 @@ export function createStore(
     },
 
     async commit(access, change, idempotency) {
-      const row = await untilFresh(access, () => commits.ask({ access, change, idempotency }));
+      const row = await calls.untilFresh(
+        access,
+        () => commits.ask({ access, change, idempotency }),
+      );
       if (Number(row.deliveries) > 0) on_due();
       if (row.outcome === "committed") {
+        for (const { delay_ms } of change.calls) if (delay_ms !== null) on_later(delay_ms);
         const call = row.detail ? JSON.parse(row.detail) as ClaimedCall : null;
         return { outcome: "committed", answer: change.answer, call };
       }

@@ -141,7 +141,7 @@ export interface RelayRooms {
 
 /** The request of a turn: results to record, and limits of new claims. */
 export interface RelayTurn {
-  results: AttemptResult[];
+  results: readonly AttemptResult[];
   /** Most claims in total. The next three: most claims of a holder that is not in `rooms`. */
   limit: number;
   per_endpoint: number;
@@ -152,6 +152,15 @@ export interface RelayTurn {
   suspects_ahead: Readonly<Record<string, number>> | null;
   at_ms: number;
   leased_until_ms: number;
+  /** Ids of endpoints to leave out. */
+  aside: readonly string[];
+}
+
+/** An endpoint with which a turn of the relay fails. */
+interface FailingEndpoint {
+  endpoint_id: string;
+  /** The SQLSTATE. */
+  code: string;
 }
 
 /** The answer of a request. */
@@ -215,6 +224,8 @@ export interface WebhookStore {
   ): Promise<Answer>;
   /** Records results and claims due deliveries, of all environments. */
   relayTurn(turn: RelayTurn): Promise<ClaimedDelivery[]>;
+  /** Finds the endpoints with which a turn fails. Takes as long as a turn for each of them. */
+  findFailingEndpoints(at_ms: number): Promise<FailingEndpoint[]>;
   /** Loads an endpoint for the relay; null if it is deleted. */
   loadEndpoint(
     environment_id: string,
@@ -252,7 +263,9 @@ const RELAY_TURN = `select * from pay.relay_turn(
   p_results => $1::text, p_rooms => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_per_environment => $5::int, p_per_account => $6::int,
   p_suspects_ahead => $7::text, p_at => $8::text::timestamptz,
-  p_leased_until => $9::text::timestamptz)`;
+  p_leased_until => $9::text::timestamptz, p_aside => $10::text)`;
+const FIND_FAILING_ENDPOINTS = `select endpoint_id, code from pay.find_failing_endpoints(
+  p_at => $1::text::timestamptz, p_after => $2::text)`;
 const LOAD_ENDPOINT = `select * from pay.load_webhook_endpoint(
   p_environment_id => $1::text, p_id => $2::text)`;
 const DISABLE_ENDPOINT = `select pay.disable_webhook_endpoint(
@@ -334,7 +347,24 @@ export function createWebhookStore(
         turn.suspects_ahead && JSON.stringify(turn.suspects_ahead),
         formatTime(turn.at_ms),
         formatTime(turn.leased_until_ms),
+        JSON.stringify(turn.aside),
       ]),
+
+    async findFailingEndpoints(at_ms) {
+      const failing: FailingEndpoint[] = [];
+      for (let after: string | undefined = ""; after !== undefined;) {
+        type Row = { endpoint_id: string; code: string | null };
+        const rows: Row[] = await database.query<Row>(FIND_FAILING_ENDPOINTS, [
+          formatTime(at_ms),
+          after,
+        ]);
+        for (const { endpoint_id, code } of rows) {
+          if (code !== null) failing.push({ endpoint_id, code });
+        }
+        after = rows.find(({ code }) => code === null)?.endpoint_id;
+      }
+      return failing;
+    },
 
     async loadEndpoint(environment_id, id) {
       const [row] = await database.query<LoadedEndpoint>(LOAD_ENDPOINT, [environment_id, id]);

@@ -85,6 +85,7 @@ create table pay.api_key_secrets (
   hash bytea not null,
   api_key_id text collate "C" not null,
   environment_id text collate "C" not null,
+  account text not null,
   livemode boolean not null,
   prefix text not null,
   last_four text not null,
@@ -105,6 +106,8 @@ create table pay.api_key_secrets (
 comment on table pay.api_key_secrets is 'A secret of an API key, as a hash. A rotation adds one and lets the older ones expire.';
 comment on column pay.api_key_secrets.api_key_id is 'The key of the secret.';
 comment on column pay.api_key_secrets.environment_id is 'The environment of the key.';
+comment on column pay.api_key_secrets.account is
+  'The account of the environment, which never changes. Admission counts and queues by it.';
 comment on column pay.api_key_secrets.livemode is 'The mode of the environment.';
 comment on column pay.api_key_secrets.last_four is
   'The last four characters, to recognise the secret.';
@@ -127,6 +130,8 @@ create type pay.admission as (
   outcome text,
   api_key_id text collate "C",
   environment_id text collate "C",
+  account text,
+  livemode boolean,
   at timestamptz,
   remaining integer,
   status smallint,
@@ -137,9 +142,11 @@ comment on column pay.admission.n is 'The place of the request in the list, from
 comment on column pay.admission.outcome is '"ok" while the request may go on.';
 comment on column pay.admission.api_key_id is 'Null if no valid key was presented.';
 comment on column pay.admission.environment_id is 'The environment that the key opens; null without a valid key.';
+comment on column pay.admission.account is 'The account of that environment; null without a valid key.';
+comment on column pay.admission.livemode is 'The mode of that environment; null without a valid key.';
 comment on column pay.admission.at is 'The time of the request.';
 comment on column pay.admission.remaining is
-  'Requests that the key and its environment have left after this one, the smaller; null without a limit.';
+  'Requests that the key and its account have left after this one, the smaller; null without a limit.';
 comment on column pay.admission.status is 'HTTP status of the answer, if the database knows it.';
 comment on column pay.admission.body is 'JSON text of the answer, if the database knows it.';
 

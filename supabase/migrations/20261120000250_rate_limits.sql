@@ -1,12 +1,12 @@
--- Purpose: the rate limits of each API key and of each environment, counted in the round trip that
--- does the work.
+-- Purpose: the rate limits of each API key and of each account, counted in the round trip that does
+-- the work.
 --
 -- A key may make 2 x rate requests in any two seconds: rate a second, with bursts of twice that. The
--- window slides: the part of the previous two seconds that is still inside counts too. The keys of
--- an environment together have a limit of the same form. A request is counted once, for its key;
--- the use of the environment is the sum over its keys.
+-- window slides: the part of the previous two seconds that is still inside counts too. The live keys
+-- of an account together have a limit of the same form, and so have the keys of all its sandboxes. A
+-- request is counted once, for its key; the use of the account is the sum over its keys.
 --
--- p_rate is always {requests a second of the key, of the environment}; 0 means no limit. Null: the
+-- p_rate is always {requests a second of the key, of the account}; 0 means no limit. Null: the
 -- request is not limited, or another function counts it.
 --
 -- Counting must not make the requests of one key wait for each other, and a row stays locked until its
@@ -23,6 +23,8 @@ set role pay_owner;
 
 create unlogged table pay.rate_counters (
   environment_id text collate "C" not null,
+  account text not null,
+  livemode boolean not null,
   api_key_id text collate "C" not null,
   stripe smallint not null,
   window_number bigint not null,
@@ -33,6 +35,8 @@ create unlogged table pay.rate_counters (
 ) with (fillfactor = 50);
 comment on table pay.rate_counters is 'Requests of each key in the two-second window and the one before.';
 comment on column pay.rate_counters.environment_id is 'The environment of the key.';
+comment on column pay.rate_counters.account is 'The account of the environment.';
+comment on column pay.rate_counters.livemode is 'The mode of the key. Requests in sandboxes use up nothing of the limit of live keys.';
 comment on column pay.rate_counters.api_key_id is 'The key that made the requests.';
 comment on column pay.rate_counters.stripe is
   '0 to 63; requests at the same time count in different stripes.';
@@ -40,12 +44,12 @@ comment on column pay.rate_counters.window_number is 'Number of the two-second w
 comment on column pay.rate_counters.current_count is 'Requests in that window.';
 comment on column pay.rate_counters.previous_count is 'Requests in the window before it.';
 
--- Sums the use of an environment's keys: reads only the rows of the last two windows, however many
+-- Sums the use of an account's keys: reads only the rows of the last two windows, however many
 -- keys were active before. A row changes its entry once in a window, so most updates stay
 -- heap-only.
-create index rate_counters_recent on pay.rate_counters (environment_id, window_number);
+create index rate_counters_recent on pay.rate_counters (account, livemode, window_number);
 comment on index pay.rate_counters_recent is
-  'pay.requests_used: the use of an environment in the last two windows.';
+  'pay.requests_used: the use of an account in the last two windows.';
 
 alter table pay.rate_counters enable row level security;
 alter table pay.rate_counters force row level security;

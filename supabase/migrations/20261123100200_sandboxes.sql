@@ -36,6 +36,7 @@ create table pay.sandboxes (
   environment_id text collate "C" not null,
   id text collate "C" not null,
   account text not null,
+  made_by text collate "C" not null,
   name text,
   created_at timestamptz not null,
   expires_at timestamptz not null,
@@ -48,6 +49,7 @@ comment on table pay.sandboxes is
 comment on column pay.sandboxes.environment_id is 'The sandbox whose key made it; resets of that one move the row.';
 comment on column pay.sandboxes.id is 'The public id of the disposable sandbox.';
 comment on column pay.sandboxes.account is 'The account of both sandboxes.';
+comment on column pay.sandboxes.made_by is 'The key that made it. The sandbox ends when that key is revoked.';
 comment on column pay.sandboxes.name is 'Name for people; null: none.';
 comment on column pay.sandboxes.created_at is 'Time of creation.';
 comment on column pay.sandboxes.expires_at is 'Time at which it ends or has ended.';
@@ -55,6 +57,10 @@ comment on column pay.sandboxes.expires_at is 'Time at which it ends or has ende
 create index sandboxes_alive on pay.sandboxes (account, expires_at);
 comment on index pay.sandboxes_alive is
   'pay.take_sandbox_place: the number of sandboxes of an account that have not ended.';
+
+create index sandboxes_of_key on pay.sandboxes (made_by, expires_at);
+comment on index pay.sandboxes_of_key is
+  'pay.end_sandboxes_of_key: the sandboxes of a revoked key.';
 
 create index sandboxes_ended on pay.sandboxes (expires_at);
 comment on index pay.sandboxes_ended is

@@ -73,9 +73,9 @@ declare
   v_scopes text[];
   v_has_keys boolean;
   v_key_rates integer[];
-  v_environment_rates integer[];
+  v_account_rates integer[];
   v_api_keys text[];
-  v_environments text[];
+  v_environments text[]; v_accounts text[]; v_livemodes boolean[];
   v_opened text[];
   v_is_idle boolean;
   v_set text;
@@ -84,14 +84,15 @@ begin
     array_agg(r.version order by r.n), array_agg(r.scope order by r.n),
     bool_or(r.idempotency_key is not null),
     array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
-  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_environment_rates
+  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_account_rates
   from json_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
     version bigint, scope text, idempotency_key text, rate integer[]);
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
+    array_agg(s.account order by a.n), array_agg(s.livemode order by a.n),
     array_agg(distinct s.environment_id) filter (where s.is_held),
     bool_or(s.hash is not null and coalesce(s.last_used_at, '-infinity') < a.at - interval '1 hour')
-  into v_api_keys, v_environments, v_opened, v_is_idle
+  into v_api_keys, v_environments, v_accounts, v_livemodes, v_opened, v_is_idle
   from unnest(v_hashes, v_ats) with ordinality as a (hash, at, n)
   left join lateral (
     select s.*, s.livemode or case p_hold
@@ -114,11 +115,11 @@ begin
         when a.version is distinct from k.version then 'outdated'
         when a.scope is null or k.scopes is null or a.scope = any (k.scopes) then 'ok'
         else 'forbidden'
-      end, a.api_key_id, a.environment_id, a.at, null, null, null,
+      end, a.api_key_id, a.environment_id, a.account, a.livemode, a.at, null, null, null,
       case when k.version > 0 then pay.time_ahead(k.settings) end, case
         when a.version is distinct from k.version then row_to_json(k.settings) end)::pay.admission
-    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments) with ordinality
-      as a (scope, at, version, api_key_id, environment_id, n)
+    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments, v_accounts, v_livemodes)
+      with ordinality as a (scope, at, version, api_key_id, environment_id, account, livemode, n)
     left join lateral (
       select k.id, k.scopes, w.version, w as settings from pay.api_keys k
       left join pay.sandbox_settings w on w.environment_id = k.environment_id
@@ -133,8 +134,8 @@ begin
   if p_is_read and v_has_keys then
     v_found := pay.find_answers(p_requests, v_found, true);
   end if;
-  if 0 < any (v_key_rates) or 0 < any (v_environment_rates) then
-    v_found := pay.limit_list(p_requests, v_found, v_key_rates, v_environment_rates, p_is_read);
+  if 0 < any (v_key_rates) or 0 < any (v_account_rates) then
+    v_found := pay.limit_list(p_requests, v_found, v_key_rates, v_account_rates, p_is_read);
   end if;
   return v_found;
 end
@@ -207,10 +208,13 @@ begin
     and (s.expires_at is null or s.expires_at > live.until
       or s.ends_at is null or s.ends_at > live.until - p_ahead);
   insert into pay.api_key_secrets
-    (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at, ends_at)
-  select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
-    p_at, k.expires_at, k.ends_at
-  from pay.api_keys k where k.id = p_id;
+    (hash, api_key_id, environment_id, account, livemode, prefix, last_four, created_at, expires_at,
+      ends_at)
+  select decode(p_secret_hash, 'hex'), k.id, k.environment_id, e.account, k.livemode, p_prefix,
+    p_last_four, p_at, k.expires_at, k.ends_at
+  from pay.api_keys k
+  join pay.environments e on e.id = k.environment_id
+  where k.id = p_id;
   perform pay.drop_ended_secrets(array[p_id], least(p_at, (
     select pay.environment_time(k.environment_id) from pay.api_keys k where k.id = p_id
   )));
@@ -226,6 +230,7 @@ begin
   update pay.api_keys k set revoked_at = coalesce(k.revoked_at, p_at) where k.id = p_id;
   update pay.api_key_secrets s set revoked_at = coalesce(s.revoked_at, p_at)
   where s.api_key_id = p_id;
+  perform pay.end_sandboxes_of(p_id);
 end
 $$;
 
@@ -244,11 +249,12 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_environment text := pay.hold_environment(p_environment_id);
+  v_account text;
   v_livemode boolean;
   v_ends_at timestamptz;
 begin
   perform set_config('pay.environment_ids', array[v_environment]::text, true);
-  select e.livemode, e.ends_at into v_livemode, v_ends_at
+  select e.account, e.livemode, e.ends_at into v_account, v_livemode, v_ends_at
   from pay.environments e where e.id = v_environment;
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
@@ -262,10 +268,10 @@ begin
   insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at, ends_at)
   values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at, v_ends_at);
   insert into pay.api_key_secrets
-    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at, ends_at)
+    (hash, api_key_id, environment_id, account, livemode, prefix, last_four, expires_at, ends_at)
   values
-    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four,
-      p_expires_at, v_ends_at);
+    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_account, v_livemode, p_prefix,
+      p_last_four, p_expires_at, v_ends_at);
 end
 $$;
 grant execute on function
@@ -979,8 +985,8 @@ create or replace function pay.commit(
   p_calls text default '[]', p_patience_ms integer default null, p_disputes text default '[]'
 )
 returns table (
-  n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
-  body text, detail text, deliveries bigint
+  n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
+  remaining integer, status smallint, body text, detail text, deliveries bigint
 )
 language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
 set jit = off set enable_seqscan = off set enable_mergejoin = off set enable_material = off
@@ -1053,8 +1059,8 @@ begin
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.remaining, f.status, f.body, coalesce(v_details[f.n], f.detail),
-      v_deliveries from unnest(v_found) f;
+      f.environment_id, f.account, f.livemode, f.remaining, f.status, f.body,
+      coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end
 $$;
 grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
@@ -1130,7 +1136,9 @@ begin
 end
 $$;
 
-create or replace function pay.purge_exchanges(p_at timestamptz, p_batch integer)
+create or replace function pay.purge_exchanges(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1144,6 +1152,7 @@ begin
     select o.environment_id, o.delivery_id, o.slot
     from pay.delivery_exchanges o
     where o.kept_at < p_at - pay.exchange_retention()
+      and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.kept_at
     limit p_batch for update skip locked
   )
@@ -1372,7 +1381,9 @@ begin
 end
 $$;
 
-create or replace function pay.end_watches(p_at timestamptz, p_batch integer)
+create or replace function pay.end_watches(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1386,6 +1397,7 @@ begin
     select o.ctid from pay.deposit_addresses o
     join pay.payments p on p.environment_id = o.environment_id and p.id = o.payment_id
     where o.watch_until <= p_at and p.status not in ('pending', 'processing')
+      and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.watch_until
     limit p_batch for update of o skip locked
   ));
@@ -2815,16 +2827,6 @@ begin
     for update skip locked
   ) and t.environment_id = p_environment_id;
   get diagnostics v_rows = row_count;
-  v_total := v_total + v_rows;
-
-  delete from pay.rate_counters c
-  where c.ctid = any (array(
-    select o.ctid from pay.rate_counters o
-    where o.environment_id = p_environment_id
-      and o.window_number < floor(extract(epoch from pay.server_time()) / 2) - 1800
-    limit p_batch for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
   return v_total + v_rows;
 end
 $$;
@@ -3366,8 +3368,8 @@ $$;
 
 create or replace function pay.list(p_requests text)
 returns table (
-  n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
-  has_more boolean, next_cursor text, detail text
+  n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
+  remaining integer, data text, has_more boolean, next_cursor text, detail text
 )
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
@@ -3395,7 +3397,8 @@ begin
       ) r on r.n = f.n
     )
     select a.n, case when c.is_known then coalesce(p.outcome, a.outcome) else 'unknown_cursor' end,
-      a.api_key_id, a.environment_id, a.remaining, p.data, p.has_more, p.next_cursor, a.detail
+      a.api_key_id, a.environment_id, a.account, a.livemode, a.remaining, p.data, p.has_more,
+      p.next_cursor, a.detail
     from asked a
     cross join lateral (
       select a.outcome <> 'ok' or not a.is_plain or a.starting_after is null or exists (
@@ -3490,8 +3493,8 @@ $$;
 
 create or replace function pay.load(p_requests text)
 returns table (
-  n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
-  body text, detail text
+  n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
+  remaining integer, status smallint, body text, detail text
 )
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
@@ -3508,7 +3511,8 @@ begin
           then 'not_found'
         else f.outcome
       end,
-      f.api_key_id, f.environment_id, f.remaining, f.status, coalesce(p.body, o.body, f.body),
+      f.api_key_id, f.environment_id, f.account, f.livemode, f.remaining, f.status,
+      coalesce(p.body, o.body, f.body),
       coalesce(o.detail, f.detail)
     from unnest(v_found) f
     join json_to_recordset(p_requests::json) as r (n integer, kind text, id text, at timestamptz)
@@ -4202,6 +4206,111 @@ begin
 end
 $$;
 
+create or replace function pay.lease_facts(
+  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns table (environment_id text, account_id text, id text, place text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    with open as materialized (
+      select f.environment_id, f.account_id, f.reference
+      from pay.provider_facts f
+      cross join lateral (
+        select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+      ) e
+      where e.retired_at is null and f.outcome is null
+        and (f.leased_until is null or f.leased_until <= p_at)
+      order by f.received_at
+      limit p_limit
+      for update of f skip locked
+    )
+    update pay.provider_facts f
+    set leased_until = p_leased_until,
+      subject_id = coalesce(f.subject_id,
+        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+      refund_id = coalesce(f.refund_id, case when f.op = 'refund'
+        then pay.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
+    from open o
+    where f.environment_id = o.environment_id and f.account_id = o.account_id
+      and f.reference = o.reference
+    returning f.environment_id, f.account_id, f.reference,
+      to_char(f.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
+end
+$$;
+
+create or replace function pay.lease_work(
+  p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns table (environment_id text, account_id text, id text, place text)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  case p_kind
+    when 'call' then
+      return query
+        with due as materialized (
+          select c.environment_id, c.id
+          from pay.provider_calls c
+          cross join lateral (
+            select e.retired_at from pay.environments e where e.id = c.environment_id limit 1
+          ) e
+          where e.retired_at is null and c.state = 'pending' and c.next_attempt_at <= p_at
+            and (c.leased_until is null or c.leased_until <= p_at)
+          order by c.next_attempt_at
+          limit p_limit
+          for update of c skip locked
+        )
+        update pay.provider_calls c
+        set leased_until = p_leased_until, attempts = c.attempts + 1,
+          first_sent_at = coalesce(c.first_sent_at, p_at)
+        from due d
+        where c.environment_id = d.environment_id and c.id = d.id
+        returning c.environment_id, c.account_id, c.id, c.id;
+    when 'fact' then
+      return query select * from pay.lease_facts(p_limit, p_at, p_leased_until);
+    when 'look' then
+      return query
+        with due as materialized (
+          select c.environment_id, c.id
+          from pay.provider_calls c
+          where c.next_look_at <= p_at
+          order by c.next_look_at
+          limit p_limit
+          for update of c skip locked
+        )
+        update pay.provider_calls c
+        set next_look_at = p_at + interval '1 hour'
+        from due d
+        where c.environment_id = d.environment_id and c.id = d.id
+        returning c.environment_id, c.account_id, c.id, c.id;
+    else
+      return query
+        with due as materialized (
+          select u.environment_id, u.account_id
+          from pay.provider_cursors u
+          join pay.provider_readings d
+            on d.environment_id = u.environment_id and d.account_id = u.account_id
+          where (u.leased_until is null or u.leased_until <= p_at)
+            and (d.poll_at <= p_at or d.totals_at <= p_at)
+          order by u.polled_at nulls first
+          limit p_limit
+          for update of u skip locked
+        )
+        update pay.provider_cursors u
+        set leased_until = p_leased_until
+        from due d
+        where u.environment_id = d.environment_id and u.account_id = d.account_id
+        returning u.environment_id, u.account_id, u.account_id, u.account_id;
+  end case;
+end
+$$;
+
 create or replace function pay.list_unsettled_calls(p_all boolean)
 returns table (
   id text, environment_id text, account text, account_id text, op text, subject_id text,
@@ -4341,40 +4450,25 @@ end
 $$;
 grant execute on function pay.dismiss_fact(text, text, text) to pay_operator;
 
-create or replace function pay.claim_readings(
-  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+create or replace function pay.read_readings(
+  p_environments text[], p_accounts text[], p_at timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile rows 10
+language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-  with
-  due as materialized (
-    select u.environment_id, u.account_id, d.poll_at <= p_at as is_poll_due, d.day
-    from pay.provider_cursors u
+    select case when d.poll_at <= p_at then 'poll' else 'totals' end, u.environment_id, true,
+      pay.provider_account_json(u.environment_id, u.account_id), null::json, null::json,
+      null::text, null::integer, null::text,
+      (case when d.poll_at <= p_at then u.cursor else u.totals_cursor end)::json,
+      case when not d.poll_at <= p_at then d.day end
+    from unnest(p_environments, p_accounts) as l (environment_id, account_id)
+    join pay.provider_cursors u
+      on u.environment_id = l.environment_id and u.account_id = l.account_id
     join pay.provider_readings d
-      on d.environment_id = u.environment_id and d.account_id = u.account_id
-    where (u.leased_until is null or u.leased_until <= p_at)
-      and (d.poll_at <= p_at or d.totals_at <= p_at)
-    order by u.polled_at nulls first
-    limit p_limit
-    for update of u skip locked
-  ),
-  claimed as (
-    update pay.provider_cursors u
-    set leased_until = p_leased_until
-    from due d
-    where u.environment_id = d.environment_id and u.account_id = d.account_id
-    returning u.environment_id, u.account_id, u.cursor, u.totals_cursor, d.is_poll_due, d.day
-  )
-  select case when c.is_poll_due then 'poll' else 'totals' end, c.environment_id, true,
-    pay.provider_account_json(c.environment_id, c.account_id), null::json, null::json,
-    null::text, null::integer, null::text,
-    (case when c.is_poll_due then c.cursor else c.totals_cursor end)::json,
-    case when not c.is_poll_due then c.day end
-  from claimed c;
+      on d.environment_id = u.environment_id and d.account_id = u.account_id;
 end
 $$;
 
@@ -4529,7 +4623,7 @@ begin
   ) e;
   return array(
     select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
-      null, null, null, null, pay.time_ahead(w), null)::pay.admission
+      null, null, null, null, null, null, pay.time_ahead(w), null)::pay.admission
     from json_to_recordset(p_records) as r (n integer, environment_id text)
     left join pay.environments e on e.id = r.environment_id and e.retired_at is null
     left join pay.sandbox_settings w on w.environment_id = e.id
@@ -4882,17 +4976,13 @@ begin
   loop
     v_limit := least(v_limit, v_left, case when v_kind <> 'fact' then v_asking_left end);
     continue when v_limit <= 0;
-    case v_kind
-      when 'call' then
-        return query select * from pay.claim_calls(v_limit, v_at, v_leased_until);
-      when 'fact' then
-        return query select * from pay.claim_facts(v_limit, v_at, v_leased_until);
-      when 'look' then
-        return query select * from pay.claim_looks(v_limit, v_at);
-      else
-        return query select * from pay.claim_readings(v_limit, v_at, v_leased_until);
-    end case;
-    get diagnostics v_claimed = row_count;
+    begin
+      return query select * from pay.claim_kind(v_kind, v_limit, v_at, v_leased_until);
+      get diagnostics v_claimed = row_count;
+    exception when others then
+      return next pay.given_up_work(v_kind, null, 'all', sqlstate, sqlerrm);
+      v_claimed := 0;
+    end;
     v_left := v_left - v_claimed;
     if v_kind <> 'fact' then v_asking_left := v_asking_left - v_claimed; end if;
   end loop;
@@ -4901,44 +4991,104 @@ $$;
 grant execute on function pay.claim_provider_work(integer, integer, integer, timestamptz)
   to pay_api;
 
-create or replace function pay.claim_calls(
-  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+create or replace function pay.claim_kind(
+  p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_leased record;
+begin
+  select array_agg(l.environment_id order by l.place) as environments,
+    array_agg(l.account_id order by l.place) as accounts, array_agg(l.id order by l.place) as ids
+  into v_leased
+  from pay.lease_work(p_kind, p_limit, p_at, p_leased_until) l;
+  if v_leased.ids is not null then
+    return query select * from pay.read_work_apart(
+      p_kind, v_leased.environments, v_leased.accounts, v_leased.ids, p_at);
+  end if;
+end
+$$;
+
+create or replace function pay.given_up_work(
+  p_kind text, p_environment_id text, p_id text, p_code text, p_message text
+)
+returns pay.provider_work
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_work pay.provider_work;
+begin
+  raise warning 'gave up % %: % %', p_kind, p_id, p_code, p_message;
+  v_work.kind := 'given_up';
+  v_work.environment_id := p_environment_id;
+  v_work.call := json_build_object('kind', p_kind, 'id', p_id, 'code', p_code);
+  return v_work;
+end
+$$;
+
+create or replace function pay.read_work_apart(
+  p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
 )
 returns setof pay.provider_work
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  return query select * from pay.read_work(p_kind, p_environments, p_accounts, p_ids, p_at);
+exception when others then
+  if cardinality(p_ids) = 1 then
+    return next pay.given_up_work(p_kind, p_environments[1], p_ids[1], sqlstate, sqlerrm);
+    return;
+  end if;
+  for v_n in 1..cardinality(p_ids) loop
+    return query select * from pay.read_work_apart(
+      p_kind, p_environments[v_n:v_n], p_accounts[v_n:v_n], p_ids[v_n:v_n], p_at);
+  end loop;
+end
+$$;
+
+create or replace function pay.read_work(
+  p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  case p_kind
+    when 'call' then
+      return query select * from pay.read_calls(p_environments, p_ids);
+    when 'fact' then
+      return query select * from pay.read_facts(p_environments, p_accounts, p_ids);
+    when 'look' then
+      return query select * from pay.read_looks(p_environments, p_ids);
+    else
+      return query select * from pay.read_readings(p_environments, p_ids, p_at);
+  end case;
+end
+$$;
+
+create or replace function pay.read_calls(p_environments text[], p_ids text[])
+returns setof pay.provider_work
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
   return query
-  with
-  due as materialized (
-    select c.environment_id, c.id, e.livemode
-    from pay.provider_calls c
-    cross join lateral (
-      select e.livemode, e.retired_at from pay.environments e where e.id = c.environment_id limit 1
-    ) e
-    where e.retired_at is null and c.state = 'pending' and c.next_attempt_at <= p_at
-      and (c.leased_until is null or c.leased_until <= p_at)
-    order by c.next_attempt_at
-    limit p_limit
-    for update of c skip locked
-  ),
-  claimed as (
-    update pay.provider_calls c
-    set leased_until = p_leased_until, attempts = c.attempts + 1,
-      first_sent_at = coalesce(c.first_sent_at, p_at)
-    from due d
-    where c.environment_id = d.environment_id and c.id = d.id
-    returning c.environment_id, c.account_id, c.subject_id, c.refund_id, d.livemode,
-      pay.provider_call_json(c) as call
-  )
-  select 'call', c.environment_id, c.livemode,
-    pay.provider_account_json(c.environment_id, c.account_id), c.call, null::json,
-    s.body, s.sequence, r.body, null::json, null::date
-  from claimed c
-  left join pay.provider_subjects s
-    on s.environment_id = c.environment_id and s.id = c.subject_id
-  left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id;
+    select 'call', c.environment_id, e.livemode,
+      pay.provider_account_json(c.environment_id, c.account_id), pay.provider_call_json(c),
+      null::json, s.body, s.sequence, r.body, null::json, null::date
+    from unnest(p_environments, p_ids) with ordinality as l (environment_id, id, n)
+    join pay.provider_calls c on c.environment_id = l.environment_id and c.id = l.id
+    join pay.environments e on e.id = c.environment_id
+    left join pay.provider_subjects s
+      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
+    order by l.n;
 end
 $$;
 
@@ -4975,45 +5125,25 @@ as $$
     and f.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;
 
-create or replace function pay.claim_facts(
-  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+create or replace function pay.read_facts(
+  p_environments text[], p_accounts text[], p_references text[]
 )
 returns setof pay.provider_work
-language plpgsql volatile rows 10
+language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-  with
-  open as materialized (
-    select f.environment_id, f.account_id, f.reference, e.livemode
-    from pay.provider_facts f
-    cross join lateral (
-      select e.livemode, e.retired_at from pay.environments e where e.id = f.environment_id limit 1
-    ) e
-    where e.retired_at is null and f.outcome is null
-      and (f.leased_until is null or f.leased_until <= p_at)
-    order by f.received_at
-    limit p_limit
-    for update of f skip locked
-  ),
-  claimed as (
-    update pay.provider_facts f
-    set leased_until = p_leased_until,
-      subject_id = coalesce(f.subject_id,
-        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
-      refund_id = coalesce(f.refund_id, case when f.op = 'refund'
-        then pay.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
-    from open o
-    where f.environment_id = o.environment_id and f.account_id = o.account_id
-      and f.reference = o.reference
-    returning f.*, pay.provider_fact_json(f) as fact, o.livemode
-  )
-  select 'fact', f.environment_id, f.livemode,
+  select 'fact', f.environment_id, e.livemode,
     pay.provider_account_json(f.environment_id, f.account_id), k.call,
-    f.fact,
+    pay.provider_fact_json(f),
     s.body, s.sequence, r.body, null::json, null::date
-  from claimed f
+  from unnest(p_environments, p_accounts, p_references) with ordinality
+    as o (environment_id, account_id, reference, n)
+  join pay.provider_facts f
+    on f.environment_id = o.environment_id and f.account_id = o.account_id
+    and f.reference = o.reference
+  join pay.environments e on e.id = f.environment_id
   left join pay.provider_subjects s
     on s.environment_id = f.environment_id and s.id = f.subject_id
     and pay.has_fact_call(f.environment_id, f.account_id, f.subject_id, f.provider_reference)
@@ -5027,28 +5157,18 @@ begin
       and (c.op = f.op or f.op = 'capture' and c.op = 'authorize')
     order by c.op = f.op desc, c.id desc limit 1
   ) k on true
-  order by f.received_at;
+  order by o.n;
 end
 $$;
 
-create or replace function pay.claim_looks(p_limit integer, p_at timestamptz)
+create or replace function pay.read_looks(p_environments text[], p_ids text[])
 returns setof pay.provider_work
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_every constant interval := '1 hour';
 begin
   return query
   with
-  due as materialized (
-    select c.environment_id, c.id
-    from pay.provider_calls c
-    where c.next_look_at <= p_at
-    order by c.next_look_at
-    limit p_limit
-    for update of c skip locked
-  ),
   found as materialized (
     select c.environment_id, c.id, s.body, s.sequence, r.body as refund_body,
       case c.op
@@ -5057,7 +5177,7 @@ begin
         when 'transfer' then s.status = 'pending'
         else (r.body::json ->> 'status') = 'pending'
       end as is_open
-    from due d
+    from unnest(p_environments, p_ids) as d (environment_id, id)
     join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.id
     left join pay.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
@@ -5065,7 +5185,7 @@ begin
   ),
   looked as (
     update pay.provider_calls c
-    set next_look_at = case when f.is_open then p_at + v_every end
+    set next_look_at = case when f.is_open then c.next_look_at end
     from found f
     where c.environment_id = f.environment_id and c.id = f.id
     returning c.environment_id, c.account_id, c.state, c.next_look_at,
@@ -5085,7 +5205,7 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 150 $$;
 
-create or replace function pay.requests_used(p_environment_id text, p_at timestamptz)
+create or replace function pay.requests_used(p_account text, p_livemode boolean, p_at timestamptz)
 returns table (api_key_id text, used numeric)
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
@@ -5094,21 +5214,25 @@ as $$
 declare
   v_seconds numeric := extract(epoch from p_at) / 2;
   v_window bigint := floor(v_seconds);
+  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
 begin
+  -- The account's other sandboxes are not open.
+  perform set_config('pay.worker', 'on', true);
   return query
     select c.api_key_id,
       sum(case when c.window_number >= v_window then c.current_count else 0 end)
       + (1 - (v_seconds - v_window))
         * sum(case when c.window_number >= v_window then c.previous_count else c.current_count end)
     from pay.rate_counters c
-    where c.environment_id = p_environment_id
+    where c.account = p_account and c.livemode = p_livemode
       and c.window_number between v_window - 1 and v_window + pay.max_windows_ahead()
     group by c.api_key_id;
+  perform set_config('pay.worker', v_worker, true);
 end
 $$;
 
 create or replace function pay.limit_requests(
-  p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[], p_counts boolean
+  p_found pay.admission[], p_key_rates integer[], p_account_rates integer[], p_counts boolean
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -5116,7 +5240,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_request record;
-  v_environment text := '';
+  v_account text;
+  v_livemode boolean;
   v_keys text[];
   v_used numeric[];
   v_total numeric;
@@ -5124,21 +5249,22 @@ declare
   v_left integer;
 begin
   for v_request in
-    select f.n, f.environment_id, f.api_key_id, f.outcome,
+    select f.n, f.account, f.livemode, f.api_key_id, f.outcome,
       -- Limits are in real time.
       max(f.at - coalesce(f.ahead, '0')) over () as at,
       nullif(p_key_rates[f.n], 0) as key_rate,
-      nullif(p_environment_rates[f.n], 0) as environment_rate
+      nullif(p_account_rates[f.n], 0) as account_rate
     from unnest(p_found) f
     where f.outcome not in ('unauthorized', 'resetting', 'outdated')
-      and (p_key_rates[f.n] > 0 or p_environment_rates[f.n] > 0)
-    order by f.environment_id, f.n
+      and (p_key_rates[f.n] > 0 or p_account_rates[f.n] > 0)
+    order by f.account, f.livemode, f.n
   loop
-    if v_request.environment_id <> v_environment then
-      v_environment := v_request.environment_id;
+    if (v_request.account, v_request.livemode) is distinct from (v_account, v_livemode) then
+      v_account := v_request.account;
+      v_livemode := v_request.livemode;
       select array_agg(u.api_key_id), array_agg(u.used), coalesce(sum(u.used), 0)
       into v_keys, v_used, v_total
-      from pay.requests_used(v_environment, v_request.at) u;
+      from pay.requests_used(v_account, v_livemode, v_request.at) u;
     end if;
     v_key := array_position(v_keys, v_request.api_key_id);
     if v_key is null then
@@ -5148,7 +5274,7 @@ begin
     end if;
     -- least() ignores null, which stands for no limit.
     v_left := floor(least(
-      2 * v_request.key_rate - 1 - v_used[v_key], 2 * v_request.environment_rate - 1 - v_total));
+      2 * v_request.key_rate - 1 - v_used[v_key], 2 * v_request.account_rate - 1 - v_total));
     p_found[v_request.n].remaining := v_left;
     continue when v_request.outcome = 'replay';
     if v_left >= 0 then
@@ -5163,7 +5289,7 @@ end
 $$;
 
 create or replace function pay.limit_list(
-  p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[],
+  p_requests json, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
   p_is_read boolean
 )
 returns pay.admission[]
@@ -5172,21 +5298,20 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limited pay.admission[] := pay.limit_requests(
-    p_found, p_key_rates, p_environment_rates, p_is_read);
+    p_found, p_key_rates, p_account_rates, p_is_read);
 begin
   if not p_is_read and cardinality(p_found) > 1 and exists (
     select from unnest(v_limited) f where f.outcome = 'rate_limited'
   ) then
     v_limited := pay.limit_requests(
-      pay.find_answers(p_requests, p_found, true), p_key_rates, p_environment_rates, false);
+      pay.find_answers(p_requests, p_found, true), p_key_rates, p_account_rates, false);
   end if;
   return v_limited;
 end
 $$;
 
 create or replace function pay.add_requests(
-  p_environment_id text,
-  p_api_key_id text,
+  p_access pay.admission,
   p_at timestamptz,
   p_requests integer
 )
@@ -5201,7 +5326,7 @@ declare
 begin
   select c.stripe into v_stripe
   from pay.rate_counters c
-  where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+  where c.environment_id = p_access.environment_id and c.api_key_id = p_access.api_key_id
   order by c.stripe limit 1
   for update skip locked;
   if v_stripe is not null then
@@ -5222,7 +5347,7 @@ begin
         when c.window_number = v_window - 1 then c.current_count
         else 0
       end
-    where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+    where c.environment_id = p_access.environment_id and c.api_key_id = p_access.api_key_id
       and c.stripe = v_stripe;
     return;
   end if;
@@ -5231,16 +5356,18 @@ begin
     select free.n from generate_series(0, 63) as free (n)
     where not exists (
       select from pay.rate_counters c
-      where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+      where c.environment_id = p_access.environment_id and c.api_key_id = p_access.api_key_id
         and c.stripe = free.n
     )
     order by free.n
   loop
     continue when not pg_try_advisory_xact_lock(
-      hashtextextended('stripe ' || p_api_key_id, v_stripe));
+      hashtextextended('stripe ' || p_access.api_key_id, v_stripe));
     insert into pay.rate_counters
-      (environment_id, api_key_id, stripe, window_number, current_count, previous_count)
-    values (p_environment_id, p_api_key_id, v_stripe, v_window, p_requests, 0)
+      (environment_id, account, livemode, api_key_id, stripe, window_number, current_count,
+        previous_count)
+    values (p_access.environment_id, p_access.account, p_access.livemode, p_access.api_key_id,
+      v_stripe, v_window, p_requests, 0)
     on conflict on constraint rate_counters_pkey do nothing;
     exit when found;
   end loop;
@@ -5255,9 +5382,9 @@ as $$
 declare
   v_told record;
 begin
-  perform pay.add_requests(c.environment_id, c.api_key_id, c.at, c.requests)
+  perform pay.add_requests(c.access, c.at, c.requests)
   from (
-    select f.environment_id, f.api_key_id, max(f.at - coalesce(f.ahead, '0')) as at,
+    select (array_agg(f))[1] as access, max(f.at - coalesce(f.ahead, '0')) as at,
       count(*)::integer as requests
     from unnest(p_found) f
     where f.remaining >= 0
@@ -5282,11 +5409,33 @@ begin
 end
 $$;
 
+create or replace function pay.purge_counters(p_environment_id text, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  delete from pay.rate_counters c
+  where c.ctid = any (array(
+    select o.ctid from pay.rate_counters o
+    where o.window_number < floor(extract(epoch from pay.server_time()) / 2) - 1800
+      and (p_environment_id is null or o.environment_id = p_environment_id)
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
 create or replace function pay.relay_turn(
   p_results text, p_rooms text, p_limit integer,
   p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspects_ahead text,
   p_at timestamptz,
-  p_leased_until timestamptz
+  p_leased_until timestamptz,
+  p_aside text default '[]',
+  p_only text default null
 )
 returns setof pay.claimed_delivery
 language plpgsql volatile security definer rows 10
@@ -5302,6 +5451,7 @@ declare
   -- By the server's time: other relays would find a lease of a slow clock expired.
   v_leased_until constant timestamptz := pay.server_time() + (p_leased_until - p_at);
   v_rooms constant jsonb := p_rooms::jsonb;
+  v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
   v_waiting record;
   v_due pay.due_delivery[];
   v_claimed integer;
@@ -5315,7 +5465,8 @@ begin
   end if;
 
   select * into v_waiting
-  from pay.find_room(v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account);
+  from pay.find_room(
+    v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
   if v_waiting.inbox_endpoints is not null then
     perform pay.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
   end if;
@@ -5350,13 +5501,50 @@ begin
     where d.next_attempt_at is not null and d.lost_claims > 0
   ) then
     return query
-      select * from pay.claim_suspect(p_suspects_ahead::jsonb, v_at, v_leased_until, v_ahead);
+      select * from pay.claim_suspect(
+        p_suspects_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
   end if;
 end
 $$;
-grant execute on function
-  pay.relay_turn(text, text, integer, integer, integer, integer, text, timestamptz, timestamptz)
-  to pay_api;
+grant execute on function pay.relay_turn(text, text, integer, integer, integer, integer, text,
+  timestamptz, timestamptz, text, text) to pay_api;
+
+create or replace function pay.find_failing_endpoints(p_at timestamptz, p_after text)
+returns table (endpoint_id text, code text)
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
+  v_undone constant text := 'PY000';
+  v_last text := p_after;
+begin
+  perform set_config('pay.worker', 'on', true);
+  loop
+    select d.endpoint_id into v_last from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id > v_last
+    order by d.endpoint_id limit 1;
+    exit when v_last is null;
+    begin
+      perform pay.relay_turn(
+        '[]', '{}', 1000, 1000, 1000, 1000, '{}', p_at, p_at, '[]', v_last);
+      raise exception using errcode = v_undone;
+    exception when others then
+      if sqlstate <> v_undone then
+        raise warning 'a turn of the relay for % fails: % %', v_last, sqlstate, sqlerrm;
+        return query select v_last, sqlstate;
+      end if;
+    end;
+    if clock_timestamp() > v_until then
+      return query select v_last, null::text;
+      return;
+    end if;
+  end loop;
+end
+$$;
+grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
 
 create or replace function pay.lock_due(
   p_endpoints text[],
@@ -6016,8 +6204,8 @@ create or replace function pay.find_room(
   p_per_endpoint integer,
   p_per_environment integer,
   p_per_account integer,
-  out endpoints text[],
-  out rooms integer[],
+  p_aside text[], p_only text,
+  out endpoints text[], out rooms integer[],
   out shares integer[],
   out reads integer[],
   out off_environment text,
@@ -6034,7 +6222,8 @@ declare
 begin
   with recursive waiting as (
     (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.status = 'pending' order by d.endpoint_id limit 1)
+     where d.status = 'pending' and d.endpoint_id >= coalesce(p_only, '')
+     order by d.endpoint_id limit 1)
     union all
     select n.environment_id, n.endpoint_id
     from waiting w
@@ -6043,6 +6232,7 @@ begin
       where d.status = 'pending' and d.endpoint_id > w.endpoint_id
       order by d.endpoint_id limit 1
     ) n
+    where p_only is null
   )
   select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
     array_agg(r.room) filter (where k.is_on and r.room > 0),
@@ -6079,7 +6269,8 @@ begin
       p_limit,
       case when k.is_failing then 2 end
     ) as room
-  ) r;
+  ) r
+  where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
 end
 $$;
 
@@ -6087,7 +6278,9 @@ create or replace function pay.claim_suspect(
   p_suspects_ahead jsonb,
   p_at timestamptz,
   p_leased_until timestamptz,
-  p_ahead interval
+  p_ahead interval,
+  p_aside text[],
+  p_only text
 )
 returns setof pay.claimed_delivery
 language plpgsql volatile rows 10
@@ -6099,7 +6292,7 @@ declare
   v_is_claimed boolean;
 begin
   loop
-    v_due := pay.lock_suspects(p_suspects_ahead, p_at);
+    v_due := pay.lock_suspects(p_suspects_ahead, p_at, p_aside, p_only);
     exit when v_due is null;
     return query select * from pay.claim_first_suspect(v_due, p_leased_until, p_ahead);
     v_is_claimed := found;
@@ -6111,7 +6304,9 @@ begin
 end
 $$;
 
-create or replace function pay.lock_suspects(p_ahead jsonb, p_at timestamptz)
+create or replace function pay.lock_suspects(
+  p_ahead jsonb, p_at timestamptz, p_aside text[], p_only text
+)
 returns pay.due_delivery[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -6120,7 +6315,9 @@ begin
   return (
     with recursive suspected as (
       (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-       where d.next_attempt_at is not null and d.lost_claims > 0 order by d.endpoint_id limit 1)
+       where d.next_attempt_at is not null and d.lost_claims > 0
+         and d.endpoint_id >= coalesce(p_only, '')
+       order by d.endpoint_id limit 1)
       union all
       select n.environment_id, n.endpoint_id
       from suspected s
@@ -6129,6 +6326,7 @@ begin
         where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
         order by d.endpoint_id limit 1
       ) n
+      where p_only is null
     )
     select array_agg(
       row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
@@ -6152,6 +6350,7 @@ begin
       for update skip locked
     ) l
     where t.delivery is distinct from 'inbox'
+      and s.endpoint_id <> all (p_aside) and s.endpoint_id = coalesce(p_only, s.endpoint_id)
   );
 end
 $$;
@@ -6552,7 +6751,7 @@ begin
     'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_facts', 'deposit_addresses', 'chain_payouts',
     'provider_calls', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
-    'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests', 'sandbox_settings',
+    'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
     'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
@@ -6594,44 +6793,99 @@ as $$
 declare
   v_at constant timestamptz := least(p_at, pay.server_time());
   v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
-  v_environment record;
+  v_step text;
+  v_environment_id text;
   v_rows bigint := 0;
-  v_total bigint;
+  v_total bigint := 0;
 begin
   perform set_config('pay.worker', 'on', true);
-  v_total := pay.purge_sandboxes(v_at, p_batch) + pay.purge_exchanges(v_at, p_batch)
-    + pay.end_watches(v_at, p_batch);
-  for v_environment in
-    select e.id, e.livemode, e.ends_at is not null as is_disposable,
-      w.environment_id is not null as has_clock
-    from pay.environments e
-    left join pay.sandbox_settings w on w.environment_id = e.id
-    where e.retired_at is null order by random()
+  foreach v_step in array array[
+    'ends', 'sandboxes', 'exchanges', 'watches', 'counters'
+  ] loop
+    v_total := v_total + pay.purge_apart(v_step, null, v_at, p_batch);
+  end loop;
+  for v_environment_id in
+    select e.id from pay.environments e where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + case
-      when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
-      when v_environment.is_disposable
-        then pay.purge_idempotency_keys(v_environment.id, v_at, p_batch)
-      else pay.purge_idempotency_keys(v_environment.id, v_at, p_batch)
-        + pay.purge_keys(v_environment.id, v_at, p_batch)
-        + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
-    end + case
-      when v_environment.livemode then 0
-      else pay.purge_requests(v_environment.id, v_at, p_batch)
-    end;
+    v_total := v_total + pay.purge_apart('environment', v_environment_id, v_at, p_batch);
   end loop;
-  for v_environment in
+  for v_environment_id in
     select e.id from pay.environments e
     where e.retired_at is not null order by e.retired_at limit 50
   loop
-    v_rows := v_rows + pay.purge_retired(v_environment.id, p_batch);
+    v_rows := v_rows + pay.purge_apart('retired', v_environment_id, v_at, p_batch);
     exit when v_rows >= p_batch;
   end loop;
   return v_total + v_rows;
 end
 $$;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
+
+create or replace function pay.purge_apart(
+  p_step text, p_environment_id text, p_at timestamptz, p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until constant timestamptz := clock_timestamp() + interval '1 second';
+  v_environment_id text;
+  v_total bigint := 0;
+begin
+  return case p_step
+    when 'ends' then pay.retire_ended_sandboxes(p_environment_id, p_at)
+    when 'sandboxes' then pay.purge_sandboxes(p_environment_id, p_at, p_batch)
+    when 'exchanges' then pay.purge_exchanges(p_environment_id, p_at, p_batch)
+    when 'watches' then pay.end_watches(p_environment_id, p_at, p_batch)
+    when 'counters' then pay.purge_counters(p_environment_id, p_batch)
+    when 'environment' then pay.purge_environment(p_environment_id, p_at, p_batch)
+    when 'retired' then pay.purge_retired(p_environment_id, p_batch)
+  end;
+exception when others then
+  raise warning 'retention of % (%) failed: % %',
+    coalesce(p_environment_id, 'all environments'), p_step, sqlstate, sqlerrm;
+  if p_environment_id is not null then
+    return 0;
+  end if;
+  for v_environment_id in select e.id from pay.environments e order by random() loop
+    exit when clock_timestamp() > v_until;
+    v_total := v_total + pay.purge_apart(p_step, v_environment_id, p_at, p_batch);
+  end loop;
+  return v_total;
+end
+$$;
+
+create or replace function pay.purge_environment(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment record;
+begin
+  select e.livemode, e.ends_at is not null as is_disposable,
+    w.environment_id is not null as has_clock
+  into v_environment
+  from pay.environments e
+  left join pay.sandbox_settings w on w.environment_id = e.id
+  where e.id = p_environment_id;
+  return case
+    when v_environment.has_clock then pay.purge_sandbox(p_environment_id, p_batch)
+    when v_environment.is_disposable
+      then pay.purge_idempotency_keys(p_environment_id, p_at, p_batch)
+    else pay.purge_idempotency_keys(p_environment_id, p_at, p_batch)
+      + pay.purge_keys(p_environment_id, p_at, p_batch)
+      + pay.purge_old(p_environment_id, v_environment.livemode, p_at, p_batch)
+  end + case
+    when v_environment.livemode then 0
+    else pay.purge_requests(p_environment_id, p_at, p_batch)
+  end;
+end
+$$;
 
 create or replace function pay.purge_sandbox(p_environment_id text, p_batch integer)
 returns bigint
@@ -7481,14 +7735,15 @@ begin
   ),
   made_secret as (
     insert into pay.api_key_secrets
-      (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, ends_at)
-    values (decode(p_secret ->> 'hash', 'hex'), p_secret ->> 'key_id', p_sandbox.id, false,
-      p_secret ->> 'prefix', p_secret ->> 'last_four', p_sandbox.created_at,
-      p_sandbox.expires_at)
+      (hash, api_key_id, environment_id, account, livemode, prefix, last_four, created_at, ends_at)
+    values (decode(p_secret ->> 'hash', 'hex'), p_secret ->> 'key_id', p_sandbox.id,
+      p_sandbox.account, false, p_secret ->> 'prefix', p_secret ->> 'last_four',
+      p_sandbox.created_at, p_sandbox.expires_at)
   )
-  insert into pay.sandboxes (environment_id, id, account, name, seed, created_at, expires_at)
-  values (p_sandbox.environment_id, p_sandbox.id, p_sandbox.account, p_sandbox.name,
-    p_sandbox.seed, p_sandbox.created_at, p_sandbox.expires_at);
+  insert into pay.sandboxes
+    (environment_id, id, account, made_by, name, seed, created_at, expires_at)
+  values (p_sandbox.environment_id, p_sandbox.id, p_sandbox.account, p_sandbox.made_by,
+    p_sandbox.name, p_sandbox.seed, p_sandbox.created_at, p_sandbox.expires_at);
   if p_sandbox.seed is not null then
     perform pay.begin_seeded(
       p_sandbox.id, p_sandbox.seed, pay.seed_root(p_sandbox.account, p_sandbox.seed));
@@ -7514,13 +7769,18 @@ begin
     least(k.expires_at - v_access.at, k.ends_at - pay.server_time()) as remaining
   into v_caller
   from pay.environments e
-  join pay.api_keys k on k.id = v_access.api_key_id
-  where e.id = v_access.environment_id;
+  join pay.api_keys k on k.id = v_access.api_key_id and k.revoked_at is null
+  where e.id = v_access.environment_id
+  for share of k;
+  if v_access.outcome = 'ok' and v_caller.account is null then
+    v_access.outcome := 'unauthorized';
+  end if;
   -- In the precision of answers, so that the sandbox ends at the time that they show.
   v_sandbox.created_at := date_trunc('milliseconds', pay.server_time());
   v_sandbox.environment_id := v_access.environment_id;
   v_sandbox.id := v_asked ->> 'id';
   v_sandbox.account := v_caller.account;
+  v_sandbox.made_by := v_access.api_key_id;
   v_sandbox.name := v_asked ->> 'name';
   v_sandbox.seed := v_asked ->> 'seed';
   v_sandbox.expires_at := v_sandbox.created_at
@@ -7579,6 +7839,37 @@ begin
 end
 $$;
 
+create or replace function pay.end_sandboxes_of(p_api_key_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_opened constant text := coalesce(current_setting('pay.environment_ids', true), '');
+  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
+  v_now constant timestamptz := date_trunc('milliseconds', pay.server_time());
+  v_environments text[];
+begin
+  -- pay.max_sandboxes() at most, because the account has no more that have not ended.
+  perform set_config('pay.worker', 'on', true);
+  with ended as (
+    update pay.sandboxes s set expires_at = v_now
+    where s.made_by = p_api_key_id and s.expires_at > v_now
+    returning s.id
+  )
+  select array_agg(e.id) into v_environments
+  from ended join pay.environments e on e.public_id = ended.id and e.retired_at is null;
+  if v_environments is not null then
+    -- Of the environments only the opened ones can be changed.
+    perform set_config('pay.environment_ids', v_environments::text, true);
+    update pay.environments e set ends_at = v_now where e.id = any (v_environments);
+    update pay.api_key_secrets s set ends_at = v_now where s.environment_id = any (v_environments);
+    perform set_config('pay.environment_ids', v_opened, true);
+  end if;
+  perform set_config('pay.worker', v_worker, true);
+end
+$$;
+
 create or replace function pay.end_sandbox(p_request text, p_id text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -7614,7 +7905,7 @@ end
 $$;
 grant execute on function pay.end_sandbox(text, text) to pay_api;
 
-create or replace function pay.purge_sandboxes(p_at timestamptz, p_batch integer)
+create or replace function pay.retire_ended_sandboxes(p_environment_id text, p_at timestamptz)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -7622,12 +7913,12 @@ as $$
 declare
   v_id text;
   v_public_id text;
-  v_rows bigint;
   v_total bigint := 0;
 begin
   for v_id, v_public_id in
     select e.id, e.public_id from pay.environments e
     where e.ends_at <= p_at and e.retired_at is null
+      and (p_environment_id is null or e.id = p_environment_id)
     order by e.ends_at limit 50
   loop
     if pg_try_advisory_xact_lock(hashtextextended('environment ' || v_id, 0)) then
@@ -7635,14 +7926,29 @@ begin
       v_total := v_total + 1;
     end if;
   end loop;
+  return v_total;
+end
+$$;
+
+create or replace function pay.purge_sandboxes(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
   delete from pay.sandboxes s
   where s.ctid = any (array(
     select o.ctid from pay.sandboxes o
     where o.expires_at <= p_at - pay.idempotency_retention()
+      and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.expires_at limit p_batch for update skip locked
   ));
   get diagnostics v_rows = row_count;
-  return v_total + v_rows;
+  return v_rows;
 end
 $$;
 

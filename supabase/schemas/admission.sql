@@ -7,7 +7,7 @@
 --   version              the version of the sandbox's settings that the function knows; absent: it
 --                        knows none (sandbox_settings.sql)
 --   at                   the time of the request, by the clock of its environment
---   rate                 {requests a second of the key, of the environment}; 0 is no limit. Absent:
+--   rate                 {requests a second of the key, of the account}; 0 is no limit. Absent:
 --                        not limited, or counted by an earlier call
 --   request_id, idempotency_key, fingerprint
 --                        null without an Idempotency-Key
@@ -114,9 +114,9 @@ declare
   v_scopes text[];
   v_has_keys boolean;
   v_key_rates integer[];
-  v_environment_rates integer[];
+  v_account_rates integer[];
   v_api_keys text[];
-  v_environments text[];
+  v_environments text[]; v_accounts text[]; v_livemodes boolean[];
   v_opened text[];
   v_is_idle boolean;
   v_set text;
@@ -125,14 +125,15 @@ begin
     array_agg(r.version order by r.n), array_agg(r.scope order by r.n),
     bool_or(r.idempotency_key is not null),
     array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
-  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_environment_rates
+  into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_account_rates
   from json_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
     version bigint, scope text, idempotency_key text, rate integer[]);
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
+    array_agg(s.account order by a.n), array_agg(s.livemode order by a.n),
     array_agg(distinct s.environment_id) filter (where s.is_held),
     bool_or(s.hash is not null and coalesce(s.last_used_at, '-infinity') < a.at - interval '1 hour')
-  into v_api_keys, v_environments, v_opened, v_is_idle
+  into v_api_keys, v_environments, v_accounts, v_livemodes, v_opened, v_is_idle
   from unnest(v_hashes, v_ats) with ordinality as a (hash, at, n)
   left join lateral (
     select s.*, s.livemode or case p_hold
@@ -155,11 +156,11 @@ begin
         when a.version is distinct from k.version then 'outdated'
         when a.scope is null or k.scopes is null or a.scope = any (k.scopes) then 'ok'
         else 'forbidden'
-      end, a.api_key_id, a.environment_id, a.at, null, null, null,
+      end, a.api_key_id, a.environment_id, a.account, a.livemode, a.at, null, null, null,
       case when k.version > 0 then pay.time_ahead(k.settings) end, case
         when a.version is distinct from k.version then row_to_json(k.settings) end)::pay.admission
-    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments) with ordinality
-      as a (scope, at, version, api_key_id, environment_id, n)
+    from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments, v_accounts, v_livemodes)
+      with ordinality as a (scope, at, version, api_key_id, environment_id, account, livemode, n)
     left join lateral (
       select k.id, k.scopes, w.version, w as settings from pay.api_keys k
       left join pay.sandbox_settings w on w.environment_id = k.environment_id
@@ -174,8 +175,8 @@ begin
   if p_is_read and v_has_keys then
     v_found := pay.find_answers(p_requests, v_found, true);
   end if;
-  if 0 < any (v_key_rates) or 0 < any (v_environment_rates) then
-    v_found := pay.limit_list(p_requests, v_found, v_key_rates, v_environment_rates, p_is_read);
+  if 0 < any (v_key_rates) or 0 < any (v_account_rates) then
+    v_found := pay.limit_list(p_requests, v_found, v_key_rates, v_account_rates, p_is_read);
   end if;
   return v_found;
 end

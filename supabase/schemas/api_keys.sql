@@ -79,17 +79,20 @@ begin
     and (s.expires_at is null or s.expires_at > live.until
       or s.ends_at is null or s.ends_at > live.until - p_ahead);
   insert into pay.api_key_secrets
-    (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, expires_at, ends_at)
-  select decode(p_secret_hash, 'hex'), k.id, k.environment_id, k.livemode, p_prefix, p_last_four,
-    p_at, k.expires_at, k.ends_at
-  from pay.api_keys k where k.id = p_id;
+    (hash, api_key_id, environment_id, account, livemode, prefix, last_four, created_at, expires_at,
+      ends_at)
+  select decode(p_secret_hash, 'hex'), k.id, k.environment_id, e.account, k.livemode, p_prefix,
+    p_last_four, p_at, k.expires_at, k.ends_at
+  from pay.api_keys k
+  join pay.environments e on e.id = k.environment_id
+  where k.id = p_id;
   perform pay.drop_ended_secrets(array[p_id], least(p_at, (
     select pay.environment_time(k.environment_id) from pay.api_keys k where k.id = p_id
   )));
 end
 $$;
 
--- Ends a key and all its secrets at once. Internal.
+-- Ends a key, all its secrets and all disposable sandboxes that it has made at once. Internal.
 create or replace function pay.end_api_key(p_id text, p_at timestamptz)
 returns void
 language plpgsql volatile security definer
@@ -99,6 +102,7 @@ begin
   update pay.api_keys k set revoked_at = coalesce(k.revoked_at, p_at) where k.id = p_id;
   update pay.api_key_secrets s set revoked_at = coalesce(s.revoked_at, p_at)
   where s.api_key_id = p_id;
+  perform pay.end_sandboxes_of(p_id);
 end
 $$;
 
@@ -120,11 +124,12 @@ language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_environment text := pay.hold_environment(p_environment_id);
+  v_account text;
   v_livemode boolean;
   v_ends_at timestamptz;
 begin
   perform set_config('pay.environment_ids', array[v_environment]::text, true);
-  select e.livemode, e.ends_at into v_livemode, v_ends_at
+  select e.account, e.livemode, e.ends_at into v_account, v_livemode, v_ends_at
   from pay.environments e where e.id = v_environment;
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
@@ -138,10 +143,10 @@ begin
   insert into pay.api_keys (id, environment_id, livemode, name, scopes, expires_at, ends_at)
   values (p_id, v_environment, v_livemode, p_name, p_scopes, p_expires_at, v_ends_at);
   insert into pay.api_key_secrets
-    (hash, api_key_id, environment_id, livemode, prefix, last_four, expires_at, ends_at)
+    (hash, api_key_id, environment_id, account, livemode, prefix, last_four, expires_at, ends_at)
   values
-    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_livemode, p_prefix, p_last_four,
-      p_expires_at, v_ends_at);
+    (decode(p_secret_hash, 'hex'), p_id, v_environment, v_account, v_livemode, p_prefix,
+      p_last_four, p_expires_at, v_ends_at);
 end
 $$;
 

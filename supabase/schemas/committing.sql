@@ -13,7 +13,7 @@
 --           backlog (the sandbox has too many pending deliveries, and the change would add some)
 --           unconfigured (no provider is configured for the call of the change)
 --           in_progress also while another call of the payment has no result (provider_calls.sql)
--- remaining: how many requests the rate limits of the key and of its environment still allow, the
+-- remaining: how many requests the rate limits of the key and of its account still allow, the
 -- smaller of both. Null without a limit, and for changes that are sent or decided again (stale,
 -- expired, resetting).
 --
@@ -156,8 +156,8 @@ create or replace function pay.commit(
   p_calls text default '[]', p_patience_ms integer default null, p_disputes text default '[]'
 )
 returns table (
-  n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
-  body text, detail text, deliveries bigint
+  n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
+  remaining integer, status smallint, body text, detail text, deliveries bigint
 )
 language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
 set jit = off set enable_seqscan = off set enable_mergejoin = off set enable_material = off
@@ -230,8 +230,8 @@ begin
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.remaining, f.status, f.body, coalesce(v_details[f.n], f.detail),
-      v_deliveries from unnest(v_found) f;
+      f.environment_id, f.account, f.livemode, f.remaining, f.status, f.body,
+      coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end
 $$;
 

@@ -81,10 +81,12 @@ begin
 end
 $$;
 
--- Deletes one batch of the exchanges that have outlived their retention, in all sandboxes. Returns
--- the number of deleted rows. Their times are the database's, so an advance of a sandbox's clock
--- deletes none, and its count does not depend on receivers. Internal.
-create or replace function pay.purge_exchanges(p_at timestamptz, p_batch integer)
+-- Deletes one batch of the exchanges that have outlived their retention. p_environment_id: null is
+-- all. Returns the number of deleted rows. Their times are the database's, so an advance of a
+-- sandbox's clock deletes none, and its count does not depend on receivers. Internal.
+create or replace function pay.purge_exchanges(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -98,6 +100,7 @@ begin
     select o.environment_id, o.delivery_id, o.slot
     from pay.delivery_exchanges o
     where o.kept_at < p_at - pay.exchange_retention()
+      and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.kept_at
     limit p_batch for update skip locked
   )

@@ -244,9 +244,11 @@ end
 $$;
 
 -- Stops watching addresses after their watch_until, unless the payment still waits. Returns the
--- number of rows.
+-- number of rows. p_environment_id: null is all.
 -- Concurrency: skips locked rows. Internal.
-create or replace function pay.end_watches(p_at timestamptz, p_batch integer)
+create or replace function pay.end_watches(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -260,6 +262,7 @@ begin
     select o.ctid from pay.deposit_addresses o
     join pay.payments p on p.environment_id = o.environment_id and p.id = o.payment_id
     where o.watch_until <= p_at and p.status not in ('pending', 'processing')
+      and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.watch_until
     limit p_batch for update of o skip locked
   ));

@@ -1,5 +1,5 @@
 -- Purpose: limits on rows that a caller can multiply: active keys of an environment, active secrets
--- of a key, stored keys and secrets that have ended, and rate counters of idle keys.
+-- of a key, and stored keys and secrets that have ended.
 --
 -- A key ends at api_keys.expires_at or when it is revoked. A secret ends with its overlap, at the
 -- latest with its key. api_key_secrets.expires_at is the earlier of the two times, so the entry
@@ -119,9 +119,9 @@ end
 $$;
 
 -- Deletes one batch of each kind from an environment: secrets that have ended, keys of a sandbox
--- that ended 30 days ago, secrets of endpoints that have ended, rate counters that were idle for an
--- hour. Returns the number of deleted and shortened rows. Leaves locked rows for the next run. The
--- environment's clock decides which rows have ended. Internal.
+-- that ended 30 days ago, secrets of endpoints that have ended. Returns the number of deleted and
+-- shortened rows. Leaves locked rows for the next run. The environment's clock decides which rows
+-- have ended. Internal.
 create or replace function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
 returns bigint
 language plpgsql volatile security definer
@@ -169,16 +169,6 @@ begin
     )
     for update skip locked
   ) and t.environment_id = p_environment_id;
-  get diagnostics v_rows = row_count;
-  v_total := v_total + v_rows;
-
-  delete from pay.rate_counters c
-  where c.ctid = any (array(
-    select o.ctid from pay.rate_counters o
-    where o.environment_id = p_environment_id
-      and o.window_number < floor(extract(epoch from pay.server_time()) / 2) - 1800
-    limit p_batch for update skip locked
-  ));
   get diagnostics v_rows = row_count;
   return v_total + v_rows;
 end

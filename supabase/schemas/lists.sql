@@ -293,8 +293,8 @@ $$;
 -- once (ADR 0024).
 create or replace function pay.list(p_requests text)
 returns table (
-  n integer, outcome text, api_key_id text, environment_id text, remaining integer, data text,
-  has_more boolean, next_cursor text, detail text
+  n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
+  remaining integer, data text, has_more boolean, next_cursor text, detail text
 )
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
@@ -322,7 +322,8 @@ begin
       ) r on r.n = f.n
     )
     select a.n, case when c.is_known then coalesce(p.outcome, a.outcome) else 'unknown_cursor' end,
-      a.api_key_id, a.environment_id, a.remaining, p.data, p.has_more, p.next_cursor, a.detail
+      a.api_key_id, a.environment_id, a.account, a.livemode, a.remaining, p.data, p.has_more,
+      p.next_cursor, a.detail
     from asked a
     cross join lateral (
       select a.outcome <> 'ok' or not a.is_plain or a.starting_after is null or exists (

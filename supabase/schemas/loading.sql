@@ -69,8 +69,8 @@ $$;
 -- resource does not exist.
 create or replace function pay.load(p_requests text)
 returns table (
-  n integer, outcome text, api_key_id text, environment_id text, remaining integer, status smallint,
-  body text, detail text
+  n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
+  remaining integer, status smallint, body text, detail text
 )
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
@@ -87,7 +87,8 @@ begin
           then 'not_found'
         else f.outcome
       end,
-      f.api_key_id, f.environment_id, f.remaining, f.status, coalesce(p.body, o.body, f.body),
+      f.api_key_id, f.environment_id, f.account, f.livemode, f.remaining, f.status,
+      coalesce(p.body, o.body, f.body),
       coalesce(o.detail, f.detail)
     from unnest(v_found) f
     join json_to_recordset(p_requests::json) as r (n integer, kind text, id text, at timestamptz)

@@ -28,41 +28,27 @@ cross join lateral (
 ) d;
 comment on view pay.provider_readings is 'Internal: when each account of a provider is read next.';
 
--- Claims accounts to read: a poll if one is due, or else the totals of a day. Internal.
-create or replace function pay.claim_readings(
-  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+-- The accounts to read, as the worker needs them: a poll if one is due, or else the totals of a
+-- day. Internal.
+create or replace function pay.read_readings(
+  p_environments text[], p_accounts text[], p_at timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile rows 10
+language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-  with
-  due as materialized (
-    select u.environment_id, u.account_id, d.poll_at <= p_at as is_poll_due, d.day
-    from pay.provider_cursors u
+    select case when d.poll_at <= p_at then 'poll' else 'totals' end, u.environment_id, true,
+      pay.provider_account_json(u.environment_id, u.account_id), null::json, null::json,
+      null::text, null::integer, null::text,
+      (case when d.poll_at <= p_at then u.cursor else u.totals_cursor end)::json,
+      case when not d.poll_at <= p_at then d.day end
+    from unnest(p_environments, p_accounts) as l (environment_id, account_id)
+    join pay.provider_cursors u
+      on u.environment_id = l.environment_id and u.account_id = l.account_id
     join pay.provider_readings d
-      on d.environment_id = u.environment_id and d.account_id = u.account_id
-    where (u.leased_until is null or u.leased_until <= p_at)
-      and (d.poll_at <= p_at or d.totals_at <= p_at)
-    order by u.polled_at nulls first
-    limit p_limit
-    for update of u skip locked
-  ),
-  claimed as (
-    update pay.provider_cursors u
-    set leased_until = p_leased_until
-    from due d
-    where u.environment_id = d.environment_id and u.account_id = d.account_id
-    returning u.environment_id, u.account_id, u.cursor, u.totals_cursor, d.is_poll_due, d.day
-  )
-  select case when c.is_poll_due then 'poll' else 'totals' end, c.environment_id, true,
-    pay.provider_account_json(c.environment_id, c.account_id), null::json, null::json,
-    null::text, null::integer, null::text,
-    (case when c.is_poll_due then c.cursor else c.totals_cursor end)::json,
-    case when not c.is_poll_due then c.day end
-  from claimed c;
+      on d.environment_id = u.environment_id and d.account_id = u.account_id;
 end
 $$;
 

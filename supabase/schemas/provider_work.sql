@@ -43,7 +43,7 @@ $$;
 -- accounts to read get a quarter each, so that many due calls to a slow provider hold up no facts.
 -- Facts get the rest, in one query, so that all of them are as of one moment. Then calls and looks
 -- get what is left. Accounts to read do not, because each takes many requests. p_at: the caller's
--- time.
+-- time. A kind whose claim fails holds up no other kind (pay.given_up_work).
 create or replace function pay.claim_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
 )
@@ -74,17 +74,13 @@ begin
   loop
     v_limit := least(v_limit, v_left, case when v_kind <> 'fact' then v_asking_left end);
     continue when v_limit <= 0;
-    case v_kind
-      when 'call' then
-        return query select * from pay.claim_calls(v_limit, v_at, v_leased_until);
-      when 'fact' then
-        return query select * from pay.claim_facts(v_limit, v_at, v_leased_until);
-      when 'look' then
-        return query select * from pay.claim_looks(v_limit, v_at);
-      else
-        return query select * from pay.claim_readings(v_limit, v_at, v_leased_until);
-    end case;
-    get diagnostics v_claimed = row_count;
+    begin
+      return query select * from pay.claim_kind(v_kind, v_limit, v_at, v_leased_until);
+      get diagnostics v_claimed = row_count;
+    exception when others then
+      return next pay.given_up_work(v_kind, null, 'all', sqlstate, sqlerrm);
+      v_claimed := 0;
+    end;
     v_left := v_left - v_claimed;
     if v_kind <> 'fact' then v_asking_left := v_asking_left - v_claimed; end if;
   end loop;
@@ -93,45 +89,112 @@ $$;
 grant execute on function pay.claim_provider_work(integer, integer, integer, timestamptz)
   to pay_api;
 
--- Claims pending calls whose next attempt is due. Internal.
-create or replace function pay.claim_calls(
-  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+-- Leases pieces of work of one kind, and then reads them. A piece that cannot be read keeps its
+-- lease, so it comes again when the lease has ended and holds up no other until then. Internal.
+create or replace function pay.claim_kind(
+  p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_leased record;
+begin
+  select array_agg(l.environment_id order by l.place) as environments,
+    array_agg(l.account_id order by l.place) as accounts, array_agg(l.id order by l.place) as ids
+  into v_leased
+  from pay.lease_work(p_kind, p_limit, p_at, p_leased_until) l;
+  if v_leased.ids is not null then
+    return query select * from pay.read_work_apart(
+      p_kind, v_leased.environments, v_leased.accounts, v_leased.ids, p_at);
+  end if;
+end
+$$;
+
+-- A row about work that was given up, for the log of the worker. Internal.
+-- p_id  its id or reference; all: nothing of the kind could be claimed
+create or replace function pay.given_up_work(
+  p_kind text, p_environment_id text, p_id text, p_code text, p_message text
+)
+returns pay.provider_work
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_work pay.provider_work;
+begin
+  raise warning 'gave up % %: % %', p_kind, p_id, p_code, p_message;
+  v_work.kind := 'given_up';
+  v_work.environment_id := p_environment_id;
+  v_work.call := json_build_object('kind', p_kind, 'id', p_id, 'code', p_code);
+  return v_work;
+end
+$$;
+
+-- Reads leased pieces of work in one query. If that fails, reads them one by one and gives up those
+-- that cannot be read. Internal.
+create or replace function pay.read_work_apart(
+  p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
 )
 returns setof pay.provider_work
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
+  return query select * from pay.read_work(p_kind, p_environments, p_accounts, p_ids, p_at);
+exception when others then
+  if cardinality(p_ids) = 1 then
+    return next pay.given_up_work(p_kind, p_environments[1], p_ids[1], sqlstate, sqlerrm);
+    return;
+  end if;
+  for v_n in 1..cardinality(p_ids) loop
+    return query select * from pay.read_work_apart(
+      p_kind, p_environments[v_n:v_n], p_accounts[v_n:v_n], p_ids[v_n:v_n], p_at);
+  end loop;
+end
+$$;
+
+-- Reads leased pieces of work, in their order. Internal.
+create or replace function pay.read_work(
+  p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
+)
+returns setof pay.provider_work
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  case p_kind
+    when 'call' then
+      return query select * from pay.read_calls(p_environments, p_ids);
+    when 'fact' then
+      return query select * from pay.read_facts(p_environments, p_accounts, p_ids);
+    when 'look' then
+      return query select * from pay.read_looks(p_environments, p_ids);
+    else
+      return query select * from pay.read_readings(p_environments, p_ids, p_at);
+  end case;
+end
+$$;
+
+-- Calls to send, as the worker needs them. Internal.
+create or replace function pay.read_calls(p_environments text[], p_ids text[])
+returns setof pay.provider_work
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
   return query
-  with
-  due as materialized (
-    select c.environment_id, c.id, e.livemode
-    from pay.provider_calls c
-    cross join lateral (
-      select e.livemode, e.retired_at from pay.environments e where e.id = c.environment_id limit 1
-    ) e
-    where e.retired_at is null and c.state = 'pending' and c.next_attempt_at <= p_at
-      and (c.leased_until is null or c.leased_until <= p_at)
-    order by c.next_attempt_at
-    limit p_limit
-    for update of c skip locked
-  ),
-  claimed as (
-    update pay.provider_calls c
-    set leased_until = p_leased_until, attempts = c.attempts + 1,
-      first_sent_at = coalesce(c.first_sent_at, p_at)
-    from due d
-    where c.environment_id = d.environment_id and c.id = d.id
-    returning c.environment_id, c.account_id, c.subject_id, c.refund_id, d.livemode,
-      pay.provider_call_json(c) as call
-  )
-  select 'call', c.environment_id, c.livemode,
-    pay.provider_account_json(c.environment_id, c.account_id), c.call, null::json,
-    s.body, s.sequence, r.body, null::json, null::date
-  from claimed c
-  left join pay.provider_subjects s
-    on s.environment_id = c.environment_id and s.id = c.subject_id
-  left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id;
+    select 'call', c.environment_id, e.livemode,
+      pay.provider_account_json(c.environment_id, c.account_id), pay.provider_call_json(c),
+      null::json, s.body, s.sequence, r.body, null::json, null::date
+    from unnest(p_environments, p_ids) with ordinality as l (environment_id, id, n)
+    join pay.provider_calls c on c.environment_id = l.environment_id and c.id = l.id
+    join pay.environments e on e.id = c.environment_id
+    left join pay.provider_subjects s
+      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
+    order by l.n;
 end
 $$;
 
@@ -173,48 +236,27 @@ as $$
     and f.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;
 
--- Claims facts without an outcome, oldest first. A fact that came before the reply to its call gets
--- its subject now. A fact about a payment that its account has no call for gets no subject.
--- Internal.
-create or replace function pay.claim_facts(
-  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+-- Facts without an outcome, as the worker needs them. A fact about a payment that its account has
+-- no call for gets no subject. Internal.
+create or replace function pay.read_facts(
+  p_environments text[], p_accounts text[], p_references text[]
 )
 returns setof pay.provider_work
-language plpgsql volatile rows 10
+language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-  with
-  open as materialized (
-    select f.environment_id, f.account_id, f.reference, e.livemode
-    from pay.provider_facts f
-    cross join lateral (
-      select e.livemode, e.retired_at from pay.environments e where e.id = f.environment_id limit 1
-    ) e
-    where e.retired_at is null and f.outcome is null
-      and (f.leased_until is null or f.leased_until <= p_at)
-    order by f.received_at
-    limit p_limit
-    for update of f skip locked
-  ),
-  claimed as (
-    update pay.provider_facts f
-    set leased_until = p_leased_until,
-      subject_id = coalesce(f.subject_id,
-        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
-      refund_id = coalesce(f.refund_id, case when f.op = 'refund'
-        then pay.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
-    from open o
-    where f.environment_id = o.environment_id and f.account_id = o.account_id
-      and f.reference = o.reference
-    returning f.*, pay.provider_fact_json(f) as fact, o.livemode
-  )
-  select 'fact', f.environment_id, f.livemode,
+  select 'fact', f.environment_id, e.livemode,
     pay.provider_account_json(f.environment_id, f.account_id), k.call,
-    f.fact,
+    pay.provider_fact_json(f),
     s.body, s.sequence, r.body, null::json, null::date
-  from claimed f
+  from unnest(p_environments, p_accounts, p_references) with ordinality
+    as o (environment_id, account_id, reference, n)
+  join pay.provider_facts f
+    on f.environment_id = o.environment_id and f.account_id = o.account_id
+    and f.reference = o.reference
+  join pay.environments e on e.id = f.environment_id
   left join pay.provider_subjects s
     on s.environment_id = f.environment_id and s.id = f.subject_id
     and pay.has_fact_call(f.environment_id, f.account_id, f.subject_id, f.provider_reference)
@@ -228,31 +270,20 @@ begin
       and (c.op = f.op or f.op = 'capture' and c.op = 'authorize')
     order by c.op = f.op desc, c.id desc limit 1
   ) k on true
-  order by f.received_at;
+  order by o.n;
 end
 $$;
 
--- Claims the objects at providers to look at: every hour those of live payments, refunds and
--- transfers that are not final. A pending call is not looked at, because its next attempt asks the
--- same. After a look at a final one there is no further look. Internal.
-create or replace function pay.claim_looks(p_limit integer, p_at timestamptz)
+-- The objects at providers to look at: those of live payments, refunds and transfers that are not
+-- final. After a look at a final one there is no further look. Internal.
+create or replace function pay.read_looks(p_environments text[], p_ids text[])
 returns setof pay.provider_work
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_every constant interval := '1 hour';
 begin
   return query
   with
-  due as materialized (
-    select c.environment_id, c.id
-    from pay.provider_calls c
-    where c.next_look_at <= p_at
-    order by c.next_look_at
-    limit p_limit
-    for update of c skip locked
-  ),
   found as materialized (
     select c.environment_id, c.id, s.body, s.sequence, r.body as refund_body,
       case c.op
@@ -261,7 +292,7 @@ begin
         when 'transfer' then s.status = 'pending'
         else (r.body::json ->> 'status') = 'pending'
       end as is_open
-    from due d
+    from unnest(p_environments, p_ids) as d (environment_id, id)
     join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.id
     left join pay.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
@@ -269,7 +300,7 @@ begin
   ),
   looked as (
     update pay.provider_calls c
-    set next_look_at = case when f.is_open then p_at + v_every end
+    set next_look_at = case when f.is_open then c.next_look_at end
     from found f
     where c.environment_id = f.environment_id and c.id = f.id
     returning c.environment_id, c.account_id, c.state, c.next_look_at,

@@ -1,4 +1,4 @@
--- Purpose: the rate limits of keys and environments, and the counting of requests (ADR 0011).
+-- Purpose: the rate limits of keys and accounts, and the counting of requests (ADR 0011).
 
 -- The number of windows by which a counter may be ahead of a request: five minutes. A request is
 -- counted at the time at which it began, and requests that began later can be counted earlier. A
@@ -9,9 +9,9 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 150 $$;
 
--- The requests that the keys of an environment have used in the sliding window: a row for each
--- active key. Internal.
-create or replace function pay.requests_used(p_environment_id text, p_at timestamptz)
+-- The requests that the keys of an account in one mode have used in the sliding window: a row for
+-- each active key. Internal.
+create or replace function pay.requests_used(p_account text, p_livemode boolean, p_at timestamptz)
 returns table (api_key_id text, used numeric)
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
@@ -20,29 +20,33 @@ as $$
 declare
   v_seconds numeric := extract(epoch from p_at) / 2;
   v_window bigint := floor(v_seconds);
+  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
 begin
+  -- The account's other sandboxes are not open.
+  perform set_config('pay.worker', 'on', true);
   return query
     select c.api_key_id,
       sum(case when c.window_number >= v_window then c.current_count else 0 end)
       + (1 - (v_seconds - v_window))
         * sum(case when c.window_number >= v_window then c.previous_count else c.current_count end)
     from pay.rate_counters c
-    where c.environment_id = p_environment_id
+    where c.account = p_account and c.livemode = p_livemode
       and c.window_number between v_window - 1 and v_window + pay.max_windows_ahead()
     group by c.api_key_id;
+  perform set_config('pay.worker', v_worker, true);
 end
 $$;
 
 -- Computes how many requests the limits still allow after each request of a list, as if the
 -- requests before it in the list were counted. The number is negative if a limit is reached. Then
 -- the outcome is rate_limited, with two exceptions: a replay is not counted, and a forbidden
--- request must not find a stored answer before pay.count_requests refuses it. Each environment is
--- read once. Internal.
--- p_key_rates, p_environment_rates: for each request the limit of its key and of its environment;
--- 0 or null is no limit
+-- request must not find a stored answer before pay.count_requests refuses it. Each account is read
+-- once. Internal.
+-- p_key_rates, p_account_rates: for each request the limit of its key and of its account; 0 or null
+-- is no limit
 -- p_counts: whether to count the requests at once
 create or replace function pay.limit_requests(
-  p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[], p_counts boolean
+  p_found pay.admission[], p_key_rates integer[], p_account_rates integer[], p_counts boolean
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -50,7 +54,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_request record;
-  v_environment text := '';
+  v_account text;
+  v_livemode boolean;
   v_keys text[];
   v_used numeric[];
   v_total numeric;
@@ -58,21 +63,22 @@ declare
   v_left integer;
 begin
   for v_request in
-    select f.n, f.environment_id, f.api_key_id, f.outcome,
+    select f.n, f.account, f.livemode, f.api_key_id, f.outcome,
       -- Limits are in real time.
       max(f.at - coalesce(f.ahead, '0')) over () as at,
       nullif(p_key_rates[f.n], 0) as key_rate,
-      nullif(p_environment_rates[f.n], 0) as environment_rate
+      nullif(p_account_rates[f.n], 0) as account_rate
     from unnest(p_found) f
     where f.outcome not in ('unauthorized', 'resetting', 'outdated')
-      and (p_key_rates[f.n] > 0 or p_environment_rates[f.n] > 0)
-    order by f.environment_id, f.n
+      and (p_key_rates[f.n] > 0 or p_account_rates[f.n] > 0)
+    order by f.account, f.livemode, f.n
   loop
-    if v_request.environment_id <> v_environment then
-      v_environment := v_request.environment_id;
+    if (v_request.account, v_request.livemode) is distinct from (v_account, v_livemode) then
+      v_account := v_request.account;
+      v_livemode := v_request.livemode;
       select array_agg(u.api_key_id), array_agg(u.used), coalesce(sum(u.used), 0)
       into v_keys, v_used, v_total
-      from pay.requests_used(v_environment, v_request.at) u;
+      from pay.requests_used(v_account, v_livemode, v_request.at) u;
     end if;
     v_key := array_position(v_keys, v_request.api_key_id);
     if v_key is null then
@@ -82,7 +88,7 @@ begin
     end if;
     -- least() ignores null, which stands for no limit.
     v_left := floor(least(
-      2 * v_request.key_rate - 1 - v_used[v_key], 2 * v_request.environment_rate - 1 - v_total));
+      2 * v_request.key_rate - 1 - v_used[v_key], 2 * v_request.account_rate - 1 - v_total));
     p_found[v_request.n].remaining := v_left;
     continue when v_request.outcome = 'replay';
     if v_left >= 0 then
@@ -100,7 +106,7 @@ $$;
 -- list of writes a replay must not use up the limit of the other requests. The function looks for
 -- stored answers only if a limit is reached, because most lists have no replays. Internal.
 create or replace function pay.limit_list(
-  p_requests json, p_found pay.admission[], p_key_rates integer[], p_environment_rates integer[],
+  p_requests json, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
   p_is_read boolean
 )
 returns pay.admission[]
@@ -109,23 +115,22 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_limited pay.admission[] := pay.limit_requests(
-    p_found, p_key_rates, p_environment_rates, p_is_read);
+    p_found, p_key_rates, p_account_rates, p_is_read);
 begin
   if not p_is_read and cardinality(p_found) > 1 and exists (
     select from unnest(v_limited) f where f.outcome = 'rate_limited'
   ) then
     v_limited := pay.limit_requests(
-      pay.find_answers(p_requests, p_found, true), p_key_rates, p_environment_rates, false);
+      pay.find_answers(p_requests, p_found, true), p_key_rates, p_account_rates, false);
   end if;
   return v_limited;
 end
 $$;
 
--- Counts requests of a key. If the window of a counter is ahead of p_at, the window stays, because
--- a request that began long ago must not clear the counter. Internal.
+-- Counts requests of the key of p_access. If the window of a counter is ahead of p_at, the window
+-- stays, because a request that began long ago must not clear the counter. Internal.
 create or replace function pay.add_requests(
-  p_environment_id text,
-  p_api_key_id text,
+  p_access pay.admission,
   p_at timestamptz,
   p_requests integer
 )
@@ -140,7 +145,7 @@ declare
 begin
   select c.stripe into v_stripe
   from pay.rate_counters c
-  where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+  where c.environment_id = p_access.environment_id and c.api_key_id = p_access.api_key_id
   order by c.stripe limit 1
   for update skip locked;
   if v_stripe is not null then
@@ -161,7 +166,7 @@ begin
         when c.window_number = v_window - 1 then c.current_count
         else 0
       end
-    where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+    where c.environment_id = p_access.environment_id and c.api_key_id = p_access.api_key_id
       and c.stripe = v_stripe;
     return;
   end if;
@@ -170,16 +175,18 @@ begin
     select free.n from generate_series(0, 63) as free (n)
     where not exists (
       select from pay.rate_counters c
-      where c.environment_id = p_environment_id and c.api_key_id = p_api_key_id
+      where c.environment_id = p_access.environment_id and c.api_key_id = p_access.api_key_id
         and c.stripe = free.n
     )
     order by free.n
   loop
     continue when not pg_try_advisory_xact_lock(
-      hashtextextended('stripe ' || p_api_key_id, v_stripe));
+      hashtextextended('stripe ' || p_access.api_key_id, v_stripe));
     insert into pay.rate_counters
-      (environment_id, api_key_id, stripe, window_number, current_count, previous_count)
-    values (p_environment_id, p_api_key_id, v_stripe, v_window, p_requests, 0)
+      (environment_id, account, livemode, api_key_id, stripe, window_number, current_count,
+        previous_count)
+    values (p_access.environment_id, p_access.account, p_access.livemode, p_access.api_key_id,
+      v_stripe, v_window, p_requests, 0)
     on conflict on constraint rate_counters_pkey do nothing;
     exit when found;
   end loop;
@@ -197,9 +204,9 @@ as $$
 declare
   v_told record;
 begin
-  perform pay.add_requests(c.environment_id, c.api_key_id, c.at, c.requests)
+  perform pay.add_requests(c.access, c.at, c.requests)
   from (
-    select f.environment_id, f.api_key_id, max(f.at - coalesce(f.ahead, '0')) as at,
+    select (array_agg(f))[1] as access, max(f.at - coalesce(f.ahead, '0')) as at,
       count(*)::integer as requests
     from unnest(p_found) f
     where f.remaining >= 0
@@ -221,5 +228,27 @@ begin
     end;
   end loop;
   return p_found;
+end
+$$;
+
+-- Retention: deletes one batch of the counters that were idle for an hour. Returns the number of
+-- deleted rows. p_environment_id: null is all. Leaves locked rows for the next run. Internal.
+create or replace function pay.purge_counters(p_environment_id text, p_batch integer)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  delete from pay.rate_counters c
+  where c.ctid = any (array(
+    select o.ctid from pay.rate_counters o
+    where o.window_number < floor(extract(epoch from pay.server_time()) / 2) - 1800
+      and (p_environment_id is null or o.environment_id = p_environment_id)
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
 end
 $$;

@@ -13,8 +13,8 @@ create or replace function pay.find_room(
   p_per_endpoint integer,
   p_per_environment integer,
   p_per_account integer,
-  out endpoints text[],
-  out rooms integer[],
+  p_aside text[], p_only text,
+  out endpoints text[], out rooms integer[],
   out shares integer[],
   out reads integer[],
   out off_environment text,
@@ -31,7 +31,8 @@ declare
 begin
   with recursive waiting as (
     (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.status = 'pending' order by d.endpoint_id limit 1)
+     where d.status = 'pending' and d.endpoint_id >= coalesce(p_only, '')
+     order by d.endpoint_id limit 1)
     union all
     select n.environment_id, n.endpoint_id
     from waiting w
@@ -40,6 +41,7 @@ begin
       where d.status = 'pending' and d.endpoint_id > w.endpoint_id
       order by d.endpoint_id limit 1
     ) n
+    where p_only is null
   )
   select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
     array_agg(r.room) filter (where k.is_on and r.room > 0),
@@ -76,6 +78,7 @@ begin
       p_limit,
       case when k.is_failing then 2 end
     ) as room
-  ) r;
+  ) r
+  where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
 end
 $$;

@@ -3,12 +3,14 @@
 
 -- Claims one suspect. A relay has one at a time, so that a crash adds no lost claim to another
 -- suspect. p_suspects_ahead: as in pay.lock_suspects. p_ahead: how far the caller's clock is ahead
--- of the server's.
+-- of the server's. p_aside, p_only: as in pay.relay_turn.
 create or replace function pay.claim_suspect(
   p_suspects_ahead jsonb,
   p_at timestamptz,
   p_leased_until timestamptz,
-  p_ahead interval
+  p_ahead interval,
+  p_aside text[],
+  p_only text
 )
 returns setof pay.claimed_delivery
 language plpgsql volatile rows 10
@@ -20,7 +22,7 @@ declare
   v_is_claimed boolean;
 begin
   loop
-    v_due := pay.lock_suspects(p_suspects_ahead, p_at);
+    v_due := pay.lock_suspects(p_suspects_ahead, p_at, p_aside, p_only);
     exit when v_due is null;
     return query select * from pay.claim_first_suspect(v_due, p_leased_until, p_ahead);
     v_is_claimed := found;
@@ -37,7 +39,9 @@ $$;
 -- milliseconds}, contains the accounts that have used more of it than the others. Within an account
 -- the suspects with the fewest lost claims come first, because the one that crashes relays has the
 -- most.
-create or replace function pay.lock_suspects(p_ahead jsonb, p_at timestamptz)
+create or replace function pay.lock_suspects(
+  p_ahead jsonb, p_at timestamptz, p_aside text[], p_only text
+)
 returns pay.due_delivery[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -46,7 +50,9 @@ begin
   return (
     with recursive suspected as (
       (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-       where d.next_attempt_at is not null and d.lost_claims > 0 order by d.endpoint_id limit 1)
+       where d.next_attempt_at is not null and d.lost_claims > 0
+         and d.endpoint_id >= coalesce(p_only, '')
+       order by d.endpoint_id limit 1)
       union all
       select n.environment_id, n.endpoint_id
       from suspected s
@@ -55,6 +61,7 @@ begin
         where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
         order by d.endpoint_id limit 1
       ) n
+      where p_only is null
     )
     select array_agg(
       row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
@@ -78,6 +85,7 @@ begin
       for update skip locked
     ) l
     where t.delivery is distinct from 'inbox'
+      and s.endpoint_id <> all (p_aside) and s.endpoint_id = coalesce(p_only, s.endpoint_id)
   );
 end
 $$;

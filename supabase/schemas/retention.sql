@@ -7,7 +7,7 @@
 --           live environment calls and facts of providers stay as long as its payments.
 -- At once:  environments that resets have retired, disposable sandboxes that have ended, and all
 --           but the last requests of each sandbox.
--- pay.purge_keys deletes API keys, their secrets and their rate counters.
+-- pay.purge_keys deletes API keys and their secrets, pay.purge_counters their rate counters.
 
 -- The least id that shared/core/ids.ts can make at or after an instant. An id begins with its
 -- milliseconds in base 32.
@@ -52,7 +52,7 @@ begin
     'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_facts', 'deposit_addresses', 'chain_payouts',
     'provider_calls', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
-    'idempotency_keys', 'rate_counters', 'webhook_endpoints', 'requests', 'sandbox_settings',
+    'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
     'transcript_lines'
   ] loop
     -- Deletes by ctid, which needs no index. Another batch deletes a row that moves meanwhile.
@@ -86,12 +86,13 @@ $$;
 -- Deletes one batch of each kind of row that has outlived its retention, in each environment,
 -- and one batch in all of the retired environments. It retires disposable sandboxes that have
 -- ended. From the others it deletes only idempotency keys, and requests over their limit, because
--- they end before any other row is old, unless they have a clock of their own. Returns the number of deleted
--- rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the next
--- call. After 2 seconds it also leaves the remaining environments; they come in random order, so
--- the next call takes others. Balances keep the amounts of deleted movements, because the totals
--- stay. p_at can be earlier than the server's time; a later time counts as the server's. A
--- sandbox with a clock of its own is purged by that clock.
+-- they end before any other row is old, unless they have a clock of their own. Returns the number of
+-- deleted rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the
+-- next call. After 2 seconds it also leaves the remaining environments; they come in random order, so
+-- the next call takes others. A step that fails holds up no other (pay.purge_apart). Balances keep
+-- the amounts of deleted movements, because the totals stay. p_at can be earlier than the server's
+-- time; a later time counts as the server's. A sandbox with a clock of its own is purged by that
+-- clock.
 create or replace function pay.purge(
   p_at timestamptz default now(),
   p_batch integer default 1000
@@ -103,44 +104,105 @@ as $$
 declare
   v_at constant timestamptz := least(p_at, pay.server_time());
   v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
-  v_environment record;
+  v_step text;
+  v_environment_id text;
   v_rows bigint := 0;
-  v_total bigint;
+  v_total bigint := 0;
 begin
   perform set_config('pay.worker', 'on', true);
-  v_total := pay.purge_sandboxes(v_at, p_batch) + pay.purge_exchanges(v_at, p_batch)
-    + pay.end_watches(v_at, p_batch);
-  for v_environment in
-    select e.id, e.livemode, e.ends_at is not null as is_disposable,
-      w.environment_id is not null as has_clock
-    from pay.environments e
-    left join pay.sandbox_settings w on w.environment_id = e.id
-    where e.retired_at is null order by random()
+  foreach v_step in array array[
+    'ends', 'sandboxes', 'exchanges', 'watches', 'counters'
+  ] loop
+    v_total := v_total + pay.purge_apart(v_step, null, v_at, p_batch);
+  end loop;
+  for v_environment_id in
+    select e.id from pay.environments e where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + case
-      when v_environment.has_clock then pay.purge_sandbox(v_environment.id, p_batch)
-      when v_environment.is_disposable
-        then pay.purge_idempotency_keys(v_environment.id, v_at, p_batch)
-      else pay.purge_idempotency_keys(v_environment.id, v_at, p_batch)
-        + pay.purge_keys(v_environment.id, v_at, p_batch)
-        + pay.purge_old(v_environment.id, v_environment.livemode, v_at, p_batch)
-    end + case
-      when v_environment.livemode then 0
-      else pay.purge_requests(v_environment.id, v_at, p_batch)
-    end;
+    v_total := v_total + pay.purge_apart('environment', v_environment_id, v_at, p_batch);
   end loop;
-  for v_environment in
+  for v_environment_id in
     select e.id from pay.environments e
     where e.retired_at is not null order by e.retired_at limit 50
   loop
-    v_rows := v_rows + pay.purge_retired(v_environment.id, p_batch);
+    v_rows := v_rows + pay.purge_apart('retired', v_environment_id, v_at, p_batch);
     exit when v_rows >= p_batch;
   end loop;
   return v_total + v_rows;
 end
 $$;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
+
+-- Makes one step of retention. If it fails, it changes nothing and leaves a warning in the log of
+-- the server, and the other steps go on. A step that all environments share is then made for each
+-- of them, so that a bad row holds up only its own environment. Returns the number of changed rows.
+-- Internal.
+create or replace function pay.purge_apart(
+  p_step text, p_environment_id text, p_at timestamptz, p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_until constant timestamptz := clock_timestamp() + interval '1 second';
+  v_environment_id text;
+  v_total bigint := 0;
+begin
+  return case p_step
+    when 'ends' then pay.retire_ended_sandboxes(p_environment_id, p_at)
+    when 'sandboxes' then pay.purge_sandboxes(p_environment_id, p_at, p_batch)
+    when 'exchanges' then pay.purge_exchanges(p_environment_id, p_at, p_batch)
+    when 'watches' then pay.end_watches(p_environment_id, p_at, p_batch)
+    when 'counters' then pay.purge_counters(p_environment_id, p_batch)
+    when 'environment' then pay.purge_environment(p_environment_id, p_at, p_batch)
+    when 'retired' then pay.purge_retired(p_environment_id, p_batch)
+  end;
+exception when others then
+  raise warning 'retention of % (%) failed: % %',
+    coalesce(p_environment_id, 'all environments'), p_step, sqlstate, sqlerrm;
+  if p_environment_id is not null then
+    return 0;
+  end if;
+  for v_environment_id in select e.id from pay.environments e order by random() loop
+    exit when clock_timestamp() > v_until;
+    v_total := v_total + pay.purge_apart(p_step, v_environment_id, p_at, p_batch);
+  end loop;
+  return v_total;
+end
+$$;
+
+-- Deletes one batch of each kind of row of an environment that has outlived its retention. Returns
+-- the number of deleted rows. Internal.
+create or replace function pay.purge_environment(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment record;
+begin
+  select e.livemode, e.ends_at is not null as is_disposable,
+    w.environment_id is not null as has_clock
+  into v_environment
+  from pay.environments e
+  left join pay.sandbox_settings w on w.environment_id = e.id
+  where e.id = p_environment_id;
+  return case
+    when v_environment.has_clock then pay.purge_sandbox(p_environment_id, p_batch)
+    when v_environment.is_disposable
+      then pay.purge_idempotency_keys(p_environment_id, p_at, p_batch)
+    else pay.purge_idempotency_keys(p_environment_id, p_at, p_batch)
+      + pay.purge_keys(p_environment_id, p_at, p_batch)
+      + pay.purge_old(p_environment_id, v_environment.livemode, p_at, p_batch)
+  end + case
+    when v_environment.livemode then 0
+    else pay.purge_requests(p_environment_id, p_at, p_batch)
+  end;
+end
+$$;
 
 -- Deletes one batch of each kind of a sandbox with a clock of its own, by that clock. Returns the
 -- number of deleted rows. Internal.

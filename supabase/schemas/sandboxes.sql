@@ -90,14 +90,15 @@ begin
   ),
   made_secret as (
     insert into pay.api_key_secrets
-      (hash, api_key_id, environment_id, livemode, prefix, last_four, created_at, ends_at)
-    values (decode(p_secret ->> 'hash', 'hex'), p_secret ->> 'key_id', p_sandbox.id, false,
-      p_secret ->> 'prefix', p_secret ->> 'last_four', p_sandbox.created_at,
-      p_sandbox.expires_at)
+      (hash, api_key_id, environment_id, account, livemode, prefix, last_four, created_at, ends_at)
+    values (decode(p_secret ->> 'hash', 'hex'), p_secret ->> 'key_id', p_sandbox.id,
+      p_sandbox.account, false, p_secret ->> 'prefix', p_secret ->> 'last_four',
+      p_sandbox.created_at, p_sandbox.expires_at)
   )
-  insert into pay.sandboxes (environment_id, id, account, name, seed, created_at, expires_at)
-  values (p_sandbox.environment_id, p_sandbox.id, p_sandbox.account, p_sandbox.name,
-    p_sandbox.seed, p_sandbox.created_at, p_sandbox.expires_at);
+  insert into pay.sandboxes
+    (environment_id, id, account, made_by, name, seed, created_at, expires_at)
+  values (p_sandbox.environment_id, p_sandbox.id, p_sandbox.account, p_sandbox.made_by,
+    p_sandbox.name, p_sandbox.seed, p_sandbox.created_at, p_sandbox.expires_at);
   if p_sandbox.seed is not null then
     perform pay.begin_seeded(
       p_sandbox.id, p_sandbox.seed, pay.seed_root(p_sandbox.account, p_sandbox.seed));
@@ -106,7 +107,7 @@ end
 $$;
 
 -- Makes a disposable sandbox of the caller's account, with a key of all scopes. It ends after
--- expires_in seconds, at the latest when the caller's key expires.
+-- expires_in seconds, at the latest when the caller's key expires or is revoked.
 -- p_request  the request, as pay.admit takes it, in a list of one
 -- p_sandbox  {id, name, seed, expires_in}; name and seed can be absent
 -- p_secret   {key_id, hash, prefix, last_four, reference} of its key; the reference replaces the
@@ -116,6 +117,8 @@ $$;
 --           full (the account has pay.max_sandboxes() that have not ended, or
 --           pay.max_kept_sandboxes() with those of the last day)
 --           seed_taken (one of them has the same seed).
+-- Concurrency: shares the lock of the row of the caller's key. So a revocation finds the sandbox,
+-- or this function finds that the key is revoked.
 create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -134,13 +137,18 @@ begin
     least(k.expires_at - v_access.at, k.ends_at - pay.server_time()) as remaining
   into v_caller
   from pay.environments e
-  join pay.api_keys k on k.id = v_access.api_key_id
-  where e.id = v_access.environment_id;
+  join pay.api_keys k on k.id = v_access.api_key_id and k.revoked_at is null
+  where e.id = v_access.environment_id
+  for share of k;
+  if v_access.outcome = 'ok' and v_caller.account is null then
+    v_access.outcome := 'unauthorized';
+  end if;
   -- In the precision of answers, so that the sandbox ends at the time that they show.
   v_sandbox.created_at := date_trunc('milliseconds', pay.server_time());
   v_sandbox.environment_id := v_access.environment_id;
   v_sandbox.id := v_asked ->> 'id';
   v_sandbox.account := v_caller.account;
+  v_sandbox.made_by := v_access.api_key_id;
   v_sandbox.name := v_asked ->> 'name';
   v_sandbox.seed := v_asked ->> 'seed';
   v_sandbox.expires_at := v_sandbox.created_at
@@ -204,6 +212,40 @@ begin
 end
 $$;
 
+-- Ends the disposable sandboxes that a key has made, because it is revoked: their keys open nothing
+-- any more. Retention retires them, as those whose time has come. The caller has locked the row of
+-- the key. Internal.
+create or replace function pay.end_sandboxes_of(p_api_key_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_opened constant text := coalesce(current_setting('pay.environment_ids', true), '');
+  v_worker constant text := coalesce(current_setting('pay.worker', true), '');
+  v_now constant timestamptz := date_trunc('milliseconds', pay.server_time());
+  v_environments text[];
+begin
+  -- pay.max_sandboxes() at most, because the account has no more that have not ended.
+  perform set_config('pay.worker', 'on', true);
+  with ended as (
+    update pay.sandboxes s set expires_at = v_now
+    where s.made_by = p_api_key_id and s.expires_at > v_now
+    returning s.id
+  )
+  select array_agg(e.id) into v_environments
+  from ended join pay.environments e on e.public_id = ended.id and e.retired_at is null;
+  if v_environments is not null then
+    -- Of the environments only the opened ones can be changed.
+    perform set_config('pay.environment_ids', v_environments::text, true);
+    update pay.environments e set ends_at = v_now where e.id = any (v_environments);
+    update pay.api_key_secrets s set ends_at = v_now where s.environment_id = any (v_environments);
+    perform set_config('pay.environment_ids', v_opened, true);
+  end if;
+  perform set_config('pay.worker', v_worker, true);
+end
+$$;
+
 -- Ends a disposable sandbox that the caller's sandbox has made. Ending it again changes nothing.
 -- p_request  the request, as pay.admit takes it, in a list of one
 -- Outcomes: those of admission.sql; committed (body) | not_found.
@@ -241,10 +283,10 @@ begin
 end
 $$;
 
--- Retention: retires sandboxes whose end has passed, and deletes the rows of pay.sandboxes that
--- ended a day ago. Returns the number of changed rows. The caller has set pay.worker. Internal.
+-- Retention: retires sandboxes whose end has passed. Returns their number. The caller has set
+-- pay.worker. p_environment_id: null is all. Internal.
 -- Concurrency: leaves a sandbox whose lock another transaction holds for the next run.
-create or replace function pay.purge_sandboxes(p_at timestamptz, p_batch integer)
+create or replace function pay.retire_ended_sandboxes(p_environment_id text, p_at timestamptz)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -252,12 +294,12 @@ as $$
 declare
   v_id text;
   v_public_id text;
-  v_rows bigint;
   v_total bigint := 0;
 begin
   for v_id, v_public_id in
     select e.id, e.public_id from pay.environments e
     where e.ends_at <= p_at and e.retired_at is null
+      and (p_environment_id is null or e.id = p_environment_id)
     order by e.ends_at limit 50
   loop
     if pg_try_advisory_xact_lock(hashtextextended('environment ' || v_id, 0)) then
@@ -265,14 +307,31 @@ begin
       v_total := v_total + 1;
     end if;
   end loop;
+  return v_total;
+end
+$$;
+
+-- Retention: deletes one batch of the rows of pay.sandboxes that ended a day ago. Returns their
+-- number. The caller has set pay.worker. p_environment_id: null is all. Internal.
+create or replace function pay.purge_sandboxes(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
   delete from pay.sandboxes s
   where s.ctid = any (array(
     select o.ctid from pay.sandboxes o
     where o.expires_at <= p_at - pay.idempotency_retention()
+      and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.expires_at limit p_batch for update skip locked
   ));
   get diagnostics v_rows = row_count;
-  return v_total + v_rows;
+  return v_rows;
 end
 $$;
 

@@ -10,7 +10,7 @@ import { type Asked, commit, created, NOW } from "../support/database/commit_lis
 
 /** Five requests a second allow ten in two seconds. */
 const LIMIT = 10;
-const RATE_LIMITS = { key: LIMIT / 2, environment: 0 };
+const RATE_LIMITS = { key: LIMIT / 2, account: 0 };
 /** A time after the window of the first requests. */
 const LATER = NOW + 60_000;
 

@@ -55,7 +55,7 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
     });
     await t.step("after a crash the worker gets the same index and expiry", async () => {
       await service.setClock(Date.now() + 20_000);
-      const work = await store.claimWork(10, 10, 1000, Date.now() + 20_000);
+      const { work } = await store.claimWork(10, 10, 1000, Date.now() + 20_000);
       const again = work.find(({ call }) => call?.id === first.call.call_id);
       assert.deepEqual(again!.call!.deposit, first.call.deposit);
     });

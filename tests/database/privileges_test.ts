@@ -22,6 +22,7 @@ const ENTRY_FUNCTIONS = [
   "disable_webhook_endpoint",
   "end_sandbox",
   "end_trigger",
+  "find_failing_endpoints",
   "give_nonce",
   "keep_payout",
   "keep_transcript_line",

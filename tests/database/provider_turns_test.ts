@@ -27,7 +27,7 @@ Deno.test("the turns of the provider worker", async (t) => {
     let now = Date.parse(`${DAY}T12:00:00Z`) - 24 * 3_600_000;
     await service.setClock(now);
     const account_id = await addAccount(sql, live.environment_id);
-    const work = () => store.claimWork(LIMIT, LIMIT, LEASE_MS, now);
+    const work = async () => (await store.claimWork(LIMIT, LIMIT, LEASE_MS, now)).work;
     /** The numbers of pieces that the next turn claims, by kind. */
     const turn = async () => {
       const counts: Record<string, number> = {};
@@ -43,7 +43,7 @@ Deno.test("the turns of the provider worker", async (t) => {
       }
       assert.deepEqual(await turn(), { call: 15, fact: 16, poll: 1 });
       assert.deepEqual(await turn(), { call: 32 });
-      assert.deepEqual((await store.claimWork(LIMIT, 5, LEASE_MS, now)).length, 5);
+      assert.deepEqual((await store.claimWork(LIMIT, 5, LEASE_MS, now)).work.length, 5);
       assert.deepEqual(await turn(), { call: 12 });
       assert.deepEqual(await turn(), {});
     });

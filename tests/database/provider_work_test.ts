@@ -40,7 +40,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
   const { store, close } = openProviderStore(service);
   let now = NOON;
   const advance = (ms: number) => service.setClock(now += ms);
-  const work = (limit = 100) => store.claimWork(limit, limit, LEASE_MS, now);
+  const work = async (limit = 100) => (await store.claimWork(limit, limit, LEASE_MS, now)).work;
   const names = async (limit?: number) => (await work(limit)).map(nameOf);
   const is_due = async () => {
     const text = new Date(now).toISOString();
@@ -116,7 +116,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       const claims = await Promise.all(
         others.flatMap(({ store }) => [1, 2, 3].map(() => store.claimWork(4, 4, LEASE_MS, now))),
       );
-      const got = claims.flat().map(({ call }) => call!.id);
+      const got = claims.flatMap(({ work }) => work).map(({ call }) => call!.id);
       await holder`commit`;
       holder.release();
       for (const { close } of others) await close();

@@ -5,7 +5,9 @@
 
 import assert from "node:assert/strict";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { DELAY_LIMITS } from "../../shared/store/tenant_places.ts";
 import { openLocalServer } from "../../scripts/local/local_server.ts";
+import { until } from "../support/common/until.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
 import type { CallOptions, TestAnswer, TestService } from "../support/service/service.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
@@ -390,6 +392,61 @@ serviceCase("Sandbox-Fault: none counts against the rate limit", async (_t, serv
   assertRefused(answer, 429, "rate_limited");
   assert.equal(answer.headers.get("Sandbox-Fault"), null);
 }, { rate_limit: 5 });
+
+serviceCase("Sandbox-Fault: delay", async (t, service) => {
+  const LONG = { headers: { "Sandbox-Fault": "delay; delay_ms=9000" } };
+  const list = (key: string, delay_ms: number) =>
+    service.call("GET", PAYMENTS, {
+      key,
+      headers: { "Sandbox-Fault": `delay; delay_ms=${delay_ms}` },
+    });
+  await t.step("a made-up, a revoked and a narrow key are refused without a delay", async () => {
+    const { text: revoked, id } = await service.issueKey(service.key.environment_id);
+    await service.sql`select pay.revoke_api_key(${id})`;
+    const { text: narrow } = await service.issueKey(service.key.environment_id, {
+      scopes: ["ledger:read"],
+    });
+    const began = performance.now();
+    const answers = await Promise.all(
+      [`${service.key.text.slice(0, -8)}00000000`, revoked, narrow].map((key) =>
+        service.call("GET", PAYMENTS, { key, ...LONG })
+      ),
+    );
+    assert.deepEqual(answers.map(({ status }) => status), [401, 401, 403]);
+    assert.ok(performance.now() - began < 2_000);
+  });
+  await t.step("of an account 128 requests wait at once, and one more is 429", async () => {
+    const keys = [service.key.text];
+    const { body } = await service.call("POST", `${SANDBOX}/sandboxes`, { body: {} });
+    keys.push(body.test_key);
+    const waiting = Array.from(
+      { length: DELAY_LIMITS.of_account },
+      (_, i) => list(keys[i % 2]!, 8_000),
+    );
+    let refused: TestAnswer | undefined;
+    await until("no place is left", async () => {
+      const answer = await list(keys[0]!, 1);
+      if (answer.status === 429) refused = answer;
+      return refused !== undefined;
+    });
+    assertRefused(refused!, 429, "rate_limited");
+    assert.equal(refused!.headers.get("Retry-After"), "1");
+    assert.equal((await list(service.other.text, 1)).status, 200);
+    // Requests without a delay need no place.
+    assert.equal((await service.call("GET", PAYMENTS)).status, 200);
+    for (const { status } of await Promise.all(waiting)) assert.equal(status, 200);
+    assert.equal((await list(keys[0]!, 1)).status, 200);
+  });
+});
+
+serviceCase("Sandbox-Fault: delay counts against the rate limit once", async (_, service) => {
+  const headers = { "Sandbox-Fault": "delay; delay_ms=1" };
+  const statuses = [];
+  for (let i = 0; i < 5; i++) {
+    statuses.push((await service.call("GET", PAYMENTS, { headers })).status);
+  }
+  assert.deepEqual(statuses, [200, 200, 200, 200, 429]);
+}, { rate_limit: 2, clock: () => Date.parse("2030-01-01T00:00:00Z") });
 
 serviceCase("the local server ends the connection without an answer", async (_t, service) => {
   const server = await openLocalServer(0);

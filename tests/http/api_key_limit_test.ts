@@ -44,8 +44,9 @@ async function insertKeys(
     join pay.environments e on e.id = ${environment_id}`;
   await sql`
     insert into pay.api_key_secrets
-      (hash, api_key_id, environment_id, livemode, prefix, last_four, revoked_at, expires_at)
-    select sha256(k.id::bytea), k.id, k.environment_id, k.livemode,
+      (hash, api_key_id, environment_id, account, livemode, prefix, last_four, revoked_at,
+        expires_at)
+    select sha256(k.id::bytea), k.id, k.environment_id, 'account', k.livemode,
       case when k.livemode then 'sk_live_' else 'sk_test_' end, 'abcd', k.revoked_at, k.expires_at
     from pay.api_keys k where k.id = any (${ids})`;
   return ids;
@@ -181,9 +182,9 @@ serviceCase("ended keys of an environment are bounded", async (t, service) => {
     const used = new Date("2026-01-02T03:00:00Z");
     const hash = parseApiKey(made.secret)!.hash;
     await service.sql`
-      insert into pay.api_key_secrets (hash, api_key_id, environment_id, livemode, prefix, last_four,
-        created_at, expires_at, last_used_at)
-      select sha256(n::text::bytea), ${made.id}, ${environment_id}, false, 'sk_test_', 'abcd',
+      insert into pay.api_key_secrets (hash, api_key_id, environment_id, account, livemode, prefix,
+        last_four, created_at, expires_at, last_used_at)
+      select sha256(n::text::bytea), ${made.id}, ${environment_id}, 'account', false, 'sk_test_', 'abcd',
         '2026-01-01', '2026-01-03', ${used}
       from generate_series(1, 3) as n`;
     await service.sql`update pay.api_key_secrets set last_used_at = null

@@ -208,4 +208,4 @@ serviceCase("guessing tokens is limited by network", async (t, service) => {
     assertRefused(await from("192.0.2.1", path), 429, "rate_limited");
     assert.equal((await from("192.0.2.2", path)).status, 200);
   });
-}, { ...HOSTED, rate_limit: 100, environment_rate_limit: 400 });
+}, { ...HOSTED, rate_limit: 100, account_rate_limit: 400 });

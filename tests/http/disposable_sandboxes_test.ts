@@ -296,9 +296,9 @@ serviceCase("the limit of an account", async (t, service) => {
   const LIMIT = 1_000;
   const fill = (count: number, account: string, expires_at: Date) =>
     service.sql`
-      insert into pay.sandboxes (environment_id, id, account, created_at, expires_at)
+      insert into pay.sandboxes (environment_id, id, account, made_by, created_at, expires_at)
       select ${service.other.environment_id},
-        'env_' || lpad(i::text, 26, '0'), ${account}, now(), ${expires_at}
+        'env_' || lpad(i::text, 26, '0'), ${account}, 'key_1', now(), ${expires_at}
       from generate_series(1, ${count}) i`;
   await fill(LIMIT - 10, "one", new Date(Date.now() + DAY_MS));
   const second = startSecondService(service);
@@ -419,16 +419,49 @@ serviceCase(
   },
 );
 
-serviceCase("rate limits of disposable sandboxes", async (t, service) => {
-  await t.step("one at its limit does not slow down another", async () => {
-    const [one, two] = await Promise.all([make(service), make(service)]);
-    const ask = (key: string) => service.call("GET", PAYMENTS, { key });
-    const answers = [];
-    for (let i = 0; i < 12; i++) answers.push((await ask(one.body.test_key)).status);
-    assert.ok(answers.includes(429), `${answers}`);
-    assert.equal((await ask(two.body.test_key)).status, 200);
+serviceCase("the disposable sandboxes of a revoked key", async (t, service) => {
+  const list = (key: string) => service.call("GET", PAYMENTS, { key });
+  const revokers: [string, (id: string) => Promise<unknown>][] = [
+    ["over HTTP", (id) => service.call("DELETE", `${KEYS}/${id}`)],
+    ["by the operator", (id) => service.sql`select pay.revoke_api_key(${id})`],
+  ];
+  for (const [who, revoke] of revokers) {
+    await t.step(`end at once when it is revoked ${who}, and those of others stay`, async () => {
+      const leaked = await service.issueKey(service.key.environment_id);
+      const [one, two] = [
+        await make(service, {}, { key: leaked.text }),
+        await make(service, { seed: who }, { key: leaked.text }),
+      ];
+      const mine = await make(service);
+      await revoke(leaked.id);
+      for (const { body } of [one, two]) {
+        assertRefused(await list(body.test_key), 401, "unauthorized");
+        const shown = await service.call("GET", `${SANDBOX}/v1/sandboxes/${body.id}`);
+        assert.ok(Date.parse(shown.body.expires_at) <= Date.now(), shown.text);
+      }
+      assert.equal((await list(mine.body.test_key)).status, 200);
+      await purgeAll(service);
+      const left = await service.sql`select id from pay.environments
+        where public_id in (${one.body.id}, ${two.body.id}, ${mine.body.id})`;
+      assert.deepEqual(left.map(({ id }) => id), [mine.body.id]);
+      // The seed is free again.
+      if (who !== "over HTTP") return;
+      assert.equal((await make(service, { seed: who })).status, 201);
+    });
+  }
+  await t.step("end also if it is made while the key is being revoked", async () => {
+    for (let i = 0; i < 20; i++) {
+      const leaked = await service.issueKey(service.key.environment_id);
+      const [made] = await Promise.all([
+        make(service, {}, { key: leaked.text }),
+        service.sql`select pay.revoke_api_key(${leaked.id})`,
+      ]);
+      if (made.status === 201) {
+        assertRefused(await list(made.body.test_key), 401, "unauthorized");
+      } else assertRefused(made, 401, "unauthorized");
+    }
   });
-}, { environment_rate_limit: 4 });
+});
 
 /** Makes a key of an environment as the operator. */
 function operatorKey({ sql }: TestService, environment_id: string): Promise<string> {

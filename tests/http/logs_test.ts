@@ -210,3 +210,21 @@ function found(where: string, texts: Record<string, string>): string[] {
     .filter(([, text]) => plain.includes(text.toLowerCase().replaceAll(/[\s-]/g, "")))
     .map(([name]) => name);
 }
+
+serviceCase("a failed turn is logged under the name of its loop", async (_, service) => {
+  for (const name of ["claim_provider_work", "relay_turn"]) {
+    await service.sql.unsafe(`alter function pay.${name} rename to test_${name}`);
+  }
+  await service.deps.provider_worker.nudge();
+  await service.deps.webhooks!.relay.nudge();
+  const failed = service.logs.map(({ route, status, code, fault }) => [
+    route,
+    status,
+    code,
+    fault?.split(" ").slice(0, 2).join(" "),
+  ]);
+  assert.deepEqual(failed, [
+    ["provider worker", 500, "internal_error", "PostgresError 42883"],
+    ["relay", 500, "internal_error", "PostgresError 42883"],
+  ]);
+});

@@ -22,7 +22,7 @@ Deno.test("readSettings() has defaults, also for empty variables", () => {
     allow_private_webhooks: false,
     rate_limit: 100,
     request_log: true,
-    environment_rate_limit: 400,
+    account_rate_limit: 400,
   };
   assert.deepEqual(read(LEAST), expected);
   const empty = ["RELAY_TOKEN", "WEBHOOK_MASTER_SECRET", "DB_POOL_SIZE", "CONSOLE_ORIGINS"]
@@ -44,7 +44,7 @@ Deno.test("readSettings() reads the variables", () => {
     RELAY_TOKEN: "!".repeat(16),
     ALLOW_PRIVATE_WEBHOOKS: "true",
     RATE_LIMIT_PER_SECOND: "0",
-    RATE_LIMIT_ENVIRONMENT_PER_SECOND: "250",
+    RATE_LIMIT_ACCOUNT_PER_SECOND: "250",
     REQUEST_LOG: "false",
     DB_POOL_SIZE: "2",
     DB_PREPARE: "false",
@@ -59,7 +59,7 @@ Deno.test("readSettings() reads the variables", () => {
     relay_token: "!".repeat(16),
     allow_private_webhooks: true,
     rate_limit: 0,
-    environment_rate_limit: 250,
+    account_rate_limit: 250,
     request_log: false,
     max_connections: 2,
     prepare: false,
@@ -90,7 +90,7 @@ const REFUSED: readonly [string, string][] = [
   ["ALLOW_PRIVATE_WEBHOOKS", "yes"],
   ["RATE_LIMIT_PER_SECOND", "-1"],
   ["RATE_LIMIT_PER_SECOND", "many"],
-  ["RATE_LIMIT_ENVIRONMENT_PER_SECOND", "-1"],
+  ["RATE_LIMIT_ACCOUNT_PER_SECOND", "-1"],
   ["REQUEST_LOG", "0"],
   ["DB_POOL_SIZE", "0"],
   ["DB_POOL_SIZE", "4.5"],

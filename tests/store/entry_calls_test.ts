@@ -23,7 +23,7 @@ function access(key_hash: string): Access {
 
 /**
  * Registers a test with calls over a real database. Keys of two letters are known: "a1" belongs to
- * "env_a".
+ * the account "a".
  */
 function callsCase(
   name: string,
@@ -40,7 +40,9 @@ function callsCase(
     const holder = postgres(clone.url, { max: 1, onnotice: () => {} });
     const calls = new EntryCalls(database, limits);
     for (const tenant of "abc") {
-      for (const n of "12345") calls.environments.learn(tenant + n, `env_${tenant}`);
+      for (const n of "12345") {
+        calls.tenants.learn(tenant + n, { account: tenant, livemode: false });
+      }
     }
     try {
       await run(calls, statements, holder);
@@ -96,5 +98,26 @@ callsCase(
     await assert.rejects(waiting, { code: "unauthorized" });
     await busy;
     assert.equal(statements.filter((text) => text === ECHO).length, 2);
+  },
+);
+
+callsCase(
+  "ask() lets 256 calls of a tenant wait, refuses one more, and serves others",
+  { under_way: 2, of_tenant: 1 },
+  async (calls, _statements, holder) => {
+    await holder`select pg_advisory_lock(1)`;
+    const slow = "select 'ok' as outcome, pg_advisory_xact_lock_shared(1)::text as body";
+    const busy = Array.from(
+      { length: 1 + 256 },
+      (_, i) => calls.ask(access(`a${i % 5 + 1}`), slow, []),
+    );
+    await assert.rejects(calls.ask(access("a1"), ECHO, [""]), {
+      code: "rate_limited",
+      headers: { "Retry-After": "1" },
+    });
+    assert.equal((await calls.ask(access("b1"), ECHO, ["b1"])).body, "b1");
+    await holder`select pg_advisory_unlock(1)`;
+    await Promise.all(busy);
+    await calls.ask(access("a1"), ECHO, [""]);
   },
 );

@@ -91,10 +91,10 @@ Deno.test("ReadLane.run() refuses a read only if its tenant's queue is full", as
   const lane = new Lane({ waiting_of_tenant: 3, waiting: 5 });
   const busy = lane.read("a");
   const reads = ["a", "a", "a"].map((key) => lane.read(key));
-  assert.deepEqual(await refusalOf(lane.read("a")), ["service_unavailable", "1"]);
+  assert.deepEqual(await refusalOf(lane.read("a")), ["rate_limited", "1"]);
   reads.push(lane.read("b"), lane.read("b"));
   // The lane's common queue is full.
-  assert.deepEqual(await refusalOf(lane.read("c")), ["service_unavailable", "1"]);
+  assert.deepEqual(await refusalOf(lane.read("c")), ["rate_limited", "1"]);
   await lane.endAll(1 + reads.length);
   await Promise.all([busy, ...reads]);
 });

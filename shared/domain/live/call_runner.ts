@@ -43,6 +43,7 @@ export class CallRunner {
   readonly #random: RandomSource;
   readonly #deadline_ms: number;
   readonly #on_facts: () => void;
+  readonly #on_retry: (at_ms: number) => void;
 
   constructor(options: {
     store: ProviderStore;
@@ -52,12 +53,15 @@ export class CallRunner {
     deadline_ms?: number;
     /** Called after a reply with facts that the worker applies. */
     on_facts: () => void;
+    /** Called with the time of the next attempt of a call. */
+    on_retry: (at_ms: number) => void;
   }) {
     this.#store = options.store;
     this.#accounts = options.accounts;
     this.#clock = options.clock;
     this.#random = options.random;
     this.#on_facts = options.on_facts;
+    this.#on_retry = options.on_retry;
     this.#deadline_ms = options.deadline_ms ?? CALL_DEADLINE_MS;
   }
 
@@ -117,7 +121,11 @@ export class CallRunner {
       const did = call.clock && record.change ? COUNTED_AS[call.op] : undefined;
       const [result] = await this.#store.record([{ ...record, ...(did && { did }) }]);
       if (record.facts.some(({ outcome }) => outcome === null)) this.#on_facts();
-      if (result!.outcome === "recorded") return answer;
+      if (result!.outcome === "recorded") {
+        const next = record.call?.next_attempt_at;
+        if (next !== undefined) this.#on_retry(Date.parse(next));
+        return answer;
+      }
       const [reloaded, booked] = await this.#reload(call, reply);
       booked_minor = booked;
       // Another attempt has settled the call, or a notification has brought the fact.

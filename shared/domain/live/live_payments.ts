@@ -11,6 +11,7 @@ import type { CreateTransferBody, Transfer } from "../../schema/transfer.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { Answer, Change } from "../../store/commit_rows.ts";
 import type { Store } from "../../store/store.ts";
+import type { WaitingRequests } from "../../store/tenant_places.ts";
 import { ChangeBuilder, type Subject } from "../changes/change_builder.ts";
 import type { ChangeWriter } from "../changes/change_writer.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
@@ -52,15 +53,26 @@ interface Claim extends Decided {
   decline_is_error: boolean;
 }
 
-/** The operations of live keys over a writer of changes and a runner of calls. */
+/**
+ * The operations of live keys over a writer of changes and a runner of calls.
+ * @param waits limits the operations that wait for a provider or for a twin, before they claim
+ */
 export function createLiveOperations(
   store: Store,
   changes: ChangeWriter,
   runner: CallRunner,
+  waits: WaitingRequests,
 ): LivePayments & { transfers: LiveTransfers } {
+  function held(
+    request: ServiceRequest,
+    run: (request: ServiceRequest) => Promise<Reply>,
+  ): Promise<Reply> {
+    return waits.hold(request.access.key_hash, () => afterTwin(request, run));
+  }
+
   /** Claims a new payment or transfer, and sends its call. */
   function create(request: ServiceRequest, decide: () => Claim): Promise<Reply> {
-    return afterTwin(request, async (asked) => {
+    return held(request, async (asked) => {
       let claim: Claim | null = null;
       const reply = await changes.create(asked, () => (claim = decide()).change);
       return await send(asked, reply, claim);
@@ -73,7 +85,7 @@ export function createLiveOperations(
     id: string,
     decide: (payment: Payment) => Claim | Decided | Promise<Claim>,
   ): Promise<Reply> {
-    return afterTwin(request, async (asked) => {
+    return held(request, async (asked) => {
       let claim: Claim | null = null;
       const reply = await changes.change<Payment>(asked, "payments", id, async (payment) => {
         const decided = await decide(payment);
@@ -90,7 +102,7 @@ export function createLiveOperations(
     id: string,
     decide: (payment: Payment, stored: StoredDispute) => Claim,
   ): Promise<Reply> {
-    return afterTwin(
+    return held(
       request,
       (asked) =>
         withDispute(

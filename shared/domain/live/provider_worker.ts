@@ -7,6 +7,7 @@
 import type { Clock } from "../../core/clock.ts";
 import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
+import { Alarm } from "../alarm.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import type { StoredFact } from "../providers/connector.ts";
 import { booksOf, pollAccount, readTotals } from "./account_reader.ts";
@@ -52,9 +53,11 @@ export class ProviderWorker {
   #woken = Promise.withResolvers<void>();
   #running: Promise<void> | null = null;
   #stopped = false;
+  readonly #alarm: Alarm;
 
   constructor(options: ProviderWorkerOptions) {
     this.#options = options;
+    this.#alarm = new Alarm(options.clock, () => void this.nudge());
   }
 
   /** Looks for due work. Resolves when there is none any more. */
@@ -64,9 +67,15 @@ export class ProviderWorker {
     return this.#running;
   }
 
+  /** Wakes the worker at a time at which work of this process is due. */
+  nudgeAt(at_ms: number): void {
+    this.#alarm.at(at_ms);
+  }
+
   /** Claims no more work, and waits for the work under way. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#alarm.close();
     await this.#running;
   }
 
@@ -93,13 +102,14 @@ export class ProviderWorker {
     const { store, clock, on_error } = this.#options;
     this.#wanted = false;
     this.#woken = Promise.withResolvers();
-    let work: ProviderWork[];
+    let claimed: Awaited<ReturnType<ProviderStore["claimWork"]>>;
     try {
-      work = await store.claimWork(limit, ASKING_LIMIT - this.#asking, LEASE_MS, clock());
+      claimed = await store.claimWork(limit, ASKING_LIMIT - this.#asking, LEASE_MS, clock());
     } catch (error) {
       return on_error(error);
     }
-    const begun = work.map((piece) => {
+    for (const given_up of claimed.given_up) on_error(given_up);
+    const begun = claimed.work.map((piece) => {
       const asks = piece.kind === "fact" ? 0 : 1;
       this.#asking += asks;
       const done: Promise<void> = this.#do(piece).then(() => {}, on_error).finally(() => {

@@ -4,6 +4,8 @@
  * commit them. So a reader costs memory and no connection (ADR 0048).
  */
 
+import { GivenUp, sendApart } from "../../store/apart.ts";
+import { isUnavailable } from "../../store/database.ts";
 import type { WaitingReader } from "../../store/inbox_store.ts";
 
 /** Milliseconds between two looks at the database while readers wait. */
@@ -16,11 +18,14 @@ type FindChanged = (readers: readonly WaitingReader[]) => Promise<string[]>;
 
 interface Reader extends WaitingReader {
   wake: () => void;
+  /** True: no look includes it any more, so only the end of its time wakes it. */
+  is_given_up: boolean;
 }
 
 /** The waiting readers of an isolate. */
 export class InboxReaders {
   readonly #findChanged: FindChanged;
+  readonly #on_error: (error: unknown) => void;
   readonly #waiting = new Set<Reader>();
   #timer: ReturnType<typeof setTimeout> | undefined;
   #is_looking = false;
@@ -29,8 +34,10 @@ export class InboxReaders {
   #is_wanted = false;
   #is_closed = false;
 
-  constructor(findChanged: FindChanged) {
+  /** @param on_error called for each reader whose look the database refuses */
+  constructor(findChanged: FindChanged, on_error: (error: unknown) => void) {
     this.#findChanged = findChanged;
+    this.#on_error = on_error;
   }
 
   /** True after `close`. */
@@ -61,7 +68,7 @@ export class InboxReaders {
   ): Promise<void> {
     if (this.#is_closed || signal.aborted) return;
     const woken = Promise.withResolvers<void>();
-    const waiting: Reader = { ...reader, wake: woken.resolve };
+    const waiting: Reader = { ...reader, wake: woken.resolve, is_given_up: false };
     const elapsed = setTimeout(woken.resolve, patience_ms);
     signal.addEventListener("abort", waiting.wake);
     this.#waiting.add(waiting);
@@ -107,17 +114,42 @@ export class InboxReaders {
     try {
       while (this.#is_wanted && this.#waiting.size > 0) {
         this.#is_wanted = false;
-        const readers = [...this.#waiting];
-        const changed = new Set(
-          await this.#findChanged(readers.map(({ wake: _, ...reader }) => reader)),
-        );
-        for (const { endpoint_id, wake } of readers) if (changed.has(endpoint_id)) wake();
+        const asked = [...this.#waiting].filter(({ is_given_up }) => !is_given_up);
+        if (asked.length === 0) return;
+        const refused = new Map<Reader, unknown>();
+        await sendApart(asked, {
+          send: (readers) => this.#wakeChanged(readers),
+          refuse: (readers, error) => {
+            for (const reader of readers) if (!isUnavailable(error)) refused.set(reader, error);
+          },
+          in_order: true,
+        });
+        // If none is left, the fault is not in a reader. The next look tries again, and the
+        // readers' time is limited.
+        if (refused.size < asked.length) this.#giveUp(refused);
         await new Promise((resolve) => setTimeout(resolve, LOOK_SPACING_MS));
       }
-    } catch {
-      // The database did not answer. The next look tries again, and the readers' time is limited.
     } finally {
       this.#is_looking = false;
     }
+  }
+
+  #giveUp(refused: ReadonlyMap<Reader, unknown>): void {
+    for (const [reader, error] of refused) {
+      reader.is_given_up = true;
+      this.#on_error(new GivenUp(`reader of ${reader.endpoint_id}`, error));
+    }
+  }
+
+  /** Wakes the readers whose inboxes have changed. */
+  async #wakeChanged(readers: readonly Reader[]): Promise<void> {
+    const changed = new Set(
+      await this.#findChanged(readers.map(({ environment_id, endpoint_id, after }) => ({
+        environment_id,
+        endpoint_id,
+        after,
+      }))),
+    );
+    for (const { endpoint_id, wake } of readers) if (changed.has(endpoint_id)) wake();
   }
 }

@@ -19,13 +19,17 @@ import { type ServiceRequest, withoutRateCount } from "../changes/service_reques
 import { deliveryHeaders } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { InboxReaders } from "./inbox_readers.ts";
-import { type TenantLimits, TenantPlaces } from "./tenant_places.ts";
+import { type TenantLimits, TenantPlaces } from "../../store/tenant_places.ts";
 
 /**
  * Most reads that wait in an isolate. Each is a request of a client and some memory. The local
  * server has at most 1 024 connections.
  */
-export const INBOX_LIMITS: TenantLimits = { of_environment: 128, of_account: 512, in_all: 2048 };
+export const INBOX_LIMITS = {
+  of_environment: 128,
+  of_account: 512,
+  in_all: 2048,
+} satisfies TenantLimits;
 
 /** The inboxes of all endpoints. */
 export class Inboxes {
@@ -39,11 +43,16 @@ export class Inboxes {
   /** Readers that wait for deliveries. */
   readonly readers: InboxReaders;
 
-  constructor(options: { store: InboxStore; master_secret: string; clock: Clock }) {
+  constructor(options: {
+    store: InboxStore;
+    master_secret: string;
+    clock: Clock;
+    on_error: (error: unknown) => void;
+  }) {
     this.#store = options.store;
     this.#clock = options.clock;
     this.#secrets = new EndpointSecrets(options.master_secret);
-    this.readers = new InboxReaders((readers) => this.#store.changed(readers));
+    this.readers = new InboxReaders((readers) => this.#store.changed(readers), options.on_error);
   }
 
   /**

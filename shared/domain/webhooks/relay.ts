@@ -7,6 +7,10 @@
  * meanwhile wait for the next turn, so a busy relay needs few statements and an idle one none.
  * Guarantees: at least one delivery, and the order of events for each endpoint and subject.
  *
+ * If a turn fails although the database is there, the results are recorded one by one, and endpoints
+ * with which a turn fails are left out for a while. So a bad row holds up no other endpoint. The lease
+ * of a delivery whose result cannot be recorded expires.
+ *
  * A delivery whose claim expired without a record becomes a suspect, because it may have ended the
  * process. The relay sends one suspect at a time. It records the third lost claim as crashed and
  * does not send that delivery (ADR 0025, ADR 0032).
@@ -17,7 +21,10 @@ import { formatTime } from "../../core/clock.ts";
 import { idMint, type RandomSource } from "../../core/ids.ts";
 import { sourceIn } from "../../core/seeded_random.ts";
 import type { DisabledReason } from "../../schema/webhook.ts";
+import { GivenUp, sendApart } from "../../store/apart.ts";
+import { isUnavailable } from "../../store/database.ts";
 import type { AttemptResult, ClaimedDelivery, WebhookStore } from "../../store/webhook_store.ts";
+import { Alarm } from "../alarm.ts";
 import { crashedAttempt, type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { eventRow } from "../changes/event.ts";
@@ -34,6 +41,8 @@ const WAIT_SHARE = 0.32;
 /** Shortest time between the starts of two turns, unless `TURN_RESULTS` results wait. */
 const TURN_SPACING_MS = 5;
 const TURN_RESULTS = 16;
+/** Time for which an endpoint with which a turn fails is left out. Each try costs a failed turn. */
+const ASIDE_MS = 10 * 60_000;
 /** HTTP status of a receiver that does not want deliveries any more (contract §4). */
 const GONE = 410;
 
@@ -46,7 +55,10 @@ export interface RelayOptions {
   random: RandomSource;
   /** Duration of a claim; `LEASE_MS` by default. */
   lease_ms?: number;
-  /** Called if a turn fails, for example without a database. The leases expire by themselves. */
+  /**
+   * Called if a turn fails, for example without a database, and for each delivery and endpoint that
+   * is given up. The leases expire by themselves.
+   */
   on_error: (error: unknown) => void;
   /** Called for each attempt that has ended, for the log. */
   on_attempt: (delivery: ClaimedDelivery, ended: EndedAttempt) => void;
@@ -61,6 +73,10 @@ export class Relay {
   readonly #under_way = new Set<ClaimedDelivery>();
   #results: AttemptResult[] = [];
   readonly #suspect_turns = new SuspectTurns();
+  /** Wakes the relay for the retries that it has put off. */
+  readonly #alarm: Alarm;
+  /** The endpoints that are left out, with the time at which the relay tries them again. */
+  readonly #aside = new Map<string, number>();
   /** True if a suspect has ended: the next turn begins at once. */
   #hurries = false;
   #wanted = false;
@@ -74,6 +90,7 @@ export class Relay {
   constructor(options: RelayOptions) {
     this.#options = options;
     this.#secrets = new EndpointSecrets(options.settings.master_secret);
+    this.#alarm = new Alarm(options.clock, () => void this.nudge());
   }
 
   /** Looks for due deliveries. Resolves when none is due or under way any more. */
@@ -91,6 +108,7 @@ export class Relay {
    */
   async stop(patience: Promise<void> = new Promise(() => {})): Promise<void> {
     this.#stopped = true;
+    this.#alarm.close();
     for (const waiting of this.#lanes.empty()) this.#release(waiting);
     let is_over = false;
     const has_more = this.#lanes.claimed > 0 || this.#results.length > 0;
@@ -156,8 +174,7 @@ export class Relay {
 
   /** Records results and claims deliveries. Returns true if more may be due now. */
   async #recordAndClaim(): Promise<boolean> {
-    const { store, clock, lease_ms } = this.#options;
-    const at_ms = clock();
+    const at_ms = this.#options.clock();
     this.#hurries = false;
     for (const surplus of this.#lanes.surplus()) this.#release(surplus);
     const limit = this.#stopped ? 0 : MAX_CLAIMED - this.#lanes.claimed;
@@ -166,20 +183,19 @@ export class Relay {
     this.#results = [];
     let claimed: ClaimedDelivery[];
     try {
-      claimed = await store.relayTurn({
-        results,
-        limit,
-        per_endpoint: FIRST_CLAIM.endpoint,
-        per_environment: FIRST_CLAIM.environment,
-        per_account: FIRST_CLAIM.account,
-        rooms: this.#lanes.rooms(),
-        suspects_ahead: this.#suspect_turns.ahead(),
-        at_ms,
-        leased_until_ms: at_ms + (lease_ms ?? LEASE_MS),
-      });
+      claimed = await this.#ask(results, limit, at_ms);
     } catch (error) {
-      this.#results = [...results, ...this.#results];
-      throw error;
+      const refused = await this.#recordApart(results, error, at_ms);
+      try {
+        claimed = await this.#claimAround(limit, error, at_ms);
+      } catch (error) {
+        // Nothing can be recorded or claimed, so the fault is not in the results.
+        this.#results = [...refused.keys(), ...this.#results];
+        throw error;
+      }
+      for (const [{ id }, error] of refused) {
+        this.#options.on_error(new GivenUp(`delivery ${id}`, error));
+      }
     }
     const suspect = claimed.find((delivery) => delivery.suspect);
     if (suspect) this.#suspect_turns.begin(suspect.account, performance.now());
@@ -187,6 +203,69 @@ export class Relay {
     if (this.#stopped) { for (const waiting of this.#lanes.empty()) this.#release(waiting); }
     this.#begin();
     return claimed.length >= limit && limit > 0;
+  }
+
+  #ask(
+    results: readonly AttemptResult[],
+    limit: number,
+    at_ms: number,
+  ): Promise<ClaimedDelivery[]> {
+    const { store, lease_ms = LEASE_MS } = this.#options;
+    for (const [id, until_ms] of this.#aside) if (until_ms <= at_ms) this.#aside.delete(id);
+    return store.relayTurn({
+      results,
+      limit,
+      per_endpoint: FIRST_CLAIM.endpoint,
+      per_environment: FIRST_CLAIM.environment,
+      per_account: FIRST_CLAIM.account,
+      rooms: this.#lanes.rooms(),
+      suspects_ahead: this.#suspect_turns.ahead(),
+      at_ms,
+      leased_until_ms: at_ms + lease_ms,
+      aside: [...this.#aside.keys()],
+    });
+  }
+
+  /** Records results after a failed turn. Returns those that the database does not take. */
+  async #recordApart(
+    results: readonly AttemptResult[],
+    failure: unknown,
+    at_ms: number,
+  ): Promise<Map<AttemptResult, unknown>> {
+    const refused = new Map(results.map((result) => [result, failure]));
+    if (results.length === 0 || isUnavailable(failure)) return refused;
+    refused.clear();
+    await sendApart(results, {
+      send: (part) => this.#ask(part, 0, at_ms),
+      refuse: (part, error) => {
+        for (const result of part) refused.set(result, error);
+      },
+      in_order: true,
+    });
+    return refused;
+  }
+
+  /**
+   * Claims deliveries after a failed turn, without the endpoints with which a claim fails. Throws if
+   * that fails too, or if there is no room for a claim.
+   */
+  async #claimAround(
+    limit: number,
+    failure: unknown,
+    at_ms: number,
+  ): Promise<ClaimedDelivery[]> {
+    if (limit <= 0 || isUnavailable(failure)) throw failure;
+    try {
+      return await this.#ask([], limit, at_ms);
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+    }
+    const { store, on_error } = this.#options;
+    for (const failing of await store.findFailingEndpoints(at_ms)) {
+      this.#aside.set(failing.endpoint_id, at_ms + ASIDE_MS);
+      on_error(new GivenUp(`endpoint ${failing.endpoint_id}`, failing));
+    }
+    return await this.#ask([], limit, at_ms);
   }
 
   /** Starts the chains that have a place. */
@@ -309,6 +388,7 @@ export class Relay {
     // Only live attempts use it. The ids of a seeded test do not depend on the turns of the relay.
     const [byte] = livemode ? this.#options.random(new Uint8Array(1)) : [0];
     const next = is_last ? null : nextAttemptAt(failed, byte! / 256);
+    if (next !== null) this.#alarm.at(next);
     return {
       environment_id,
       id,

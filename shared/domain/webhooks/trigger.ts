@@ -19,7 +19,7 @@ import { readPayment } from "../changes/read_resource.ts";
 import { sampleDispute } from "../payments/dispute_payment.ts";
 import { sampleRefund } from "../payments/refund_payment.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
-import { type Tenant, type TenantLimits, TenantPlaces } from "./tenant_places.ts";
+import { type Tenant, type TenantLimits, TenantPlaces } from "../../store/tenant_places.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
 /** Duration of the lease on a triggered delivery: longer than its one attempt can take. */
@@ -30,7 +30,11 @@ const LEASE_MS = 60_000;
  * 15 s. Of an environment: enough for a test suite that triggers in parallel. Of an account: two
  * sandboxes at the limit. In total: half of the relay's limit.
  */
-export const TRIGGER_LIMITS: TenantLimits = { of_environment: 16, of_account: 32, in_all: 128 };
+export const TRIGGER_LIMITS = {
+  of_environment: 16,
+  of_account: 32,
+  in_all: 128,
+} satisfies TenantLimits;
 
 /**
  * Delivers an event on demand. Throws `ApiError`; `rate_limited` also means that too many triggered

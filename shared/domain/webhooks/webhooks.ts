@@ -60,6 +60,7 @@ export function createWebhooks(options: {
     store: options.inbox_store,
     master_secret: settings.master_secret,
     clock: options.clock,
+    on_error: options.on_error,
   });
   return {
     endpoints: createWebhookEndpoints(options),

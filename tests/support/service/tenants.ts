@@ -40,6 +40,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
   sandboxes: {
     id: `env_${"0".repeat(26)}`,
     account: "one",
+    made_by: "key_1",
     created_at: "2026-01-01",
     expires_at: "2026-01-02",
   },
@@ -95,6 +96,8 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     body: "{}",
   },
   rate_counters: {
+    account: "account",
+    livemode: false,
     api_key_id: "key_1",
     stripe: 0,
     window_number: 1,

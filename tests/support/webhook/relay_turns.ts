@@ -27,6 +27,7 @@ export async function turn(
     suspects_ahead: {},
     at_ms,
     leased_until_ms: at_ms + LEASE_MS,
+    aside: [],
     ...asked,
   });
 }

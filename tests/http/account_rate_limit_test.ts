@@ -1,5 +1,5 @@
 /**
- * The rate limit of an environment beside the limits of its keys: the requests that count, and the
+ * The rate limit of an account beside the limits of its keys: the requests that count, and the
  * headers of each answer. New keys, resets, slow requests and a second instance do not renew the
  * limit.
  */
@@ -11,12 +11,12 @@ import type { TestAnswer, TestKey, TestService } from "../support/service/servic
 import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
-/** Requests a second of a key and of an environment. A window lasts two seconds. */
+/** Requests a second of a key and of an account. A window lasts two seconds. */
 const KEY_RATE = 5;
-const ENVIRONMENT_RATE = 12;
+const ACCOUNT_RATE = 12;
 const KEY_QUOTA = 2 * KEY_RATE;
-const QUOTA = 2 * ENVIRONMENT_RATE;
-const LIMITS = { rate_limit: KEY_RATE, environment_rate_limit: ENVIRONMENT_RATE };
+const QUOTA = 2 * ACCOUNT_RATE;
+const LIMITS = { rate_limit: KEY_RATE, account_rate_limit: ACCOUNT_RATE };
 /**
  * The number of requests that the other instance may have in progress: 64 changes in one statement,
  * or a read on each connection.
@@ -52,15 +52,19 @@ function left({ headers }: TestAnswer): string | null {
   return headers.get("RateLimit");
 }
 
-serviceCase("the rate limit of an environment", async (t, service) => {
+serviceCase("the rate limit of an account", async (t, service) => {
   const keys = [service.key, ...await issue(service, 3)];
   await t.step("is shared by its keys", async () => {
     await service.setClock(START);
     assert.deepEqual(await exhaustAll(service, keys), [KEY_QUOTA, KEY_QUOTA, 4, 0]);
   });
-  await t.step("is not shared with another environment", async () => {
-    assert.equal(await exhaust(service, service.other.text), KEY_QUOTA);
-  });
+  await t.step(
+    "is not shared with another account, nor with the live keys of the same",
+    async () => {
+      assert.equal(await exhaust(service, service.other.text), KEY_QUOTA);
+      assert.equal(await exhaust(service, service.live.text), KEY_QUOTA);
+    },
+  );
   await t.step("slides like the limit of a key", async () => {
     await service.setClock(START + 3000);
     assert.deepEqual(await exhaustAll(service, keys), [KEY_RATE, KEY_RATE, 2, 0]);
@@ -106,7 +110,22 @@ serviceCase("the rate limit of an environment", async (t, service) => {
   });
 }, LIMITS);
 
-serviceCase("the rate limit of an environment is not renewed by", async (t, service) => {
+serviceCase("the rate limit of an account with disposable sandboxes", async (_, service) => {
+  const sandboxes: string[] = [];
+  for (let i = 0; i < 4; i++) {
+    await service.setClock(START + i * WINDOWS);
+    const { body } = await service.call("POST", `${SANDBOX}/sandboxes`, { body: {} });
+    sandboxes.push(body.test_key);
+  }
+  await service.setClock(START + 4 * WINDOWS);
+  const admitted: number[] = [];
+  for (const key of sandboxes) admitted.push(await exhaust(service, key));
+  assert.deepEqual(admitted, [KEY_QUOTA, KEY_QUOTA, 4, 0]);
+  assert.equal(await exhaust(service, service.key.text), 0);
+  assert.equal(await exhaust(service, service.live.text), KEY_QUOTA);
+}, LIMITS);
+
+serviceCase("the rate limit of an account is not renewed by", async (t, service) => {
   const keys = [service.key, ...await issue(service, 3)];
   await t.step("new keys in place of revoked ones", async () => {
     await service.setClock(START);
@@ -156,7 +175,7 @@ serviceCase("the rate limit of an environment is not renewed by", async (t, serv
 
 serviceCase("pay.commit() counts a list against both rate limits", async (t, service) => {
   const keys = [service.key, ...await issue(service, 7)];
-  const list = async (rate_limits: { key: number; environment: number }, at_ms: number) =>
+  const list = async (rate_limits: { key: number; account: number }, at_ms: number) =>
     await commit(
       service.sql,
       await Promise.all(Array.from({ length: 64 }, async (_, i) => ({
@@ -169,13 +188,13 @@ serviceCase("pay.commit() counts a list against both rate limits", async (t, ser
   /**
    * [limits, changes that commit, remaining requests after the first and after the last of them]
    */
-  const cases: [{ key: number; environment: number }, number, number, number][] = [
-    [{ key: 100, environment: 10 }, 20, 19, 0],
-    [{ key: 1, environment: 100 }, 16, 1, 0],
-    [{ key: 3, environment: 20 }, 40, 5, 0],
-    [{ key: 0, environment: 5 }, 10, 9, 0],
-    [{ key: 2, environment: 0 }, 32, 3, 0],
-    [{ key: 100, environment: 400 }, 64, 199, 192],
+  const cases: [{ key: number; account: number }, number, number, number][] = [
+    [{ key: 100, account: 10 }, 20, 19, 0],
+    [{ key: 1, account: 100 }, 16, 1, 0],
+    [{ key: 3, account: 20 }, 40, 5, 0],
+    [{ key: 0, account: 5 }, 10, 9, 0],
+    [{ key: 2, account: 0 }, 32, 3, 0],
+    [{ key: 100, account: 400 }, 64, 199, 192],
   ];
   for (const [i, [limits, committed, first, last]] of cases.entries()) {
     await t.step(`${JSON.stringify(limits)}: ${committed} of 64 commit`, async () => {
@@ -191,7 +210,7 @@ serviceCase("pay.commit() counts a list against both rate limits", async (t, ser
   }
 });
 
-serviceCase("the rate limit of an environment with 100 keys on two instances", async (t, first) => {
+serviceCase("the rate limit of an account with 100 keys on two instances", async (t, first) => {
   const keys = [first.key, ...await issue(first, 99)];
   const second = startSecondService(first, { ...LIMITS, clock: () => START });
   await first.setClock(START);

@@ -1,0 +1,137 @@
+/**
+ * All sandboxes of an account are one tenant: requests that hang in many of them leave places for
+ * every other account.
+ */
+
+import assert from "node:assert/strict";
+import postgres from "postgres";
+import { KnownTenants } from "../../shared/store/known_tenants.ts";
+import { WaitingRequests } from "../../shared/store/tenant_places.ts";
+import { untilWaiting } from "../support/database/lock_waits.ts";
+import type { TestService } from "../support/service/service.ts";
+import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
+
+const SANDBOXES = 6;
+/** Longest time of a request of another account. A request that hangs takes 3 s. */
+const QUICK_MS = 1_000;
+
+interface Made {
+  id: string;
+  test_key: string;
+}
+
+/** Makes sandboxes of one account, and locks each of them. Returns them and the end of the locks. */
+async function hold(
+  service: TestService,
+  lock: "pg_advisory_lock" | "pg_advisory_lock_shared",
+  bodyOf: (i: number) => Record<string, unknown> = () => ({}),
+): Promise<{ made: Made[]; release: () => Promise<void> }> {
+  const made: Made[] = [];
+  for (let i = 0; i < SANDBOXES; i++) {
+    const { body } = await service.call("POST", `${SANDBOX}/sandboxes`, { body: bodyOf(i) });
+    // The service learns the account of the key.
+    await service.call("GET", PAYMENTS, { key: body.test_key });
+    made.push(body);
+  }
+  const holder = postgres(service.database.url, { max: 1, onnotice: () => {} });
+  for (const { id } of made) {
+    await holder.unsafe(`select ${lock}(hashtextextended('environment ' || $1, 0))`, [id]);
+  }
+  return { made, release: () => holder.end() };
+}
+
+/** Asserts that every kind of request of another account is answered quickly. */
+async function assertQuick(service: TestService): Promise<void> {
+  const key = service.other.text;
+  const cases = [
+    ["GET", "/api-v1-payments/v1/balance", {}],
+    ["GET", `${PAYMENTS}?status=completed`, {}],
+    ["POST", "/api-v1-payments/v1/api_keys", { body: { name: "mine" } }],
+    ["POST", PAYMENTS, { body: { amount: 100, currency: "EUR" } }],
+  ] as const;
+  for (const [method, path, options] of cases) {
+    const began = performance.now();
+    const { status, text } = await service.call(method, path, { key, ...options });
+    assert.ok(status < 300, text);
+    const took_ms = performance.now() - began;
+    assert.ok(took_ms < QUICK_MS, `${method} ${path}: ${Math.round(took_ms)} ms`);
+  }
+}
+
+serviceCase(
+  "resets that wait in six sandboxes of one account delay no other",
+  async (_, service) => {
+    const { made, release } = await hold(service, "pg_advisory_lock_shared");
+    const resets = made.map(({ test_key }) =>
+      service.call("POST", `${SANDBOX}/reset`, { key: test_key })
+    );
+    try {
+      await untilWaiting(service.sql, { sessions: 2, calls: "pay.reset_sandbox" });
+      await assertQuick(service);
+    } finally {
+      await release();
+    }
+    for (const { status } of await Promise.all(resets)) assert.ok([200, 503].includes(status));
+  },
+);
+
+serviceCase("requests that wait in six seeded sandboxes delay no other", async (_, service) => {
+  const { made, release } = await hold(service, "pg_advisory_lock", (i) => ({ seed: `seed ${i}` }));
+  const requests = made.map(({ test_key }) => service.call("GET", PAYMENTS, { key: test_key }));
+  try {
+    await untilWaiting(service.sql, { sessions: 2, calls: "pay.number_request" });
+    await assertQuick(service);
+  } finally {
+    await release();
+  }
+  for (const { status } of await Promise.all(requests)) assert.ok([200, 503].includes(status));
+});
+
+serviceCase("six busy sandboxes of an account delay another by at most two statements", async (
+  _,
+  service,
+) => {
+  const { made, release } = await hold(service, "pg_advisory_lock_shared");
+  await release();
+  await service.pay({}, { key: service.other.text });
+  let before = 0;
+  const flood = made.flatMap(({ test_key }) =>
+    Array.from({ length: 60 }, () => service.pay({}, { key: test_key }))
+  );
+  for (const answer of flood) answer.then(() => before++);
+  await Promise.all(
+    Array.from({ length: 30 }, () => service.pay({}, { key: service.other.text })),
+  );
+  assert.ok(before <= 2 * 64 + 1, `${before} of 360 were answered first`);
+  await Promise.all(flood);
+});
+
+Deno.test("KnownTenants: an account's sandboxes are one tenant, its live keys another", () => {
+  const tenants = new KnownTenants();
+  tenants.learn("a", { account: "one", livemode: false });
+  tenants.learn("b", { account: "one", livemode: false });
+  tenants.learn("c", { account: "one", livemode: true });
+  tenants.learn("d", { account: "two", livemode: false });
+  tenants.learn("e", { account: null, livemode: null });
+  const names = ["a", "b", "c", "d", "e"].map((key) => tenants.of(key));
+  assert.equal(names[0], names[1]);
+  assert.equal(new Set(names).size, 4);
+  assert.equal(names[4], undefined);
+});
+
+Deno.test("WaitingRequests.hold() refuses at the bound of an account, and at that of all", async () => {
+  const tenants = new KnownTenants();
+  for (const key of ["a1", "a2"]) tenants.learn(key, { account: "a", livemode: false });
+  const waits = new WaitingRequests(tenants, { of_account: 2, in_all: 3 });
+  const end = Promise.withResolvers<void>();
+  const hold = (key: string) => waits.hold(key, () => end.promise);
+  const held = [hold("a1"), hold("a2")];
+  const refusal = (error: { code: string; headers: Record<string, string> }) =>
+    error.code === "rate_limited" && error.headers["Retry-After"] === "1";
+  await assert.rejects(hold("a1"), refusal);
+  held.push(hold("b"));
+  await assert.rejects(hold("c"), refusal);
+  end.resolve();
+  await Promise.all(held);
+  await Promise.all([hold("a1"), hold("a2"), hold("c")]);
+});
