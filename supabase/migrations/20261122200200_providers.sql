@@ -144,11 +144,11 @@ comment on index pay.provider_calls_exclusive is
   'Unique: each of these operations depends on the result of the one before, so only one is pending.';
 
 create index provider_calls_due on pay.provider_calls (next_attempt_at) where state = 'pending';
-comment on index pay.provider_calls_due is 'pay.claim_calls: due calls.';
+comment on index pay.provider_calls_due is 'pay.lease_work: due calls.';
 
 create index provider_calls_look on pay.provider_calls (next_look_at)
   where next_look_at is not null;
-comment on index pay.provider_calls_look is 'pay.claim_looks: the objects to look at.';
+comment on index pay.provider_calls_look is 'pay.lease_work: the objects to look at.';
 
 create index provider_calls_unsettled on pay.provider_calls (first_sent_at)
   where state <> 'settled';
@@ -231,7 +231,7 @@ comment on column pay.provider_facts.dismissed_at is 'Time at which the operator
 comment on column pay.provider_facts.dismissed_reason is 'The reason of the operator.';
 
 create index provider_facts_open on pay.provider_facts (received_at) where outcome is null;
-comment on index pay.provider_facts_open is 'pay.claim_facts: the facts to handle.';
+comment on index pay.provider_facts_open is 'pay.lease_facts: the facts to handle.';
 
 create index provider_facts_reported on pay.provider_facts (outcome, received_at)
   where (outcome in ('finding', 'unmatched') or finding is not null) and dismissed_at is null;

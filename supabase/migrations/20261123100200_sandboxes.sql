@@ -16,7 +16,7 @@ comment on column pay.environments.ends_at is
 
 create index environments_ending on pay.environments (ends_at)
   where ends_at is not null and retired_at is null;
-comment on index pay.environments_ending is 'pay.purge_sandboxes: the sandboxes that have ended.';
+comment on index pay.environments_ending is 'pay.retire_ended_sandboxes: the sandboxes that have ended.';
 
 alter table pay.api_key_secrets add column ends_at timestamptz;
 comment on column pay.api_key_secrets.ends_at is
@@ -60,7 +60,7 @@ comment on index pay.sandboxes_alive is
 
 create index sandboxes_of_key on pay.sandboxes (made_by, expires_at);
 comment on index pay.sandboxes_of_key is
-  'pay.end_sandboxes_of_key: the sandboxes of a revoked key.';
+  'pay.end_sandboxes_of: the sandboxes of a revoked key.';
 
 create index sandboxes_ended on pay.sandboxes (expires_at);
 comment on index pay.sandboxes_ended is

@@ -997,11 +997,8 @@ as $$
 declare
   v_changes json := p_changes::json; v_payments json := p_payments::json;
   v_found pay.admission[];
-  v_moved integer[] := '{}';
-  v_won integer[];
-  v_environments text[];
-  v_providers jsonb;
-  v_details text[];
+  v_moved integer[] := '{}'; v_won integer[]; v_environments text[];
+  v_providers jsonb; v_details text[];
   v_has_faults boolean := strpos(p_changes, '"fault_id"') > 0;
   v_deliveries bigint := 0;
 begin
@@ -4210,7 +4207,7 @@ create or replace function pay.lease_facts(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns table (environment_id text, account_id text, id text, place text)
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
@@ -4246,7 +4243,7 @@ create or replace function pay.lease_work(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns table (environment_id text, account_id text, id text, place text)
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
@@ -4995,7 +4992,7 @@ create or replace function pay.claim_kind(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -5055,7 +5052,7 @@ create or replace function pay.read_work(
   p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -5074,7 +5071,7 @@ $$;
 
 create or replace function pay.read_calls(p_environments text[], p_ids text[])
 returns setof pay.provider_work
-language plpgsql stable
+language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -5511,8 +5508,8 @@ grant execute on function pay.relay_turn(text, text, integer, integer, integer, 
 
 create or replace function pay.find_failing_endpoints(p_at timestamptz, p_after text)
 returns table (endpoint_id text, code text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
@@ -6059,6 +6056,31 @@ begin
 end
 $$;
 
+create or replace function pay.ended_attempts(p_results text, p_ahead interval)
+returns table (
+  environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+  record text, due_at timestamptz
+)
+language plpgsql stable rows 16
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
+      -- The sandbox can have got a clock of its own in the attempt.
+      coalesce(r.due_at, r.next_attempt_at - p_ahead + (
+        select pay.time_ahead(w) from pay.sandbox_settings w
+        where w.environment_id = r.environment_id and r.next_attempt_at is not null
+      ))
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+      record text, due_at timestamptz
+    )
+    where r.outcome <> 'released';
+end
+$$;
+
 create or replace function pay.record_results(
   p_results text,
   p_at timestamptz,
@@ -6075,18 +6097,7 @@ as $$
 begin
   with
   result as materialized (
-    select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
-      -- The sandbox can have got a clock of its own in the attempt.
-      coalesce(r.due_at, r.next_attempt_at - p_ahead + (
-        select pay.time_ahead(w) from pay.sandbox_settings w
-        where w.environment_id = r.environment_id and r.next_attempt_at is not null
-      )) as due_at
-    from json_to_recordset(p_results::json) as r (
-      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
-      record text, due_at timestamptz
-    )
-    where r.outcome <> 'released'
-    order by r.environment_id, r.id
+    select * from pay.ended_attempts(p_results, p_ahead) r order by r.environment_id, r.id
   ),
   recorded as (
     update pay.webhook_deliveries d

@@ -5,9 +5,9 @@
 -- Writes the payments of the committed changes: a change that expects a sequence updates its
 -- payment, the others insert one. p_won, p_environments: the n of the committed changes, and the
 -- environment of each. p_moved: the n of the changes that update. A new payment leaves out the
--- amounts that are 0. pay.lock_subjects has locked the rows that change, so none moves. Each is looked up by its whole
--- key: a join that was planned while the table was small would read all payments of the
--- environment. Internal.
+-- amounts that are 0. pay.lock_subjects has locked the rows that change, so none moves. Each is
+-- looked up by its whole key: a join that was planned while the table was small would read all
+-- payments of the environment. Internal.
 create or replace function pay.write_payments(
   p_payments json, p_won integer[], p_environments text[], p_moved integer[]
 )

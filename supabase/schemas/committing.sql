@@ -168,11 +168,8 @@ as $$
 declare
   v_changes json := p_changes::json; v_payments json := p_payments::json;
   v_found pay.admission[];
-  v_moved integer[] := '{}';
-  v_won integer[];
-  v_environments text[];
-  v_providers jsonb;
-  v_details text[];
+  v_moved integer[] := '{}'; v_won integer[]; v_environments text[];
+  v_providers jsonb; v_details text[];
   v_has_faults boolean := strpos(p_changes, '"fault_id"') > 0;
   v_deliveries bigint := 0;
 begin

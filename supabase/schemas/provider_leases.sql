@@ -6,7 +6,7 @@ create or replace function pay.lease_facts(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns table (environment_id text, account_id text, id text, place text)
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column
@@ -48,7 +48,7 @@ create or replace function pay.lease_work(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns table (environment_id text, account_id text, id text, place text)
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 #variable_conflict use_column

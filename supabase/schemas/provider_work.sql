@@ -95,7 +95,7 @@ create or replace function pay.claim_kind(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -160,7 +160,7 @@ create or replace function pay.read_work(
   p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
 )
 returns setof pay.provider_work
-language plpgsql volatile
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -180,7 +180,7 @@ $$;
 -- Calls to send, as the worker needs them. Internal.
 create or replace function pay.read_calls(p_environments text[], p_ids text[])
 returns setof pay.provider_work
-language plpgsql stable
+language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin

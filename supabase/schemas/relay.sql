@@ -126,8 +126,8 @@ grant execute on function pay.relay_turn(text, text, integer, integer, integer, 
 -- code     the SQLSTATE; null: no failure, but the endpoints after this one are not tried yet
 create or replace function pay.find_failing_endpoints(p_at timestamptz, p_after text)
 returns table (endpoint_id text, code text)
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column

@@ -47,6 +47,32 @@ begin
 end
 $$;
 
+-- The results other than "released", with the times by the clocks of their sandboxes. Internal.
+create or replace function pay.ended_attempts(p_results text, p_ahead interval)
+returns table (
+  environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+  record text, due_at timestamptz
+)
+language plpgsql stable rows 16
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
+      -- The sandbox can have got a clock of its own in the attempt.
+      coalesce(r.due_at, r.next_attempt_at - p_ahead + (
+        select pay.time_ahead(w) from pay.sandbox_settings w
+        where w.environment_id = r.environment_id and r.next_attempt_at is not null
+      ))
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+      record text, due_at timestamptz
+    )
+    where r.outcome <> 'released';
+end
+$$;
+
 -- Records the results other than "released".
 -- next_environments, next_ids: the deliveries that waited for a delivery that is now delivered or
 -- failed.
@@ -71,18 +97,7 @@ as $$
 begin
   with
   result as materialized (
-    select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
-      -- The sandbox can have got a clock of its own in the attempt.
-      coalesce(r.due_at, r.next_attempt_at - p_ahead + (
-        select pay.time_ahead(w) from pay.sandbox_settings w
-        where w.environment_id = r.environment_id and r.next_attempt_at is not null
-      )) as due_at
-    from json_to_recordset(p_results::json) as r (
-      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
-      record text, due_at timestamptz
-    )
-    where r.outcome <> 'released'
-    order by r.environment_id, r.id
+    select * from pay.ended_attempts(p_results, p_ahead) r order by r.environment_id, r.id
   ),
   recorded as (
     update pay.webhook_deliveries d

@@ -8,13 +8,13 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 250000 $$;
 
--- The answer of a reset: the number of rows of each kind that it deletes.
--- p_with_endpoints: true if the reset deletes the webhook endpoints too.
--- p_has_claim: true if the reset has an idempotency key itself; that key is not counted.
--- Cost: reads each counted row once, without parallel workers. After each table it rests for as long as the
--- table took, so that other requests keep most of the processors (ADR 0027). The rests last ¾ s at
--- most, and end once the statement has taken 2 s, because the caller waits and has a deadline.
--- Each table has its own snapshot, so retention may delete rows in between.
+-- The answer of a reset: the number of rows of each kind that it deletes. p_with_endpoints: true if
+-- the reset deletes the webhook endpoints too. p_has_claim: true if the reset has an idempotency
+-- key itself; that key is not counted. Cost: reads each counted row once, without parallel workers.
+-- After each table it rests for as long as the table took, so that other requests keep most of the
+-- processors (ADR 0027). The rests last ¾ s at most, and end once the statement has taken 2 s,
+-- because the caller waits and has a deadline. Each table has its own snapshot, so retention may
+-- delete rows in between.
 create or replace function pay.sandbox_reset_body(
   p_environment_id text, p_with_endpoints boolean, p_has_claim boolean
 )
@@ -91,9 +91,8 @@ begin
 end
 $$;
 
--- Deletes at most pay.called_off_at_once() pending deliveries of the endpoints of an environment that
--- ends. Internal.
--- Concurrency: skips those that another transaction has locked.
+-- Deletes at most pay.called_off_at_once() pending deliveries of the endpoints of an environment
+-- that ends. Internal. Concurrency: skips those that another transaction has locked.
 create or replace function pay.delete_pending(p_environment_id text)
 returns void
 language plpgsql volatile

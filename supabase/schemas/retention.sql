@@ -83,12 +83,12 @@ begin
 end
 $$;
 
--- Deletes one batch of each kind of row that has outlived its retention, in each environment,
--- and one batch in all of the retired environments. It retires disposable sandboxes that have
--- ended. From the others it deletes only idempotency keys, and requests over their limit, because
--- they end before any other row is old, unless they have a clock of their own. Returns the number of
--- deleted rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the
--- next call. After 2 seconds it also leaves the remaining environments; they come in random order, so
+-- Deletes one batch of each kind of row that has outlived its retention, in each environment, and
+-- one batch in all of the retired environments. It retires disposable sandboxes that have ended.
+-- From the others it deletes only idempotency keys, and requests over their limit, because they end
+-- before any other row is old, unless they have a clock of their own. Returns the number of deleted
+-- rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the next
+-- call. After 2 seconds it also leaves the remaining environments; they come in random order, so
 -- the next call takes others. A step that fails holds up no other (pay.purge_apart). Balances keep
 -- the amounts of deleted movements, because the totals stay. p_at can be earlier than the server's
 -- time; a later time counts as the server's. A sandbox with a clock of its own is purged by that

@@ -12,8 +12,8 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
 
--- The maximum number of rows of disposable sandboxes of an account, with those that have ended within
--- a day (contract §5). A reset moves the rows, so their number bounds its work.
+-- The maximum number of rows of disposable sandboxes of an account, with those that have ended
+-- within a day (contract §5). A reset moves the rows, so their number bounds its work.
 create or replace function pay.max_kept_sandboxes()
 returns integer
 language sql immutable parallel safe
@@ -180,12 +180,12 @@ begin
 end
 $$;
 
--- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed and disables its
--- endpoints, so nothing more is sent. Deletes a batch of its pending deliveries; turns of the relay
--- and purge_retired find the others. Does nothing if it has been retired already. The settings of
--- row-level security are then those of a worker. Internal.
--- Concurrency: waits for the requests of the sandbox that are under way. It never waits for a lock
--- on a delivery, so it cannot deadlock with a turn of the relay.
+-- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed and disables
+-- its endpoints, so nothing more is sent. Deletes a batch of its pending deliveries; turns of the
+-- relay and purge_retired find the others. Does nothing if it has been retired already. The
+-- settings of row-level security are then those of a worker. Internal. Concurrency: waits for the
+-- requests of the sandbox that are under way. It never waits for a lock on a delivery, so it cannot
+-- deadlock with a turn of the relay.
 create or replace function pay.retire_sandbox(p_public_id text, p_at timestamptz)
 returns void
 language plpgsql volatile

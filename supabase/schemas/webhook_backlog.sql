@@ -2,16 +2,16 @@
 -- that is down, or a clock that stands, would let them grow for ever. Live environments have no
 -- bound, because no live payment is refused for its webhooks.
 
--- The maximum number of pending deliveries of a sandbox at which a request may add some. With fewer,
--- the answer of a request costs a few milliseconds more at most, because it counts them.
+-- The maximum number of pending deliveries of a sandbox at which a request may add some. With
+-- fewer, the answer of a request costs a few milliseconds more at most, because it counts them.
 create or replace function pay.max_pending_deliveries()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 20000 $$;
 
--- Whether an environment is a sandbox with pay.max_pending_deliveries() pending deliveries to enabled
--- endpoints. Those to disabled ones are being cancelled. Internal.
+-- Whether an environment is a sandbox with pay.max_pending_deliveries() pending deliveries to
+-- enabled endpoints. Those to disabled ones are being cancelled. Internal.
 create or replace function pay.has_backlog(p_environment_id text)
 returns boolean
 language plpgsql stable

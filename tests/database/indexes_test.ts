@@ -98,9 +98,10 @@ Deno.test("each foreign key has an index of its columns, or a reason", () =>
  * that they read in large ones.
  */
 const CALLS: [call: string, ...indexes: string[]][] = [
-  ["pay.end_watches(now(), 10)", "deposit_addresses_watch_until"],
+  ["pay.end_watches(null, now(), 10)", "deposit_addresses_watch_until"],
   ["pay.take_sandbox_place('a', now())", "sandboxes_alive"],
-  ["pay.purge_sandboxes(now(), 10)", "environments_ending", "sandboxes_ended"],
+  ["pay.retire_ended_sandboxes(null, now())", "environments_ending"],
+  ["pay.purge_sandboxes(null, now(), 10)", "sandboxes_ended"],
   ["pay.free_seed('x', now())", "sandbox_settings_seed_root"],
   ["pay.open_payouts('pac_x')", "chain_payouts_account"],
   ["pay.find_environment('a', true)", "environments_one_live_per_account"],

@@ -9,6 +9,7 @@ import {
 import { answerOnly } from "../../shared/domain/changes/change_builder.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
 import {
+  advanceTo,
   BASE_URL,
   MADE_AT,
   NOW,
@@ -19,8 +20,7 @@ import {
 import { testMoves, testRefusals } from "../support/domain/move_case.ts";
 
 const context = requestContext();
-const advance = (to: PaymentStatus) => (payment: Payment) =>
-  decideAdvance(payment, to, URLS, context);
+const advance = (to: PaymentStatus) => (payment: Payment) => advanceTo(payment, to, context);
 
 const PENDING = paymentWith({});
 const WAITING = paymentWith({
@@ -153,7 +153,7 @@ testMoves([
     payment: DISPUTED,
     decide: advance("completed"),
     http: 200,
-    events: ["payment.completed"],
+    events: ["dispute.won", "payment.completed"],
     ledger: ["chargeback_reversal chargebacks>available 1000"],
     members: { status: "completed", amount_disputed: 0 },
   },
@@ -162,7 +162,7 @@ testMoves([
     payment: paymentWith({ ...DISPUTED, amount_refunding: 300, amount_disputed: 700 }),
     decide: advance("completed"),
     http: 200,
-    events: ["payment.completed"],
+    events: ["dispute.won", "payment.completed"],
     ledger: ["chargeback_reversal chargebacks>available 700"],
     members: { status: "completed", amount_disputed: 0 },
   },
@@ -171,7 +171,7 @@ testMoves([
     payment: DISPUTED_PARTLY,
     decide: advance("partially_refunded"),
     http: 200,
-    events: ["payment.partially_refunded"],
+    events: ["dispute.won", "payment.partially_refunded"],
     ledger: ["chargeback_reversal chargebacks>available 600"],
     members: { status: "partially_refunded", amount_disputed: 0 },
   },

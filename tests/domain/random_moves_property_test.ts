@@ -8,7 +8,6 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { ApiError } from "../../shared/core/errors.ts";
 import {
-  decideAdvance,
   decideAuthenticate,
   decideCancel,
   decideCapture,
@@ -18,7 +17,7 @@ import { CAPTURE_METHODS, METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/co
 import { Payment, type PaymentStatus } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
-import { paymentWith, requestContext, URLS } from "../support/domain/decided_change.ts";
+import { advanceTo, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const RUNS = 2000;
@@ -35,13 +34,12 @@ type Move = (subject: Subject) => Change | null;
 const context = requestContext();
 const Amount = fc.option(fc.integer({ min: 1, max: 30 }), { nil: undefined });
 
-const advanceTo = (to: PaymentStatus): Move => ({ payment }) =>
-  decideAdvance(payment, to, URLS, context);
+const advance = (to: PaymentStatus): Move => ({ payment }) => advanceTo(payment, to, context);
 /** First moves that bring most payments to a status with many moves. */
 const FIRST: readonly (readonly Move[])[] = [
   [],
-  [advanceTo("completed")],
-  [advanceTo("authorized"), advanceTo("completed")],
+  [advance("completed")],
+  [advance("authorized"), advance("completed")],
 ];
 
 const Moves = fc.array(
@@ -70,7 +68,7 @@ const Moves = fc.array(
     },
     {
       weight: 4,
-      arbitrary: fc.constantFrom(...PAYMENT_STATUSES).map(advanceTo),
+      arbitrary: fc.constantFrom(...PAYMENT_STATUSES).map(advance),
     },
   ),
   { maxLength: 30, size: "max" },

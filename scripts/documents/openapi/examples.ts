@@ -35,11 +35,12 @@ export interface Recorded {
 
 /** Most answers of an operation in the document, which has a limit of bytes. */
 const ANSWERS_MAX = 2;
-/** Operations with one answer: their further answers look like those of `createPayment`. */
+/** Operations with one answer: their further answers look like those of another operation. */
 const WITH_ONE_ANSWER: readonly string[] = [
   "createSandboxPayment",
   "authenticatePayment",
   "advancePayment",
+  "advanceRefund",
 ];
 
 const { exchanges, errors, events } = recorded as unknown as Recorded;

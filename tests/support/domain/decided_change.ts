@@ -6,7 +6,8 @@
 import { formatTime } from "../../../shared/core/clock.ts";
 import { ApiError } from "../../../shared/core/errors.ts";
 import { idMint, systemRandom } from "../../../shared/core/ids.ts";
-import type { decideCancel } from "../../../shared/domain/payments/move_payment.ts";
+import { sampleDispute } from "../../../shared/domain/payments/dispute_payment.ts";
+import { decideAdvance, type decideCancel } from "../../../shared/domain/payments/move_payment.ts";
 import type { Payment, PaymentStatus } from "../../../shared/schema/payment.ts";
 import type { Change } from "../../../shared/store/commit_rows.ts";
 
@@ -29,6 +30,19 @@ export function requestContext(livemode = false): Parameters<typeof decideCancel
     run_number: null,
   };
   return context;
+}
+
+/** Decides an advance of a payment. One that is charged back has an open dispute. */
+export function advanceTo(
+  payment: Payment,
+  to: PaymentStatus,
+  context = requestContext(),
+): Change | null {
+  const { status, amount_disputed } = payment;
+  const dispute = status === "chargeback"
+    ? { ...sampleDispute(payment, "needs_response", context), amount_minor: amount_disputed }
+    : null;
+  return decideAdvance(payment, to, URLS, context, { dispute });
 }
 
 /** Statuses of a payment whose money was taken. */
