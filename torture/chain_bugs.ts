@@ -35,7 +35,7 @@ export const CHAIN_BUGS: readonly PlantedBug[] = [
       find: "  if v_payout.nonce is not null or v_payout.exported_at is not null then\n",
       replace: "  if v_payout.nonce is not null then\n",
     }, {
-      file: "supabase/migrations/20261123101100_chain_payouts.sql",
+      file: "supabase/migrations/20261124000800_chain.sql",
       find: "check (exported_at is null or nonce is null)",
       replace: "check (true)",
     }],

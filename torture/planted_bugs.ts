@@ -39,7 +39,7 @@ $$;
 grant execute on function pay.late_outbox() to pay_api;
 `;
 
-const MONEY = `${MIGRATIONS}/20261122200100_money.sql`;
+const MONEY = `${MIGRATIONS}/20261124000300_payments.sql`;
 /** Removes the constraint that stops refunds of more than the captured amount. */
 const NO_REFUND_LIMIT = {
   file: MONEY,
@@ -52,7 +52,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "a unique index is dropped",
     edits: [{
-      file: `${MIGRATIONS}/20261120000200_environments_and_keys.sql`,
+      file: `${MIGRATIONS}/20261124000200_keys.sql`,
       find: "create unique index environments_one_live_per_account",
       replace: "create index environments_one_live_per_account",
     }],
@@ -261,16 +261,16 @@ const BUGS: PlantedBug[] = [
   {
     name: "a policy is missing",
     edits: [{
-      file: `${MIGRATIONS}/20261120000950_policies.sql`,
-      find: ", 'webhook_deliveries'\n  ] loop",
-      replace: "\n  ] loop",
+      file: `${MIGRATIONS}/20261124001000_policies.sql`,
+      find: " 'webhook_deliveries',\n",
+      replace: "\n",
     }],
     noticed_by: "tests/webhook/delivery_test.ts",
   },
   {
     name: "a policy opens to everyone",
     edits: [{
-      file: `${MIGRATIONS}/20261120000950_policies.sql`,
+      file: `${MIGRATIONS}/20261124001000_policies.sql`,
       find: "to pay_owner using (environment_id %s or %s)',\n      v_table || '_of_environment'",
       replace:
         "to pay_owner using (environment_id %s or true or %s)',\n      v_table || '_of_environment'",
@@ -388,7 +388,7 @@ const BUGS: PlantedBug[] = [
   {
     name: "the ledger takes a movement within one account",
     edits: [{
-      file: `${MIGRATIONS}/20261120000400_ledger.sql`,
+      file: `${MIGRATIONS}/20261124000400_ledger.sql`,
       find: "check (debit_account <> credit_account)",
       replace: "check (debit_account = debit_account)",
     }],

@@ -15,7 +15,7 @@ export const STAND_INS = {
   pg_net: fileURLToPath(new URL("./pg_net.sql", import.meta.url)),
 };
 /** Version of the migration that schedules the jobs. */
-const SCHEDULE = "20261120000900";
+const SCHEDULE = "20261124001200";
 
 /** A database whose jobs the test runs. */
 export interface ScheduledDatabase extends TestDatabase {

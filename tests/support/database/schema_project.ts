@@ -13,7 +13,7 @@ import { scratchServer } from "../../../scripts/postgres/scratch_database.ts";
 import { testServer } from "./database.ts";
 import { withTemporaryFolder } from "../common/temporary_folder.ts";
 
-const ROLES = "20261120000100_roles_and_schema.sql";
+const ROLES = "20261124000100_roles_and_schema.sql";
 /** The first lines of a hand-written migration. */
 export const BECOME = `grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);

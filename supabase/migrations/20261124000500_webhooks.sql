@@ -1,10 +1,11 @@
--- Purpose: webhook endpoints and the outbox of deliveries.
+-- Purpose: webhook endpoints, the outbox of deliveries, inboxes, and the newest attempts of a sandbox.
 --
--- A delivery is an event on its way to one endpoint. The transaction of a change writes its events and
--- their deliveries. These rows are the record; a wake (a nudge after the commit, a timer, an operator)
--- only makes the relay read them. The relay claims due deliveries with a lease. An attempt that
--- outlives its lease cannot overwrite the record of a later one, because the relay records an attempt
--- only while its number is the newest.
+-- A delivery is an event on its way to one endpoint. The transaction of a change writes its events
+-- and their deliveries. These rows are the record; a wake only makes the relay read them. The relay
+-- claims due deliveries with a lease. An attempt that outlives its lease cannot overwrite the record
+-- of a later one, because the relay records an attempt only while its number is the newest.
+--
+-- An endpoint with an inbox has no URL: its receiver reads the deliveries (ADR 0048).
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -14,33 +15,48 @@ create table pay.webhook_endpoints (
   environment_id text collate "C" not null,
   id text collate "C" not null,
   slot smallint not null,
-  url text not null,
+  url text,
   events text[] not null,
   status text collate "C" not null,
   secrets json not null,
   failing_since timestamptz,
   revision integer not null,
   created_at timestamptz not null,
+  delivery text collate "C" not null default 'url',
+  inbox_position bigint not null default 0,
+  inbox_acknowledged bigint not null default 0,
   body text not null,
   constraint webhook_endpoints_pkey primary key (environment_id, id),
   -- At most 16 endpoints (contract §4): one in each slot.
   constraint webhook_endpoints_slot_key unique (environment_id, slot),
-  constraint webhook_endpoints_slot_in_range check (slot between 0 and 15),
+  constraint webhook_endpoints_slot_in_range check (slot between 0 and 63),
   constraint webhook_endpoints_status_known check (status in ('enabled', 'disabled')),
-  constraint webhook_endpoints_url_length check (length(url) <= 2048)
+  constraint webhook_endpoints_url_length check (length(url) <= 2048),
+  constraint webhook_endpoints_delivery_known check (delivery in ('url', 'inbox')),
+  constraint webhook_endpoints_url_agrees_with_delivery
+    check ((delivery = 'url') = (url is not null)),
+  constraint webhook_endpoints_inbox_acknowledged_in_range
+    check (inbox_acknowledged between 0 and inbox_position)
 );
 comment on table pay.webhook_endpoints is 'A merchant''s address for events.';
 comment on column pay.webhook_endpoints.environment_id is 'The environment of the row.';
 comment on column pay.webhook_endpoints.id is 'The id in answers; sorts by time.';
-comment on column pay.webhook_endpoints.url is 'The address that receives the events.';
-comment on column pay.webhook_endpoints.status is 'enabled or disabled.';
-comment on column pay.webhook_endpoints.created_at is 'Time of creation.';
-comment on column pay.webhook_endpoints.slot is '0 to 15; the last character of the ids of its deliveries.';
+comment on column pay.webhook_endpoints.slot is '0 to 15, in a sandbox 0 to 63; the ids of its deliveries encode it.';
+comment on column pay.webhook_endpoints.url is
+  'The address that receives the events; null if the receiver reads them.';
 comment on column pay.webhook_endpoints.events is 'Event types, or patterns: *, payment.*';
+comment on column pay.webhook_endpoints.status is 'enabled or disabled.';
 comment on column pay.webhook_endpoints.secrets is
   '[{version, salt, expires_at}], newest first. The functions derive each secret from these and the master secret, which is not in the database.';
 comment on column pay.webhook_endpoints.failing_since is 'The first failure since the last success; null when the last attempt succeeded.';
 comment on column pay.webhook_endpoints.revision is 'Number of changes. An update compares it and sets it.';
+comment on column pay.webhook_endpoints.created_at is 'Time of creation.';
+comment on column pay.webhook_endpoints.delivery is
+  'url: the relay sends the events. inbox: the receiver reads them.';
+comment on column pay.webhook_endpoints.inbox_position is
+  'The position of the newest delivery in the inbox. A transaction that adds one locks the endpoint.';
+comment on column pay.webhook_endpoints.inbox_acknowledged is
+  'The receiver has acknowledged the deliveries up to this position.';
 comment on column pay.webhook_endpoints.body is 'The endpoint as JSON text, without its secret.';
 
 create table pay.webhook_deliveries (
@@ -58,16 +74,25 @@ create table pay.webhook_deliveries (
   leased_until timestamptz,
   lost_claims smallint not null default 0,
   created_at timestamptz not null,
+  due_at timestamptz,
+  fault text collate "C",
+  fault_attempt integer,
   constraint webhook_deliveries_pkey primary key (environment_id, id),
   constraint webhook_deliveries_status_known
-    check (status in ('pending', 'delivered', 'failed', 'cancelled')),
+    check (status in ('pending', 'available', 'delivered', 'failed', 'cancelled')),
   constraint webhook_deliveries_lost_claims_not_negative check (lost_claims >= 0),
   -- A lease is of something pending; that the relay need not ask.
   constraint webhook_deliveries_pending_has_next
     check (
       (status = 'pending') = (next_attempt_at is not null)
       and (status = 'pending' or leased_until is null)
-    )
+    ),
+  constraint webhook_deliveries_fault_known check (
+    fault in ('duplicate', 'delay', 'reorder', 'wrong_signature', 'drop_until_recovered')
+  ),
+  constraint webhook_deliveries_fault_has_attempt check (
+    (fault is null) = (fault_attempt is null)
+  )
 -- A claim writes each row once more, and a turn claims many neighbours at once: with half a page free
 -- their new versions stay on it, and no index hears of them.
 -- Each delivery leaves a dead entry at the beginning of the indexes of what is pending, over which every
@@ -82,16 +107,21 @@ comment on column pay.webhook_deliveries.event_type is 'The type of the event.';
 comment on column pay.webhook_deliveries.endpoint_id is 'The endpoint that receives it.';
 comment on column pay.webhook_deliveries.subject_id is
   'The subject of the event; its events arrive in order.';
-comment on column pay.webhook_deliveries.status is 'pending, delivered, failed or cancelled.';
-comment on column pay.webhook_deliveries.created_at is 'Time of creation.';
 comment on column pay.webhook_deliveries.sequence is 'Sequence of the event; null for a triggered event, which waits for no other.';
-comment on column pay.webhook_deliveries.attempt_count is 'Attempts begun; also the number of the one under way.';
+comment on column pay.webhook_deliveries.status is
+  'pending, available (in an inbox and not acknowledged), delivered, failed or cancelled.';
+comment on column pay.webhook_deliveries.attempt_count is
+  'Attempts begun; also the number of the one under way. In an inbox: how often it was added.';
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas: the first and the newest.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'Time of the next attempt, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is
   'End of the lease of the relay that has the row; another may take it then. In no index.';
 comment on column pay.webhook_deliveries.lost_claims is
   'Claims since the last recorded attempt that expired without a record. From 3 on the delivery has crashed and the count stays.';
+comment on column pay.webhook_deliveries.created_at is 'Time of creation.';
+comment on column pay.webhook_deliveries.due_at is 'Time of the next attempt by the clock of the sandbox; null: it has no clock of its own.';
+comment on column pay.webhook_deliveries.fault is 'The declared fault that changed this delivery; null: none did.';
+comment on column pay.webhook_deliveries.fault_attempt is 'The number of the attempt that has the fault; null without a fault.';
 
 -- Only the primary key begins with the environment here. A row that is sought by both parts of its
 -- key has then one index to be found by: before the first analyze the planner takes any that begins
@@ -135,6 +165,65 @@ create index webhook_deliveries_endpoint
   on pay.webhook_deliveries (endpoint_id, environment_id, id);
 comment on index pay.webhook_deliveries_endpoint is 'pay.list_column: lists with endpoint_id=.';
 
+-- An advance finds what waits for it, in the order of time. Rows with infinity wait for a clock that
+-- stands. Only calls in sandboxes are in the second index; it also finds those that wait by the real
+-- time.
+create index webhook_deliveries_clock on pay.webhook_deliveries (environment_id, due_at)
+  where next_attempt_at = 'infinity';
+comment on index pay.webhook_deliveries_clock is
+  'pay.next_due: the next attempt that a clock waits for.';
+
+create table pay.inbox_entries (
+  environment_id text collate "C" not null,
+  delivery_id text collate "C" not null,
+  endpoint_id text collate "C" not null,
+  position bigint not null,
+  -- In the order of time, for retention.
+  constraint inbox_entries_pkey primary key (environment_id, delivery_id),
+  -- Reads of an inbox are in this order.
+  constraint inbox_entries_position_key unique (environment_id, endpoint_id, position),
+  constraint inbox_entries_position_positive check (position > 0)
+);
+comment on table pay.inbox_entries is 'The place of a delivery in the inbox of its endpoint.';
+comment on column pay.inbox_entries.environment_id is 'The environment of the row.';
+comment on column pay.inbox_entries.delivery_id is 'The delivery.';
+comment on column pay.inbox_entries.endpoint_id is 'Its endpoint.';
+comment on column pay.inbox_entries.position is
+  'The position in the inbox, from 1. A delivery that is added again moves to the end.';
+
+create table pay.delivery_exchanges (
+  environment_id text collate "C" not null,
+  delivery_id text collate "C" not null,
+  slot smallint not null,
+  attempt integer not null,
+  url text not null,
+  headers text not null,
+  answer text,
+  answer_truncated boolean not null,
+  kept_at timestamptz not null,
+  -- A delivery has one row in each slot, and a later attempt overwrites it.
+  constraint delivery_exchanges_pkey primary key (environment_id, delivery_id, slot),
+  constraint delivery_exchanges_slot_in_range check (slot between 0 and 4)
+);
+comment on table pay.delivery_exchanges is
+  'The request of an attempt to deliver an event in a sandbox, and the beginning of its answer. The body of the request is that of the event.';
+comment on column pay.delivery_exchanges.environment_id is 'The sandbox of the row.';
+comment on column pay.delivery_exchanges.delivery_id is 'The delivery.';
+comment on column pay.delivery_exchanges.slot is
+  'The number of the attempt modulo 5, so that a delivery keeps its newest five.';
+comment on column pay.delivery_exchanges.attempt is 'The number of the attempt.';
+comment on column pay.delivery_exchanges.url is 'The URL that the request was sent to.';
+comment on column pay.delivery_exchanges.headers is 'The headers of the request as a JSON object.';
+comment on column pay.delivery_exchanges.answer is
+  'The first 1 024 bytes of the answer, from its status line on; null: there was no answer.';
+comment on column pay.delivery_exchanges.answer_truncated is 'Whether the answer had more bytes.';
+comment on column pay.delivery_exchanges.kept_at is
+  'Time of the database, also in a sandbox with a clock of its own. Retention deletes by it.';
+
+create index delivery_exchanges_kept_at on pay.delivery_exchanges (kept_at);
+comment on index pay.delivery_exchanges_kept_at is
+  'pay.purge_exchanges: the oldest rows of all sandboxes.';
+
 create type pay.due_delivery as (
   environment_id text collate "C",
   id text collate "C",
@@ -171,7 +260,9 @@ create type pay.claimed_delivery as (
   failing_since timestamptz,
   suspect boolean,
   crashed boolean,
-  body text
+  body text,
+  settings text,
+  fault text
 );
 comment on type pay.claimed_delivery is 'A delivery that the relay has claimed and now attempts.';
 comment on column pay.claimed_delivery.environment_id is 'Its environment.';
@@ -192,11 +283,8 @@ comment on column pay.claimed_delivery.suspect is
 comment on column pay.claimed_delivery.crashed is
   'The relay records a crashed attempt under this number and does not send the delivery.';
 comment on column pay.claimed_delivery.body is 'The event as JSON text.';
-
-alter table pay.webhook_endpoints enable row level security;
-alter table pay.webhook_endpoints force row level security;
-alter table pay.webhook_deliveries enable row level security;
-alter table pay.webhook_deliveries force row level security;
+comment on column pay.claimed_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';
+comment on column pay.claimed_delivery.fault is 'The declared fault of this attempt; null: none.';
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -21,7 +21,7 @@ create table pay.provider_accounts (
   disabled_at timestamptz,
   ignored_notifications bigint not null default 0,
   constraint provider_accounts_pkey primary key (environment_id, id),
-  constraint provider_accounts_connector_known check (connector in ('stripe')),
+  constraint provider_accounts_connector_known check (connector in ('stripe', 'evm')),
   constraint provider_accounts_secret_name_form check (secret_name ~ '^PROVIDER_[A-Z0-9_]{1,60}$'),
   -- Two during a rotation.
   constraint provider_accounts_notification_secret_names_form check (
@@ -61,12 +61,13 @@ create table pay.provider_methods (
   constraint provider_methods_account_fkey foreign key (environment_id, account_id)
     references pay.provider_accounts (environment_id, id)
 );
-comment on constraint provider_methods_account_fkey on pay.provider_methods is
-  'No index of its own: the primary key begins with the environment, which has a row for each kind.';
 comment on table pay.provider_methods is 'The enabled account that serves a kind of payment method.';
 comment on column pay.provider_methods.environment_id is 'The environment of the account.';
 comment on column pay.provider_methods.method_kind is 'The kind of payment method, as in answers.';
 comment on column pay.provider_methods.account_id is 'The account.';
+
+comment on constraint provider_methods_account_fkey on pay.provider_methods is
+  'No index of its own: the primary key begins with the environment, which has a row for each kind.';
 
 create table pay.provider_calls (
   environment_id text collate "C" not null,
@@ -95,9 +96,11 @@ create table pay.provider_calls (
   idempotency_key text collate "C",
   request_id text collate "C" not null,
   decline_is_error boolean not null,
+  due_at timestamptz,
   constraint provider_calls_pkey primary key (environment_id, id),
   constraint provider_calls_op_known check (
-    op in ('authorize', 'capture', 'cancel', 'refund', 'transfer', 'expire', 'abandon')
+    op in ('authorize', 'capture', 'cancel', 'refund', 'transfer', 'expire', 'abandon',
+      'dispute_evidence', 'dispute_accept', 'dispute_expire')
   ),
   constraint provider_calls_refund_has_id check ((op = 'refund') = (refund_id is not null)),
   constraint provider_calls_amount_minor_positive check (amount_minor > 0),
@@ -137,6 +140,7 @@ comment on column pay.provider_calls.api_key_id is 'The API key of the request.'
 comment on column pay.provider_calls.idempotency_key is 'The idempotency key of the request, whose answer the record stores; null: the call follows from the result of another one.';
 comment on column pay.provider_calls.request_id is 'The request.';
 comment on column pay.provider_calls.decline_is_error is 'True: a decline is answered with 402.';
+comment on column pay.provider_calls.due_at is 'When the worker sends the call, by the clock of the sandbox; null: it has no clock of its own.';
 
 create unique index provider_calls_exclusive on pay.provider_calls (environment_id, subject_id)
   where state = 'pending' and op in ('authorize', 'capture', 'cancel');
@@ -163,6 +167,11 @@ create index provider_calls_reference on pay.provider_calls (provider_reference,
   where provider_reference is not null;
 comment on index pay.provider_calls_reference is
   'pay.find_fact_subject, pay.read_challenge: the call with an id of the provider.';
+
+create index provider_calls_clock on pay.provider_calls (environment_id, next_attempt_at, due_at)
+  where state = 'pending' and account_id = 'sandbox';
+comment on index pay.provider_calls_clock is
+  'pay.next_due: the next result that a clock waits for.';
 
 create table pay.provider_facts (
   environment_id text collate "C" not null,
@@ -259,7 +268,12 @@ create table pay.provider_cursors (
   totals_cursor jsonb,
   totals_day date,
   leased_until timestamptz,
-  constraint provider_cursors_pkey primary key (environment_id, account_id)
+  stalled_since timestamptz,
+  last_error text,
+  constraint provider_cursors_pkey primary key (environment_id, account_id),
+  constraint provider_cursors_stalled_has_error check (
+    (stalled_since is null) = (last_error is null)
+  )
 );
 comment on table pay.provider_cursors is 'How far the worker has read an account.';
 comment on column pay.provider_cursors.environment_id is 'The environment of the account.';
@@ -269,6 +283,8 @@ comment on column pay.provider_cursors.polled_at is 'Time of the last complete p
 comment on column pay.provider_cursors.totals_cursor is 'The place and the sums so far in the day after totals_day, in the form of the connector; null: at its beginning.';
 comment on column pay.provider_cursors.totals_day is 'The last day (UTC) whose totals are read; null: none.';
 comment on column pay.provider_cursors.leased_until is 'End of the lease of the worker that reads the account; null: none does.';
+comment on column pay.provider_cursors.stalled_since is 'Time of the first failed poll after the last page that was read; null: the last poll worked.';
+comment on column pay.provider_cursors.last_error is 'The message of the last failed poll, for the operator; null: the last poll worked.';
 
 create table pay.provider_totals (
   environment_id text collate "C" not null,
@@ -313,28 +329,6 @@ comment on column pay.provider_work.subject_sequence is 'The sequence of the pay
 comment on column pay.provider_work.refund_body is 'The refund as JSON text; null: there is none.';
 comment on column pay.provider_work.cursor is 'Where a poll, or the reading of totals, goes on; null: at its beginning.';
 comment on column pay.provider_work.day is 'The day whose totals to read.';
-
--- The policies are those of the other tables of tenants (20261120000950_policies.sql).
-do $policies$
-declare
-  v_is_opened constant text := $sql$= any (
-    (select nullif(current_setting('pay.environment_ids', true), '')::text[])::text[])$sql$;
-  v_is_worker constant text := $sql$(select current_setting('pay.worker', true)) = 'on'$sql$;
-  v_table text;
-begin
-  foreach v_table in array array[
-    'provider_accounts', 'provider_methods', 'provider_calls', 'provider_facts',
-    'provider_cursors', 'provider_totals'
-  ] loop
-    execute format('alter table pay.%I enable row level security', v_table);
-    execute format('alter table pay.%I force row level security', v_table);
-    execute format(
-      'create policy %I on pay.%I to pay_owner using (environment_id %s or %s)',
-      v_table || '_of_environment', v_table, v_is_opened, v_is_worker
-    );
-  end loop;
-end
-$policies$;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

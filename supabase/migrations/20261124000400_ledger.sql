@@ -32,13 +32,16 @@ create table pay.ledger_movements (
     leg >= 0
     and strpos('0123456789abcdefghjkmnpqrstvwxyz', substr(transaction_id, 30)) between 1 and 30 - 2 * leg
   ),
-  constraint ledger_movements_kind_known check (
-    kind in ('capture', 'capture_reversal', 'refund', 'chargeback', 'transfer',
-      'transfer_completed', 'transfer_reversed')
-  ),
   constraint ledger_movements_accounts_known check (
-    debit_account in ('processor', 'available', 'chargebacks', 'in_transit', 'external')
-    and credit_account in ('processor', 'available', 'chargebacks', 'in_transit', 'external')
+    debit_account in ('processor', 'available', 'chargebacks', 'in_transit', 'external', 'bank',
+      'unapplied', 'reserve')
+    and credit_account in ('processor', 'available', 'chargebacks', 'in_transit', 'external',
+      'bank', 'unapplied', 'reserve')
+  ),
+  constraint ledger_movements_kind_known check (
+    kind in ('capture', 'capture_reversal', 'refund', 'refund_reversal', 'chargeback',
+      'chargeback_reversal', 'fee', 'fee_reversal', 'settlement', 'settlement_reversal',
+      'unmatched', 'unmatched_reversal', 'reserve', 'reserve_reversal', 'transfer', 'transfer_completed', 'transfer_reversed')
   ),
   constraint ledger_movements_accounts_differ check (debit_account <> credit_account),
   constraint ledger_movements_amount_minor_positive check (amount_minor > 0)
@@ -85,11 +88,6 @@ comment on column pay.ledger_totals.stripe is 'The number of the stripe. The tot
 comment on column pay.ledger_totals.generation is 'Grows with every 64th update of the row, so that the newest version is found by the index.';
 comment on column pay.ledger_totals.updates is 'Updates of the row since its generation began.';
 comment on column pay.ledger_totals.amount_minor is 'The sum in minor units; numeric, because it can exceed a bigint.';
-
-alter table pay.ledger_movements enable row level security;
-alter table pay.ledger_movements force row level security;
-alter table pay.ledger_totals enable row level security;
-alter table pay.ledger_totals force row level security;
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -1,5 +1,5 @@
--- Purpose: the policies of row-level security, of every table. Each table's own migration turns
--- row-level security on and forces it, so a table without a policy shows no row to anyone.
+-- Purpose: row-level security and its policies, for every table. A table without a policy shows no
+-- row to anyone.
 --
 -- Two settings open rows. An entry function makes them for its own transaction:
 --   pay.environment_ids  the environments that the caller's keys open
@@ -9,7 +9,6 @@
 -- The two conditions stand here once, and a loop makes the policies. They are no functions, because
 -- a function that pins its search_path is called anew for every table of every statement (measured:
 -- a create makes 8 such calls, a get 7; in plpgsql 1 to 3 % of a statement, in SQL 5 to 20 %).
--- A later migration that makes a table also makes its policy.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -28,13 +27,34 @@ declare
   v_is_worker constant text := $sql$(select current_setting('pay.worker', true)) = 'on'$sql$;
   v_table text;
 begin
+  for v_table in
+    select c.relname from pg_class c
+    where c.relnamespace = 'pay'::regnamespace and c.relkind = 'r'
+  loop
+    execute format('alter table pay.%I enable row level security', v_table);
+    execute format('alter table pay.%I force row level security', v_table);
+  end loop;
+
   foreach v_table in array array[
-    'api_keys', 'rate_counters', 'payments', 'refunds', 'events', 'idempotency_keys', 'transfers',
-    'ledger_totals', 'webhook_endpoints', 'webhook_deliveries'
+    'api_keys', 'rate_counters', 'payments', 'refunds', 'disputes', 'transfers', 'events',
+    'idempotency_keys', 'ledger_totals', 'webhook_endpoints', 'webhook_deliveries',
+    'inbox_entries', 'delivery_exchanges', 'sandbox_settings', 'sandboxes', 'faults', 'requests',
+    'transcript_lines', 'provider_accounts', 'provider_methods', 'provider_calls',
+    'provider_facts', 'provider_cursors', 'provider_totals', 'deposit_addresses', 'chain_payouts'
   ] loop
     execute format(
       'create policy %I on pay.%I to pay_owner using (environment_id %s or %s)',
       v_table || '_of_environment', v_table, v_is_opened, v_is_worker
+    );
+  end loop;
+
+  -- The rows of these tables belong to no environment, or only the worker reads them.
+  foreach v_table in array array[
+    'oracle_findings', 'settings', 'relay_wakes', 'xpub_counters', 'signer_nonces'
+  ] loop
+    execute format(
+      'create policy %I on pay.%I to pay_owner using (%s)',
+      v_table || '_of_worker', v_table, v_is_worker
     );
   end loop;
 
@@ -82,13 +102,6 @@ begin
   );
   create policy ledger_movements_delete_in_sandbox on pay.ledger_movements for delete to pay_owner
     using (environment_id in (select e.id from pay.environments e where not e.livemode));
-
-  foreach v_table in array array['oracle_findings', 'settings', 'relay_wakes'] loop
-    execute format(
-      'create policy %I on pay.%I to pay_owner using (%s)',
-      v_table || '_of_worker', v_table, v_is_worker
-    );
-  end loop;
 end
 $policies$;
 

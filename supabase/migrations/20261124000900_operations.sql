@@ -1,0 +1,52 @@
+-- Purpose: the findings of the hourly check of the books, the settings of the operator, and the
+-- requests that wake the relay.
+--
+-- Each view pay.oracle_* lists what breaks one promise (docs/reliability.md), and is empty while it
+-- holds. A view is one statement and so one snapshot. pg_net only ever calls our own fixed address:
+-- it follows redirects and reaches loopback, and its queue is unlogged.
+
+grant pay_owner to current_user;
+select pg_catalog.set_config('pay.migrator', current_user, false);
+set role pay_owner;
+
+create table pay.oracle_findings (
+  environment_id text collate "C" not null,
+  oracle text collate "C" not null,
+  subject_id text collate "C" not null,
+  detail text not null,
+  found_at timestamptz not null default now(),
+  constraint oracle_findings_pkey primary key (environment_id, oracle, subject_id)
+);
+comment on table pay.oracle_findings is 'Findings of the hourly check, until pay.forget_findings. Empty while every promise holds.';
+comment on column pay.oracle_findings.environment_id is 'The environment of the subject.';
+comment on column pay.oracle_findings.oracle is 'The view that found it.';
+comment on column pay.oracle_findings.subject_id is 'The resource that the finding is about.';
+comment on column pay.oracle_findings.detail is 'The finding in words.';
+comment on column pay.oracle_findings.found_at is 'Time at which it was found first.';
+
+create table pay.settings (
+  name text collate "C" not null,
+  value text not null,
+  constraint settings_pkey primary key (name),
+  constraint settings_name_known check (
+    name in ('relay_url', 'relay_token', 'books_checked_at')
+  )
+);
+comment on table pay.settings is
+  'The address and token of the relay (pay.configure_relay), and the time of the last check of the books, in seconds since 1970 (pay.note_findings).';
+comment on column pay.settings.name is 'Name of the setting.';
+comment on column pay.settings.value is 'Value of the setting, as text.';
+
+-- Unlogged, like the answers of pg_net: a crash empties both tables and restarts the ids.
+create unlogged table pay.relay_wakes (
+  request_id text collate "C" not null,
+  woken_at timestamptz not null default now(),
+  constraint relay_wakes_pkey primary key (request_id)
+);
+comment on table pay.relay_wakes is
+  'Requests of the last hour with which pg_net has woken the relay.';
+comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned, as text.';
+comment on column pay.relay_wakes.woken_at is 'Time of the request.';
+
+do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+revoke pay_owner from current_user;
