@@ -34,14 +34,12 @@ Deno.test("every release has a fixture and a section of the changelog", async ()
   }
 });
 
-Deno.test("all packages have the newest version of the changelog", async () => {
+Deno.test("all packages have one version: that of the newest release, if there is one", async () => {
   const [newest] = readChangelog(await Deno.readTextFile(CHANGELOG));
-  const versions = await readVersions();
-  assert.ok(Object.keys(versions).length >= 5);
-  assert.deepEqual(
-    versions,
-    Object.fromEntries(Object.keys(versions).map((file) => [file, newest!.version])),
-  );
+  const versions = Object.values(await readVersions());
+  assert.ok(versions.length >= 5);
+  assert.deepEqual(new Set(versions), new Set([newest?.version ?? versions[0]]));
+  assert.match(versions[0]!, /^\d+\.\d+\.\d+$/);
 });
 
 const FILES = { "1_a.sql": "select 1;", "2_b.sql": "select 2;" };
