@@ -29,8 +29,9 @@ export async function fillSandbox(
   );
   await rows(
     "idempotency_keys",
-    "api_key_id, key, fingerprint, request_id, status, body",
-    `'key_' || repeat('0', 26), n::text, sha256(n::text::bytea), 'req_' || ${SUFFIX}, 201, ${body}`,
+    "api_key_id, key, fingerprint, request_id, request_line, status, body",
+    `'key_' || repeat('0', 26), n::text, sha256(n::text::bytea), 'req_' || ${SUFFIX},
+      'POST /x', 201, ${body}`,
   );
   await rows(
     "events",
