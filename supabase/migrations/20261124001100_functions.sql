@@ -7782,9 +7782,11 @@ begin
   from pay.environments e
   join pay.api_keys k on k.id = v_access.api_key_id and k.revoked_at is null
   where e.id = v_access.environment_id
-  for share of k;
+  for share of k skip locked;
   if v_access.outcome = 'ok' and v_caller.account is null then
-    v_access.outcome := 'unauthorized';
+    v_access.outcome := case when exists (
+      select from pay.api_keys k where k.id = v_access.api_key_id and k.revoked_at is null
+    ) then 'resetting' else 'unauthorized' end;
   end if;
   -- In the precision of answers, so that the sandbox ends at the time that they show.
   v_sandbox.created_at := date_trunc('milliseconds', pay.server_time());

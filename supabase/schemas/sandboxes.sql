@@ -118,7 +118,8 @@ $$;
 --           pay.max_kept_sandboxes() with those of the last day)
 --           seed_taken (one of them has the same seed).
 -- Concurrency: shares the lock of the row of the caller's key. So a revocation finds the sandbox,
--- or this function finds that the key is revoked.
+-- or this function finds that the key is revoked. It does not wait for that lock, because admission
+-- can have locked the secret of the key, for which a revocation waits: it asks to be sent again.
 create or replace function pay.make_sandbox(p_request text, p_sandbox text, p_secret text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -139,9 +140,11 @@ begin
   from pay.environments e
   join pay.api_keys k on k.id = v_access.api_key_id and k.revoked_at is null
   where e.id = v_access.environment_id
-  for share of k;
+  for share of k skip locked;
   if v_access.outcome = 'ok' and v_caller.account is null then
-    v_access.outcome := 'unauthorized';
+    v_access.outcome := case when exists (
+      select from pay.api_keys k where k.id = v_access.api_key_id and k.revoked_at is null
+    ) then 'resetting' else 'unauthorized' end;
   end if;
   -- In the precision of answers, so that the sandbox ends at the time that they show.
   v_sandbox.created_at := date_trunc('milliseconds', pay.server_time());

@@ -332,9 +332,9 @@ serviceCase("the limit of an account", async (t, service) => {
       const [row] = await service.sql`select count(*)::int as kept from pay.sandboxes
         where account = 'one'`;
       await service.sql`
-        insert into pay.sandboxes (environment_id, id, account, created_at, expires_at)
-        select ${service.other.environment_id}, 'env_z' || lpad(i::text, 25, '0'), 'one', now(),
-          now() - interval '1 hour'
+        insert into pay.sandboxes (environment_id, id, account, made_by, created_at, expires_at)
+        select ${service.other.environment_id}, 'env_z' || lpad(i::text, 25, '0'), 'one',
+          'key_1', now(), now() - interval '1 hour'
         from generate_series(1, 9999 - ${row!.kept}::int) i`;
       assert.equal((await make(service)).status, 201);
       assertRefused(await make(service), 400, "invalid_parameter");

@@ -57,9 +57,10 @@ async function claim(service: TestService, key: string, hash: string): Promise<p
   const connection = postgres(service.database.url, { max: 1, onnotice: () => {} });
   await connection`begin`;
   await connection`insert into pay.idempotency_keys
-    (environment_id, api_key_id, key, fingerprint, request_id, status, body, created_at)
+    (environment_id, api_key_id, key, fingerprint, request_id, request_line, status, body,
+      created_at)
     values (${service.key.environment_id}, ${service.key.id}, ${key}, decode(${hash}, 'hex'),
-      ${`req_${"0".repeat(26)}`}, 201, ${FIRST_ANSWER}, now())`;
+      ${`req_${"0".repeat(26)}`}, 'POST /', 201, ${FIRST_ANSWER}, now())`;
   return connection;
 }
 

@@ -118,10 +118,11 @@ export async function polled(what: string, is_it: (fact: Fact) => boolean): Prom
   return found!;
 }
 
-/** Waits until a look shows a state. */
+/** Waits until a look shows a state. A refund that fails later shows its success too. */
 export async function looksLike(asked: ProviderCall, state: Fact["state"]): Promise<void> {
   await until(`${asked.op} is ${state}`, async () => {
-    return factOf(await look(asked)).state === state;
+    const reply = await look(asked);
+    return "facts" in reply && reply.facts.some((fact) => fact.state === state);
   }, LATER_MS);
 }
 
