@@ -64,6 +64,7 @@ function Frame({ api_key }: { api_key: string }) {
   const cursor = route.value.query["starting_after"];
   const frame = useRef<HTMLDivElement>(null);
   const main = useRef<HTMLElement>(null);
+  const sections = useRef<HTMLElement>(null);
   const [dialog, setDialog] = useState<"reset" | "sandboxes" | null>(null);
   const close = () => setDialog(null);
   const { disposable } = session.value!;
@@ -71,6 +72,8 @@ function Frame({ api_key }: { api_key: string }) {
 
   // This effect must run before the next one, which focuses the first heading.
   useLayoutEffect(() => keepFocus(frame.current!), []);
+  // A phone shows only some of the sections at a time.
+  useLayoutEffect(() => showCurrent(sections.current!), [section]);
   // Another sandbox has other lists.
   useEffect(() => forgetLists, []);
   // A layout effect runs before the browser paints. Later, it could undo a Tab of the user.
@@ -102,7 +105,7 @@ function Frame({ api_key }: { api_key: string }) {
         <a class="home" href={href(["payments"])}>
           <Logo />
         </a>
-        <nav aria-label="Sections">
+        <nav ref={sections} aria-label="Sections">
           {SECTIONS.map(([name, label]) => (
             <a
               key={name}
@@ -211,4 +214,12 @@ function Page({ route: { steps, query } }: { route: Route }) {
 function focusMain(event: Event, main: HTMLElement | null) {
   event.preventDefault();
   main?.focus();
+}
+
+/** Scrolls a row of links sideways to the one of the current page, and nothing else. */
+function showCurrent(links: HTMLElement): void {
+  const current = links.querySelector("[aria-current]");
+  if (!current) return;
+  const [all, one] = [links.getBoundingClientRect(), current.getBoundingClientRect()];
+  links.scrollLeft += one.x + one.width / 2 - (all.x + all.width / 2);
 }

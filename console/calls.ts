@@ -14,6 +14,7 @@ import { showFlash } from "./flash.tsx";
 import { go } from "./route.ts";
 import { endSession, leaveSandbox, session } from "./session.ts";
 import type { DescribedCall } from "./snippets.ts";
+import { fetchSparingFaults } from "./sparing_fetch.ts";
 
 type Resources = Pick<
   PaymentsClient,
@@ -117,13 +118,7 @@ export function openClient(
   return new PaymentsClient({
     apiKey: api_key,
     baseUrl: base_url,
-    fetch: (url, init) =>
-      fetch(
-        url,
-        init.method === "GET"
-          ? { ...init, headers: { ...init.headers, "Sandbox-Fault": "none" } }
-          : init,
-      ),
+    fetch: fetchSparingFaults,
     ...options,
   });
 }

@@ -68,6 +68,16 @@ for (const section of added.split(/^### /m).slice(1)) {
   });
 }
 
+Deno.test("CONTRIBUTING.md names the migration of functions that exists", async () => {
+  const paths = await projectFiles([".sql"]);
+  const names = [...page.matchAll(/schema --release (\w+)/g)].map(([, name]) => name!);
+  const unknown = names.filter((name) =>
+    !paths.some((path) => path.startsWith(MIGRATIONS) && path.endsWith(`_${name}.sql`))
+  );
+  assert.ok(names.length > 0);
+  assert.deepEqual(unknown, []);
+});
+
 /** The paths in the first column of a table. */
 function pathsOf(section: string, header: string): string[] {
   return tableRows(section, header).map(([cell]) => codeTexts(cell!)[0]!);

@@ -15,6 +15,7 @@ import {
   pay,
   withListenCase,
 } from "../support/package/listen_case.ts";
+import { launch } from "../support/package/command_line.ts";
 import { openReceiver, say } from "../support/webhook/loopback_receiver.ts";
 
 Deno.test("listen forwards the headers and bytes of the service, and shows the answer", () =>
@@ -155,19 +156,45 @@ Deno.test("listen shows a failure and goes on, and waits for a receiver that doe
   }));
 
 Deno.test("listen outlasts failures of the service", () =>
-  withListenCase(async ({ client, listen, receiver }) => {
-    const command = await listen();
-    const { id } = await client.sandbox.createFault({
-      on: "request",
-      fault: "server_error_before",
-      where: { method: "GET", path: "/v1/webhook_endpoints/{id}/inbox" },
-      // The client itself makes three attempts.
-      times: 4,
+  withListenCase(async ({ base_url, client, env, listen, receiver }) => {
+    let failures = 0;
+    // The reads of `listen` meet no declared faults, so a server in front of the service fails.
+    const front = Deno.serve({ hostname: "127.0.0.1", port: 0, onListen() {} }, (request) => {
+      const { pathname, search } = new URL(request.url);
+      if (pathname.endsWith("/inbox") && failures-- > 0) return new Response(null, { status: 500 });
+      return fetch(new URL(pathname + search, base_url), request);
     });
-    const ids = await pay(client, 1);
-    await command.printed(/Trying again until the service answers/);
-    await command.printed(/The service answers again/);
-    await until("both have arrived", () => receiver.arrivals.length === 2);
-    assert.deepEqual(arrived(receiver), expectedOf(ids));
-    assert.equal((await client.sandbox.retrieveFault(id)).left, 0);
+    try {
+      const front_url = `http://127.0.0.1:${front.addr.port}${new URL(base_url).pathname}`;
+      const command = await listen("--base-url", front_url, "--key", env["PAYMENTS_API_KEY"]!);
+      // The client itself makes three attempts.
+      failures = 4;
+      const ids = await pay(client, 1);
+      await command.printed(/Trying again until the service answers/);
+      await command.printed(/The service answers again/);
+      await until("both have arrived", () => receiver.arrivals.length === 2);
+      assert.deepEqual(arrived(receiver), expectedOf(ids));
+    } finally {
+      await front.shutdown();
+    }
+  }));
+
+Deno.test("listen and logs tail use up no declared faults", () =>
+  withListenCase(async ({ client, env, folder, listen, receiver }) => {
+    const fault = await client.sandbox.createFault({
+      on: "request",
+      fault: "rate_limited",
+      where: { method: "GET" },
+    });
+    await listen();
+    const tail = launch(["logs", "tail"], env, folder);
+    try {
+      const ids = await pay(client, 2);
+      await until("all have arrived", () => receiver.arrivals.length === 4);
+      assert.deepEqual(arrived(receiver), expectedOf(ids));
+      await tail.printed(/(?:.*POST.*\/v1\/payments.*\n){2}/);
+    } finally {
+      await tail.end("SIGKILL");
+    }
+    assert.equal((await client.sandbox.retrieveFault(fault.id)).left, 1);
   }));

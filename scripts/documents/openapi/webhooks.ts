@@ -30,9 +30,7 @@ const FAMILIES = [
 
 const HEADERS: Readonly<Record<string, { description: string; pattern: string }>> = {
   "Payment-Signature": {
-    description:
-      "`t` is the time of the attempt in Unix seconds. Each `v1` is the HMAC-SHA256 of " +
-      "`t`, a dot and the raw body, in lower-case hex, keyed with a secret of the endpoint",
+    description: 'The time of the attempt and the signatures, as "Signed webhooks" describes',
     pattern: "^t=\\d+(,v1=[0-9a-f]{64})+$",
   },
   "Webhook-Id": {

@@ -20,7 +20,7 @@ interface ListenCase extends ServedService {
   env: Record<string, string>;
 }
 
-/** Runs a test in a new folder, with a receiver. */
+/** Runs a test in a new folder, with a receiver and a service that logs its requests. */
 export function withListenCase(run: (it: ListenCase) => Promise<void>): Promise<void> {
   return withServedService((served) =>
     withTemporaryFolder(async (folder) => {
@@ -45,8 +45,7 @@ export function withListenCase(run: (it: ListenCase) => Promise<void>): Promise<
         for (const command of running) await command.end("SIGKILL");
         await receiver.close();
       }
-    })
-  );
+    }), { request_log: true });
 }
 
 /** Returns the only endpoint. */
