@@ -47,7 +47,7 @@ liveCard("a pending refund is pending at first", async () => {
 
 liveCard("a refund that the bank refuses fails later", async () => {
   const refunded = await change(await authorize("pm_card_refundFail"), "refund");
-  await looksLike(refunded.call, "failed");
+  await looksLike(refunded.call, "returned");
 });
 
 liveCard("a dispute takes the money, and refunds are refused then", async () => {
