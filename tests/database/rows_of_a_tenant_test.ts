@@ -188,8 +188,8 @@ function casesOf(
   });
   const retire = `update pay.environments set ends_at = now() + interval '1 day'
       where id = '${key.environment_id}';
-    insert into pay.sandboxes (environment_id, id, account, created_at, expires_at)
-    values ('${other.environment_id}', '${key.environment_id}', 'a', now(),
+    insert into pay.sandboxes (environment_id, id, account, made_by, created_at, expires_at)
+    values ('${other.environment_id}', '${key.environment_id}', 'a', 'key_of_the_test', now(),
       now() + interval '1 day')`;
   const RELAY = `select count(*) from pay.relay_turn('[]',
     '{"endpoints":{},"environments":{},"accounts":{}}', 64, 16, 64, 64, '{}', now(),
@@ -256,6 +256,21 @@ function casesOf(
       query: `select outcome from pay.recover_deliveries(
         $1::text, $2::text, '', '~', null, array['failed'], '{}')`,
       parameters: [request(key), RUNNING],
+      most_rows: 20_000 + FEW,
+    },
+    {
+      name: "commit: in a sandbox with a backlog",
+      query: `select outcome from pay.commit($1::text, '[]', '[]', '[]', '[]', $2::text)`,
+      parameters: [
+        request(key),
+        '[{"n":1,"type":"payment.created","created_at":"2030-01-01T00:00:00Z"}]',
+      ],
+      most_rows: FEW,
+    },
+    {
+      name: "read_room",
+      query: "select outcome from pay.read_room($1::text)",
+      parameters: [request(key)],
       most_rows: 20_000 + FEW,
     },
     {
