@@ -6719,7 +6719,10 @@ begin
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   perform pay.keep_answer(p_request, v_access);
   perform pay.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
-  update pay.idempotency_keys k set environment_id = p_environment_id
+  -- Kept for 24 hours from now by the new clock, which can be years behind the old one.
+  update pay.idempotency_keys k
+  set environment_id = p_environment_id,
+    created_at = least(k.created_at, pay.environment_time(p_environment_id))
   where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
@@ -6824,7 +6827,8 @@ begin
   end loop;
   for v_environment_id in
     select e.id from pay.environments e
-    where e.retired_at is not null order by e.retired_at limit 50
+    -- In random order, so that those that fail leave places for the others.
+    where e.retired_at is not null order by random() limit 50
   loop
     v_rows := v_rows + pay.purge_apart('retired', v_environment_id, v_at, p_batch);
     exit when v_rows >= p_batch;
