@@ -192,7 +192,6 @@ begin
   if v_has_faults then
     v_found := pay.lock_faults(v_changes, v_found);
   end if;
-  -- Before the funds: a transfer that is sent again draws nothing.
   if p_events <> '[]' then
     v_found := pay.find_uncounted(v_changes, p_events::json, v_found);
   end if;

@@ -2,10 +2,10 @@
 -- that is down, or a clock that stands, would let them grow for ever. Live environments have no
 -- bound, because no live payment is refused for its webhooks.
 --
--- To count 20 000 rows takes a tenth of a second. A statement of pay.commit has the requests of up to
--- 64 sandboxes and live environments, so it counts none of them. It only finds those that have some
--- deliveries. The service then counts them by pay.read_room, in the turn of their own account, and
--- sends the change again.
+-- To count 20 000 rows takes a tenth of a second. A statement of pay.commit has the requests of up
+-- to 64 sandboxes and live environments, so it only finds the sandboxes that have some deliveries.
+-- The service then counts them by pay.read_room, in the turn of their own account, and sends the
+-- change again.
 
 -- The maximum number of pending deliveries of a sandbox at which a request may add some.
 create or replace function pay.max_pending_deliveries()
@@ -50,7 +50,8 @@ begin
 end
 $$;
 
--- Whether an environment is a sandbox with pay.max_pending_deliveries() pending deliveries. Internal.
+-- Whether an environment is a sandbox with pay.max_pending_deliveries() pending deliveries.
+-- Internal.
 create or replace function pay.has_backlog(p_environment_id text)
 returns boolean
 language plpgsql stable
@@ -86,8 +87,8 @@ end
 $$;
 grant execute on function pay.read_room(text) to pay_api;
 
--- Finds the admitted changes that add deliveries in sandboxes with pay.few_pending_deliveries(), and
--- for which the service has not counted them: the outcome is uncounted. p_changes, p_events: as
+-- Finds the admitted changes that add deliveries in sandboxes with pay.few_pending_deliveries(),
+-- and for which the service has not counted them: the outcome is uncounted. p_changes, p_events: as
 -- pay.commit takes them. Internal.
 create or replace function pay.find_uncounted(
   p_changes json, p_events json, p_found pay.admission[]
