@@ -8,6 +8,8 @@ export interface RequestedChange {
   access: Access;
   change: Change;
   idempotency: Idempotency | null;
+  /** True: the sandbox may have more pending deliveries. Otherwise they can be uncounted. */
+  has_room: boolean;
 }
 
 /** The amounts of a payment that are mostly 0. */
@@ -33,13 +35,14 @@ export function commitParameters(
   patience_ms: number | null,
 ): (string | number | null)[] {
   const decided = list.map(({ change }) => change);
-  const changes = list.map(({ access, change, idempotency }, i) => ({
+  const changes = list.map(({ access, change, idempotency, has_room }, i) => ({
     ...keyedRequest(access, idempotency, answerOf(change), i),
     ...(change.expects && {
       expects_id: change.expects.id,
       expects_sequence: change.expects.sequence,
     }),
     ...(change.fault_id !== undefined && { fault_id: change.fault_id }),
+    ...(has_room && { has_room }),
   }));
   return [
     JSON.stringify(changes),

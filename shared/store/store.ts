@@ -28,6 +28,7 @@ import {
   type ResourceKind,
 } from "./load_statement.ts";
 import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
+import { PendingRoom } from "./pending_room.ts";
 import type { DepositIndex, StoredAccount } from "./provider_rows.ts";
 import { ReadLane } from "./read_lane.ts";
 import { type Access, answerOf, type Idempotency, requestParameter } from "./outcome.ts";
@@ -110,7 +111,12 @@ const HURRIED_MS = 50;
 type PageRow = ListRow & Page;
 
 /** A row of `pay.commit`. */
-type CommitRow = ListRow<"stale" | "insufficient" | "unconfigured" | "incomplete">;
+type CommitRow = ListRow<
+  "stale" | "insufficient" | "unconfigured" | "incomplete" | "uncounted"
+>;
+
+/** Counts the pending deliveries of a sandbox. */
+const ROOM = "select * from pay.read_room(p_request => $1::text)";
 
 /** Upper estimate of the characters of a payment. */
 const PAYMENT_CHARACTERS = 1_000;
@@ -135,6 +141,7 @@ export function createStore(
 ): Store {
   const { tenants } = calls;
   const lane = new ReadLane();
+  const rooms = new PendingRoom();
   let pinging: Promise<unknown> | null = null;
   const commits = new Coalescer<RequestedChange, CommitRow>(
     {
@@ -176,6 +183,19 @@ export function createStore(
     });
   }
 
+  /** Commits a change. Before that it counts the deliveries of a sandbox if the change needs it. */
+  async function commitCounted(asked: Omit<RequestedChange, "has_room">) {
+    const send = (access: Access, has_room: boolean) =>
+      calls.untilFresh(access, () => commits.ask({ ...asked, access, has_room }));
+    const { access } = asked;
+    const row = await send(access, rooms.has(access.key_hash));
+    if (row.outcome !== "uncounted") return row;
+    // Counts against the rate limits, in place of the commit.
+    const { body } = await calls.ask(access, ROOM, [requestParameter(access)]);
+    rooms.note(access.key_hash, Number(body));
+    return await send({ ...access, rate_limits: null }, true);
+  }
+
   return {
     async authenticate(access) {
       const asked = { access, kind: null, id: null, idempotency: null };
@@ -202,10 +222,7 @@ export function createStore(
     },
 
     async commit(access, change, idempotency) {
-      const row = await calls.untilFresh(
-        access,
-        () => commits.ask({ access, change, idempotency }),
-      );
+      const row = await commitCounted({ access, change, idempotency });
       if (Number(row.deliveries) > 0) on_due();
       if (row.outcome === "committed") {
         for (const { delay_ms } of change.calls) if (delay_ms !== null) on_later(delay_ms);

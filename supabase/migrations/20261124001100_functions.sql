@@ -1019,11 +1019,11 @@ begin
   if v_has_faults then
     v_found := pay.lock_faults(v_changes, v_found);
   end if;
+  if p_events <> '[]' then
+    v_found := pay.find_uncounted(v_changes, p_events::json, v_found);
+  end if;
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
-  end if;
-  if p_events <> '[]' then
-    v_found := pay.refuse_backlog(p_events::json, v_found);
   end if;
   v_found := pay.claim(v_changes, v_found, v_payments);
 
@@ -5385,19 +5385,19 @@ begin
       count(*)::integer as requests
     from unnest(p_found) f
     where f.remaining >= 0
-      and f.outcome not in ('replay', 'resetting', 'outdated', 'stale', 'expired')
+      and f.outcome not in ('replay', 'resetting', 'outdated', 'stale', 'expired', 'uncounted')
     group by f.environment_id, f.api_key_id
   ) c;
   for v_told in
     select f.n, f.outcome, f.remaining from unnest(p_found) f
     where f.remaining < 0 or (f.remaining is not null
-      and f.outcome in ('replay', 'resetting', 'outdated', 'stale', 'expired'))
+      and f.outcome in ('replay', 'resetting', 'outdated', 'stale', 'expired', 'uncounted'))
   loop
     if v_told.outcome = 'forbidden' then
       p_found[v_told.n].outcome := 'rate_limited';
     end if;
     p_found[v_told.n].remaining := case
-      when v_told.outcome in ('resetting', 'outdated', 'stale', 'expired') then null
+      when v_told.outcome in ('resetting', 'outdated', 'stale', 'expired', 'uncounted') then null
       when v_told.outcome = 'replay' then greatest(0, v_told.remaining + 1)
       else 0
     end;
@@ -6718,7 +6718,10 @@ begin
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   perform pay.keep_answer(p_request, v_access);
   perform pay.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
-  update pay.idempotency_keys k set environment_id = p_environment_id
+  -- Kept for 24 hours from now by the new clock, which can be years behind the old one.
+  update pay.idempotency_keys k
+  set environment_id = p_environment_id,
+    created_at = least(k.created_at, pay.environment_time(p_environment_id))
   where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
@@ -6823,7 +6826,8 @@ begin
   end loop;
   for v_environment_id in
     select e.id from pay.environments e
-    where e.retired_at is not null order by e.retired_at limit 50
+    -- In random order, so that those that fail leave places for the others.
+    where e.retired_at is not null order by random() limit 50
   loop
     v_rows := v_rows + pay.purge_apart('retired', v_environment_id, v_at, p_batch);
     exit when v_rows >= p_batch;
@@ -8253,43 +8257,91 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 20000 $$;
 
-create or replace function pay.has_backlog(p_environment_id text)
-returns boolean
+create or replace function pay.few_pending_deliveries()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 100 $$;
+
+create or replace function pay.count_pending(p_environment_id text, p_most integer)
+returns bigint
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
-  return exists (
-    select from pay.environments e
-    join pay.webhook_endpoints t on t.environment_id = e.id and t.status = 'enabled'
-    -- The limit and the order make it a scan of the index that ends there.
-    cross join lateral (
-      select from pay.webhook_deliveries d
-      where d.endpoint_id = t.id and d.status = 'pending'
-        and d.environment_id is not distinct from p_environment_id
-      order by d.subject_id, d.sequence
-      limit pay.max_pending_deliveries()
-    ) d
-    where e.id = p_environment_id and not e.livemode
-    offset pay.max_pending_deliveries() - 1
+  return (
+    select count(*) from (
+      select from pay.environments e
+      join pay.webhook_endpoints t on t.environment_id = e.id and t.status = 'enabled'
+      -- The limit and the order make it a scan of the index that ends there.
+      cross join lateral (
+        select from pay.webhook_deliveries d
+        where d.endpoint_id = t.id and d.status = 'pending'
+          and d.environment_id is not distinct from p_environment_id
+        order by d.subject_id, d.sequence
+        limit p_most
+      ) d
+      where e.id = p_environment_id and not e.livemode
+      limit p_most
+    ) counted
   );
 end
 $$;
 
-create or replace function pay.refuse_backlog(p_events json, p_found pay.admission[])
-returns pay.admission[]
+create or replace function pay.has_backlog(p_environment_id text)
+returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+begin
+  return pay.count_pending(p_environment_id, pay.max_pending_deliveries())
+    >= pay.max_pending_deliveries();
+end
+$$;
+
+create or replace function pay.read_room(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
 declare
-  v_full constant text[] := array(
+  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_room bigint;
+begin
+  if v_access.outcome = 'ok' then
+    v_room := pay.max_pending_deliveries()
+      - pay.count_pending(v_access.environment_id, pay.max_pending_deliveries());
+    v_access.outcome := case when v_room > 0 then 'ok' else 'backlog' end;
+    v_access.body := v_room;
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.read_room(text) to pay_api;
+
+create or replace function pay.find_uncounted(
+  p_changes json, p_events json, p_found pay.admission[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_asked integer[] := array(
+    select f.n from unnest(p_found) f
+    join json_to_recordset(p_changes) as c (n integer, has_room boolean) on c.n = f.n
+    where f.outcome = 'ok' and c.has_room is not true);
+  v_many constant text[] := array(
     select a.environment_id
-    from (select distinct f.environment_id from unnest(p_found) f where f.outcome = 'ok') a
-    where pay.has_backlog(a.environment_id));
+    from (select distinct f.environment_id from unnest(p_found) f where f.n = any (v_asked)) a
+    where pay.count_pending(a.environment_id, pay.few_pending_deliveries())
+      >= pay.few_pending_deliveries());
   v_n integer;
 begin
-  if v_full = '{}' then
+  if v_many = '{}' then
     return p_found;
   end if;
   for v_n in
@@ -8297,9 +8349,9 @@ begin
     join pay.webhook_endpoints t
       on t.environment_id = p_found[e.n].environment_id
       and t.status = 'enabled' and t.events && pay.patterns_of(e.type)
-    where p_found[e.n].outcome = 'ok' and p_found[e.n].environment_id = any (v_full)
+    where e.n = any (v_asked) and p_found[e.n].environment_id = any (v_many)
   loop
-    p_found[v_n].outcome := 'backlog';
+    p_found[v_n].outcome := 'uncounted';
   end loop;
   return p_found;
 end

@@ -10,12 +10,13 @@
 --           stale (the payment or transfer is not at the expected sequence, or the fault of the
 --           change cannot happen any more: load and decide again)
 --           insufficient (a new transfer is more than the available balance)
---           backlog (the sandbox has too many pending deliveries, and the change would add some)
+--           uncounted (the sandbox has some pending deliveries, and the change would add some:
+--           count them by pay.read_room, and send the change again with has_room)
 --           unconfigured (no provider is configured for the call of the change)
 --           in_progress also while another call of the payment has no result (provider_calls.sql)
 -- remaining: how many requests the rate limits of the key and of its account still allow, the
 -- smaller of both. Null without a limit, and for changes that are sent or decided again (stale,
--- expired, resetting).
+-- expired, resetting, uncounted).
 --
 -- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay.admit), payments by id,
 -- transfers by id, declared faults by id, the balances that new transfers draw on, then idempotency
@@ -130,7 +131,8 @@ $$;
 
 -- p_changes       the requests, as pay.admit takes them, with expects_id and expects_sequence; both
 --                 are null for a create. Without a body, the body of the payment is the answer.
---                 fault_id: the declared fault that has decided the change; mostly absent
+--                 fault_id: the declared fault that has decided the change; mostly absent.
+--                 has_room: true if the sandbox may have more pending deliveries; mostly absent
 -- p_payments      [{n, id, status, amount_minor, amount_refunded, amount_refunding,
 --                   amount_released, amount_disputed, currency, method_kind, reference, sequence,
 --                   created_at, updated_at, body}]. A create leaves out the
@@ -190,11 +192,11 @@ begin
   if v_has_faults then
     v_found := pay.lock_faults(v_changes, v_found);
   end if;
+  if p_events <> '[]' then
+    v_found := pay.find_uncounted(v_changes, p_events::json, v_found);
+  end if;
   if p_transfers <> '[]' then
     v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
-  end if;
-  if p_events <> '[]' then
-    v_found := pay.refuse_backlog(p_events::json, v_found);
   end if;
   v_found := pay.claim(v_changes, v_found, v_payments);
 

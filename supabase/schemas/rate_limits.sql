@@ -210,19 +210,19 @@ begin
       count(*)::integer as requests
     from unnest(p_found) f
     where f.remaining >= 0
-      and f.outcome not in ('replay', 'resetting', 'outdated', 'stale', 'expired')
+      and f.outcome not in ('replay', 'resetting', 'outdated', 'stale', 'expired', 'uncounted')
     group by f.environment_id, f.api_key_id
   ) c;
   for v_told in
     select f.n, f.outcome, f.remaining from unnest(p_found) f
     where f.remaining < 0 or (f.remaining is not null
-      and f.outcome in ('replay', 'resetting', 'outdated', 'stale', 'expired'))
+      and f.outcome in ('replay', 'resetting', 'outdated', 'stale', 'expired', 'uncounted'))
   loop
     if v_told.outcome = 'forbidden' then
       p_found[v_told.n].outcome := 'rate_limited';
     end if;
     p_found[v_told.n].remaining := case
-      when v_told.outcome in ('resetting', 'outdated', 'stale', 'expired') then null
+      when v_told.outcome in ('resetting', 'outdated', 'stale', 'expired', 'uncounted') then null
       when v_told.outcome = 'replay' then greatest(0, v_told.remaining + 1)
       else 0
     end;

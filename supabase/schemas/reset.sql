@@ -190,7 +190,10 @@ begin
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   perform pay.keep_answer(p_request, v_access);
   perform pay.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
-  update pay.idempotency_keys k set environment_id = p_environment_id
+  -- Kept for 24 hours from now by the new clock, which can be years behind the old one.
+  update pay.idempotency_keys k
+  set environment_id = p_environment_id,
+    created_at = least(k.created_at, pay.environment_time(p_environment_id))
   where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;

@@ -123,7 +123,8 @@ begin
   end loop;
   for v_environment_id in
     select e.id from pay.environments e
-    where e.retired_at is not null order by e.retired_at limit 50
+    -- In random order, so that those that fail leave places for the others.
+    where e.retired_at is not null order by random() limit 50
   loop
     v_rows := v_rows + pay.purge_apart('retired', v_environment_id, v_at, p_batch);
     exit when v_rows >= p_batch;

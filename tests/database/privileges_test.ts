@@ -45,6 +45,7 @@ const ENTRY_FUNCTIONS = [
   "read_inbox",
   "read_provider_account",
   "read_provider_subject",
+  "read_room",
   "record",
   "recover_deliveries",
   "redeliver",

@@ -260,6 +260,21 @@ function casesOf(
       most_rows: 20_000 + 2 * FEW,
     },
     {
+      name: "commit: in a sandbox with a backlog",
+      query: `select outcome from pay.commit($1::text, '[]', '[]', '[]', '[]', $2::text)`,
+      parameters: [
+        request(key),
+        '[{"n":1,"type":"payment.created","created_at":"2030-01-01T00:00:00Z"}]',
+      ],
+      most_rows: FEW,
+    },
+    {
+      name: "read_room",
+      query: "select outcome from pay.read_room($1::text)",
+      parameters: [request(key)],
+      most_rows: 20_000 + FEW,
+    },
+    {
       name: "redeliver",
       query: "select outcome from pay.redeliver($1::text, $2::text, '{}')",
       parameters: [request(key), `whd_a${"1".padStart(26, "0")}`],

@@ -79,6 +79,18 @@ serviceCase("GET /clock and POST /clock", async (t, service) => {
     assert.deepEqual([now, mode], [at(7_200), "real"]);
     assert.equal((await service.pay()).body.created_at, at(7_200));
   });
+
+  await t.step("the answer of a reset is kept for 24 hours by the new clock", async () => {
+    const reset = () => service.call("POST", `${SANDBOX}/reset`, { idempotency_key: "reset" });
+    await set(service, { advance: 300 * DAY_S });
+    assert.equal((await reset()).status, 200);
+    const kept = (await service.call("GET", "/api-v1-payments/v1/idempotency_keys/reset")).body;
+    assert.deepEqual([kept.created_at, kept.expires_at], [at(7_200), at(7_200 + DAY_S)]);
+    await service.pay();
+    assert.equal((await reset()).body.deleted.payments, 0);
+    await service.setClock(NOW + (7_200 + DAY_S) * 1000);
+    assert.equal((await reset()).body.deleted.payments, 1);
+  });
 });
 
 /** Each row: a body that is refused, and the field that the error names. */

@@ -90,6 +90,7 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
           request_line: "POST /api-v1-payments/v1/payments",
         }
         : null,
+      has_room: false,
     })),
     null,
   );

@@ -1,0 +1,26 @@
+/**
+ * How long a sandbox may add pending deliveries without a new count of them (contract §5). The
+ * statement that many requests share never counts them. Each isolate knows its own counts.
+ */
+
+/** Most keys in the cache. */
+const KEYS_MAX = 10_000;
+/** Deliveries that a sandbox adds in a millisecond: a count comes before they fill its room. */
+const ADDED_PER_MS = 4;
+
+/** The keys of sandboxes that have room for more pending deliveries. */
+export class PendingRoom {
+  /** By the hash of a key, the time of `performance.now` up to which it needs no count. */
+  readonly #until_ms = new Map<string, number>();
+
+  /** Reports whether requests with this key may add deliveries without a new count. */
+  has(key_hash: string): boolean {
+    return performance.now() < (this.#until_ms.get(key_hash) ?? 0);
+  }
+
+  /** Stores the room that a count has found. */
+  note(key_hash: string, room: number): void {
+    if (this.#until_ms.size >= KEYS_MAX) this.#until_ms.clear();
+    this.#until_ms.set(key_hash, performance.now() + room / ADDED_PER_MS);
+  }
+}
