@@ -289,6 +289,22 @@ liveCase(
       assert.equal((await intentOf(body.error.payment.id)).status, "canceled");
     });
     await t.step(
+      "also if somebody has authorized it meanwhile, whose amount is released",
+      async () => {
+        const { body } = await given.pay({
+          capture: "manual",
+          card: { token: "pm_card_chargeDeclined" },
+        });
+        const { id } = body.error.payment;
+        const payment_intent = await referenceOf(given, id);
+        await given.double.act("confirm_again", { payment_intent, payment_method: "pm_card_visa" });
+        assert.equal((await intentOf(id)).status, "requires_capture");
+        await given.work();
+        assert.equal((await intentOf(id)).status, "canceled");
+        assert.equal((await shown(given, id)).status, "declined");
+      },
+    );
+    await t.step(
       "unless somebody has paid it meanwhile: the money is booked and shown",
       async () => {
         const { body } = await given.pay({ card: { token: "pm_card_chargeDeclined" } });
