@@ -100,7 +100,7 @@ begin
       json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
         'body', t.fact::jsonb
           - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
-            'is_elsewhere'])),
+            'is_elsewhere', 'follows_unmatched'])),
       '[]')
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n

@@ -123,9 +123,7 @@ liveCase("a refund that fails after it had succeeded", async (given, t) => {
     await deliver(given, await eventsOf(given));
     // The fee of such a payment comes with the poll.
     await workAfter(given, HOUR_S + 60);
-    const [row] = await given.service.sql`
-      select -sum(processor) as at_provider from pay.subject_accounts`;
-    assert.equal(Number(row!.at_provider), (await balances(given)).EUR);
+    assert.equal(await ledgerSum(given), (await balances(given)).EUR);
   });
 });
 
@@ -166,6 +164,56 @@ liveCase("a dispute of a refunded payment", async (given, t) => {
       await assertBalanced(given);
     });
   }
+});
+
+/** The sum at the provider, according to our ledger. */
+async function ledgerSum({ service }: LiveCase): Promise<number> {
+  const [row] = await service.sql`
+    select -sum(processor + chargebacks + external) as at_provider from pay.subject_accounts`;
+  return Number(row!.at_provider);
+}
+
+liveCase("money that comes back after a finding is in the ledger at once", async (given, t) => {
+  await t.step("of a refund that was more than what was left", async () => {
+    const id = await paid(given);
+    const payment_intent = await referenceOf(given, id);
+    await refund(given, id, { amount: 700 });
+    const [ours] = (await given.books()).refund;
+    // At the provider the first refund has failed already.
+    await given.double.act("settle_refund", { refund: ours!.id, status: "failed" });
+    await atStripe(given, "/v1/refunds", { payment_intent, amount: "900" });
+    const { id: made } = (await given.books()).refund.at(-1)!;
+    const of = async (type: string, refund: string) =>
+      (await eventsOf(given, type)).filter(({ data }) => data.object.id === refund);
+    await deliver(given, await of("refund.created", made));
+    await given.double.act("settle_refund", { refund: made, status: "failed" });
+    await deliver(given, await of("refund.failed", made));
+    await deliver(given, await of("refund.failed", ours!.id));
+    assert.deepEqual(await standing(given, id), ["completed", 0, 0]);
+    assert.deepEqual(
+      (await factsOf(given, id)).findLast(([, outcome]) => outcome === "unmatched"),
+      ["refund returned", "unmatched", "refund returned builds on a fact that is unmatched"],
+    );
+    assert.equal(await ledgerSum(given), (await balances(given)).EUR);
+  });
+  await t.step("of a dispute that was more than the payment has taken", async () => {
+    const id = await paid(given);
+    const payment_intent = await referenceOf(given, id);
+    const { id: dispute } = await given.double.act("disputes", { payment_intent, amount: 1500 });
+    await deliver(given, await eventsOf(given));
+    await given.double.act("close_dispute", { dispute, status: "won" });
+    await deliver(given, await eventsOf(given));
+    assert.deepEqual(await standing(given, id), ["completed", 0, 0]);
+    assert.deepEqual(
+      (await factsOf(given, id)).findLast(([, outcome]) => outcome === "unmatched"),
+      [
+        "dispute dispute_won",
+        "unmatched",
+        "dispute dispute_won builds on a fact that is unmatched",
+      ],
+    );
+    assert.equal(await ledgerSum(given), (await balances(given)).EUR);
+  });
 });
 
 /** Each row: the ends of two partial disputes, in this order, and the payment after each. */
