@@ -390,6 +390,19 @@ liveCase("the fee comes with the notification that completes a payment", async (
       "fee succeeded",
     ]);
   });
+  await t.step("and its money counts for the day of the movement", async () => {
+    const { body: { id } } = await given.pay(CHALLENGED);
+    await authenticate(id);
+    const [event] = (await eventsOf(given, "payment_intent.succeeded"))
+      .filter(({ data }) => data.object.metadata.payment === id);
+    // Stripe makes an event some seconds after the movement, which can be the next day.
+    await deliver(given, [{ ...event!, created: event!.created + 86_400 }]);
+    const [row] = await given.service.sql`
+      select extract(epoch from happened_at)::int as at from pay.provider_facts
+      where subject_id = ${id} and op = 'authorize' and state = 'succeeded'`;
+    const moved = (await given.books()).balance_transaction.at(-1)!;
+    assert.deepEqual([moved.type, row!.at], ["charge", moved.created]);
+  });
   await t.step("after a capture in the dashboard", async () => {
     const { body: { id } } = await given.pay({ capture: "manual" });
     const reference = await referenceOf(given, id);
