@@ -53,7 +53,7 @@ liveCase("a live create with a wrong card is 400 and charges nothing", async (gi
       const made = name.includes("another account")
         ? await given.double.act("tokens", { owner: "sk_live_other", card: "pm_card_visa" })
         : null;
-      const body = param === "card" ? { method: "card", card: undefined } : { card };
+      const body = param === "card" ? { method_kind: "card", card: undefined } : { card };
       const answer = await given.pay(made ? { card: { token: made.id } } : body);
       assert.equal(answer.status, 400, answer.text);
       assert.equal(answer.body.error.code, "invalid_parameter");

@@ -123,7 +123,7 @@ async function assertBalanced(given: PayoutCase): Promise<void> {
   const [out] = await sql<{ sum: number }[]>`
     select coalesce(sum(amount_minor), 0)::int as sum from pay.provider_facts
     where account_id = ${account_id} and op in ('refund', 'transfer') and state = 'succeeded'
-      and outcome = 'applied'`;
+      and outcome in ('applied', 'unmatched')`;
   const [external] = await sql<{ sum: number }[]>`
     select coalesce(sum(external), 0)::int as sum from pay.subject_accounts`;
   const { USDC: came = 0 } = await chainBalances(given);
