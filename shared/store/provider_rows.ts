@@ -98,6 +98,8 @@ export interface StoredFact extends Fact {
   received_at: string;
   /** True: another account here has made the object, and its facts book the money. */
   is_elsewhere: boolean;
+  /** True: its refund or dispute began with a fact that is unmatched. Absent: it did not. */
+  follows_unmatched?: boolean;
 }
 
 /** Movements of one day at the provider, in one currency. */

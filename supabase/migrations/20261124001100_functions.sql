@@ -4678,7 +4678,7 @@ begin
       json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
         'body', t.fact::jsonb
           - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
-            'is_elsewhere'])),
+            'is_elsewhere', 'follows_unmatched'])),
       '[]')
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
@@ -4746,7 +4746,7 @@ begin
     join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
     cross join json_to_recordset(r.facts) as o (
       account_id text, reference text, outcome text, finding text, booked_minor bigint,
-      refund_id text)
+      refund_id text, at timestamptz)
     cross join lateral (
       select k.ctid as place from pay.provider_facts k
       where k.environment_id = f.environment_id and k.account_id = o.account_id
@@ -4763,6 +4763,8 @@ begin
     -- The operator can match a fact with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
     refund_id = coalesce(h.refund_id, k.refund_id),
+    -- The answer of a call or a look has the time of the movement, which a notification lacks.
+    happened_at = coalesce(h.at, k.happened_at),
     dismissed_at = null, dismissed_reason = null
   from handled h
   where k.ctid = h.place;
@@ -5089,6 +5091,20 @@ begin
 end
 $$;
 
+create or replace function pay.follows_unmatched(p_fact pay.provider_facts)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from pay.provider_facts f
+    where f.environment_id = p_fact.environment_id and f.account_id = p_fact.account_id
+      and f.reference = split_part(p_fact.reference, ':', 1)
+        || case p_fact.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
+      and f.reference <> p_fact.reference and f.outcome = 'unmatched'
+  )
+$$;
+
 create or replace function pay.provider_fact_json(p_fact pay.provider_facts)
 returns json
 language sql stable
@@ -5099,6 +5115,7 @@ as $$
       p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
     'transfers', pay.transfers_json(p_fact, p_fact.subject_id),
     'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
+    'follows_unmatched', pay.follows_unmatched(p_fact),
     'received_at', pay.wire_time(p_fact.received_at), 'is_elsewhere',
     exists (
       select from pay.provider_calls c

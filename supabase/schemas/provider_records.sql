@@ -100,7 +100,7 @@ begin
       json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
         'body', t.fact::jsonb
           - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
-            'is_elsewhere'])),
+            'is_elsewhere', 'follows_unmatched'])),
       '[]')
     from unnest(p_found) f
     join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
@@ -170,7 +170,7 @@ begin
     join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
     cross join json_to_recordset(r.facts) as o (
       account_id text, reference text, outcome text, finding text, booked_minor bigint,
-      refund_id text)
+      refund_id text, at timestamptz)
     cross join lateral (
       select k.ctid as place from pay.provider_facts k
       where k.environment_id = f.environment_id and k.account_id = o.account_id
@@ -187,6 +187,8 @@ begin
     -- The operator can match a fact with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
     refund_id = coalesce(h.refund_id, k.refund_id),
+    -- The answer of a call or a look has the time of the movement, which a notification lacks.
+    happened_at = coalesce(h.at, k.happened_at),
     dismissed_at = null, dismissed_reason = null
   from handled h
   where k.ctid = h.place;

@@ -198,6 +198,22 @@ begin
 end
 $$;
 
+-- Whether the fact with which a refund or dispute begins at the provider is unmatched. Then the
+-- later facts of this object have nothing here to wait for. Internal.
+create or replace function pay.follows_unmatched(p_fact pay.provider_facts)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from pay.provider_facts f
+    where f.environment_id = p_fact.environment_id and f.account_id = p_fact.account_id
+      and f.reference = split_part(p_fact.reference, ':', 1)
+        || case p_fact.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
+      and f.reference <> p_fact.reference and f.outcome = 'unmatched'
+  )
+$$;
+
 -- A stored fact as the worker needs it. is_elsewhere: a call of another account has made its
 -- object, as if two accounts here are one at the provider. The money is booked there. dispute_body:
 -- the dispute here that the fact is about. transfers: as pay.transfers_json returns them. Internal.
@@ -211,6 +227,7 @@ as $$
       p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
     'transfers', pay.transfers_json(p_fact, p_fact.subject_id),
     'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
+    'follows_unmatched', pay.follows_unmatched(p_fact),
     'received_at', pay.wire_time(p_fact.received_at), 'is_elsewhere',
     exists (
       select from pay.provider_calls c

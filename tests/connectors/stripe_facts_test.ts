@@ -74,6 +74,11 @@ const INTENTS: [name: string, object: unknown, facts: string[]][] = [
     "pi_1:succeeded authorize succeeded 1099",
   ]],
   [
+    "a payment whose fee is below zero",
+    intent({ latest_charge: charge({ balance_transaction: movement({ fee: -3 }) }) }),
+    ["pi_1:succeeded authorize succeeded 1099", "ch_1:fee fee returned 3"],
+  ],
+  [
     "a payment without a fee",
     intent({
       latest_charge: charge({ balance_transaction: movement({ fee: 0 }) }),
@@ -302,6 +307,16 @@ const DISPUTES: [name: string, object: unknown, facts: string[]][] = [
     WON,
     "du_1:fee_returned fee returned 1500",
   ]],
+  ["a won dispute whose return has a fee", dispute("won", TAKEN, [1099, 700]), [
+    DISPUTED,
+    FEE,
+    WON,
+    "du_1:fee_returned fee succeeded 700",
+  ]],
+  ["a withdrawal that gives a fee back", dispute("needs_response", [-1099, -200]), [
+    DISPUTED,
+    "du_1:fee fee returned 200",
+  ]],
   ["money back without a withdrawal", dispute("needs_response", BACK), []],
   ["a won dispute without movements", dispute("won"), [DISPUTED, WON]],
 ];
@@ -316,6 +331,18 @@ for (const [name, object, expected] of DISPUTES) {
 Deno.test("disputeFacts() has the times of the movements", () => {
   const all = disputeFacts(EVENT, Dispute.parse(dispute("won", TAKEN, BACK)));
   assert.deepEqual(all.map(({ at }) => at), [time(NOW + 60), time(NOW + 60), time(NOW + 120)]);
+});
+
+Deno.test("disputeFacts() are the first movements, in any order of the list", () => {
+  const again: [number, number] = [-900, 300];
+  const listed = dispute("lost", TAKEN, BACK, again);
+  const all = disputeFacts(EVENT, Dispute.parse(listed));
+  const newest_first = {
+    ...listed,
+    balance_transactions: listed.balance_transactions.toReversed(),
+  };
+  assert.deepEqual(disputeFacts(EVENT, Dispute.parse(newest_first)), all);
+  assert.deepEqual(short(all), [DISPUTED, FEE, WON]);
 });
 
 const held = (capture_before?: number) =>

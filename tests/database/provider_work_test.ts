@@ -140,7 +140,12 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       const [found, ...more] = await work();
       assert.equal(more.length, 0);
       const { received_at } = found!.fact!;
-      const stored = { booked_minor: 0, received_at, is_elsewhere: false };
+      const stored = {
+        booked_minor: 0,
+        received_at,
+        is_elsewhere: false,
+        follows_unmatched: false,
+      };
       assert.deepEqual(found!.fact, { ...fact, ...stored });
       assert.equal(found!.subject_body, JSON.stringify(payment));
       assert.equal(found!.call!.id, call.call_id);

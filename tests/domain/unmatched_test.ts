@@ -51,6 +51,8 @@ const BOOKINGS: [op: FactOp, state: FactState, kind: string | null, booked: numb
   ["refund", "pending", null, 0],
   ["refund", "succeeded", "unmatched_reversal", -1000],
   ["refund", "failed", null, 0],
+  ["transfer", "succeeded", "unmatched_reversal", -1000],
+  ["transfer", "failed", null, 0],
   ["dispute", "disputed", "unmatched_reversal", -1000],
   ["dispute", "dispute_won", "unmatched", 1000],
   ["dispute", "dispute_lost", null, 0],

@@ -123,9 +123,7 @@ liveCase("a refund that fails after it had succeeded", async (given, t) => {
     await deliver(given, await eventsOf(given));
     // The fee of such a payment comes with the poll.
     await workAfter(given, HOUR_S + 60);
-    const [row] = await given.service.sql`
-      select -sum(processor) as at_provider from pay.subject_accounts`;
-    assert.equal(Number(row!.at_provider), (await balances(given)).EUR);
+    assert.equal(await ledgerSum(given), (await balances(given)).EUR);
   });
 });
 
@@ -166,6 +164,56 @@ liveCase("a dispute of a refunded payment", async (given, t) => {
       await assertBalanced(given);
     });
   }
+});
+
+/** The sum at the provider, according to our ledger. */
+async function ledgerSum({ service }: LiveCase): Promise<number> {
+  const [row] = await service.sql`
+    select -sum(processor + chargebacks + external) as at_provider from pay.subject_accounts`;
+  return Number(row!.at_provider);
+}
+
+liveCase("money that comes back after a finding is in the ledger at once", async (given, t) => {
+  await t.step("of a refund that was more than what was left", async () => {
+    const id = await paid(given);
+    const payment_intent = await referenceOf(given, id);
+    await refund(given, id, { amount: 700 });
+    const [ours] = (await given.books()).refund;
+    // At the provider the first refund has failed already.
+    await given.double.act("settle_refund", { refund: ours!.id, status: "failed" });
+    await atStripe(given, "/v1/refunds", { payment_intent, amount: "900" });
+    const { id: made } = (await given.books()).refund.at(-1)!;
+    const of = async (type: string, refund: string) =>
+      (await eventsOf(given, type)).filter(({ data }) => data.object.id === refund);
+    await deliver(given, await of("refund.created", made));
+    await given.double.act("settle_refund", { refund: made, status: "failed" });
+    await deliver(given, await of("refund.failed", made));
+    await deliver(given, await of("refund.failed", ours!.id));
+    assert.deepEqual(await standing(given, id), ["completed", 0, 0]);
+    assert.deepEqual(
+      (await factsOf(given, id)).findLast(([, outcome]) => outcome === "unmatched"),
+      ["refund returned", "unmatched", "refund returned builds on a fact that is unmatched"],
+    );
+    assert.equal(await ledgerSum(given), (await balances(given)).EUR);
+  });
+  await t.step("of a dispute that was more than the payment has taken", async () => {
+    const id = await paid(given);
+    const payment_intent = await referenceOf(given, id);
+    const { id: dispute } = await given.double.act("disputes", { payment_intent, amount: 1500 });
+    await deliver(given, await eventsOf(given));
+    await given.double.act("close_dispute", { dispute, status: "won" });
+    await deliver(given, await eventsOf(given));
+    assert.deepEqual(await standing(given, id), ["completed", 0, 0]);
+    assert.deepEqual(
+      (await factsOf(given, id)).findLast(([, outcome]) => outcome === "unmatched"),
+      [
+        "dispute dispute_won",
+        "unmatched",
+        "dispute dispute_won builds on a fact that is unmatched",
+      ],
+    );
+    assert.equal(await ledgerSum(given), (await balances(given)).EUR);
+  });
 });
 
 /** Each row: the ends of two partial disputes, in this order, and the payment after each. */
@@ -289,6 +337,22 @@ liveCase(
       assert.equal((await intentOf(body.error.payment.id)).status, "canceled");
     });
     await t.step(
+      "also if somebody has authorized it meanwhile, whose amount is released",
+      async () => {
+        const { body } = await given.pay({
+          capture: "manual",
+          card: { token: "pm_card_chargeDeclined" },
+        });
+        const { id } = body.error.payment;
+        const payment_intent = await referenceOf(given, id);
+        await given.double.act("confirm_again", { payment_intent, payment_method: "pm_card_visa" });
+        assert.equal((await intentOf(id)).status, "requires_capture");
+        await given.work();
+        assert.equal((await intentOf(id)).status, "canceled");
+        assert.equal((await shown(given, id)).status, "declined");
+      },
+    );
+    await t.step(
       "unless somebody has paid it meanwhile: the money is booked and shown",
       async () => {
         const { body } = await given.pay({ card: { token: "pm_card_chargeDeclined" } });
@@ -325,6 +389,19 @@ liveCase("the fee comes with the notification that completes a payment", async (
       "authorize succeeded",
       "fee succeeded",
     ]);
+  });
+  await t.step("and its money counts for the day of the movement", async () => {
+    const { body: { id } } = await given.pay(CHALLENGED);
+    await authenticate(id);
+    const [event] = (await eventsOf(given, "payment_intent.succeeded"))
+      .filter(({ data }) => data.object.metadata.payment === id);
+    // Stripe makes an event some seconds after the movement, which can be the next day.
+    await deliver(given, [{ ...event!, created: event!.created + 86_400 }]);
+    const [row] = await given.service.sql`
+      select extract(epoch from happened_at)::int as at from pay.provider_facts
+      where subject_id = ${id} and op = 'authorize' and state = 'succeeded'`;
+    const moved = (await given.books()).balance_transaction.at(-1)!;
+    assert.deepEqual([moved.type, row!.at], ["charge", moved.created]);
   });
   await t.step("after a capture in the dashboard", async () => {
     const { body: { id } } = await given.pay({ capture: "manual" });

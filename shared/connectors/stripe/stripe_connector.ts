@@ -33,8 +33,8 @@ import { readTotals } from "./stripe_totals.ts";
  */
 const LOOK_WINDOWS = [[-300, 900], [900, 86_400]] as const;
 
-/** Statuses in which a payment waits for a payment method. */
-const OPEN = ["requires_payment_method", "requires_confirmation"];
+/** Statuses from which somebody could still take the money of a payment. */
+const OPEN = ["requires_payment_method", "requires_confirmation", "requires_capture"];
 
 const GARBAGE = { unknown: "garbage", may_repeat: true } as const;
 const ABSENT = { absent: true } as const;
@@ -219,8 +219,9 @@ function intentReply(
 function isUntouched({ op, subject }: ProviderCall, status: string): boolean {
   if (op === "authorize") return false;
   if (op === "abandon") {
-    // Of a payment that is over here, somebody could still pay every status that is not an end.
-    // Else every other status answers the question whether the payer still has to act.
+    // A payment that is over here must end there too, also if somebody has authorized it meanwhile:
+    // nobody would capture or release the amount. Else every other status answers the question
+    // whether the payer still has to act.
     const is_over = subject.status === "declined" || subject.status === "failed";
     return status === "requires_action" || is_over && OPEN.includes(status);
   }

@@ -212,16 +212,27 @@ function actionState({ next_action, amount }: PaymentIntent): IntentState {
 
 /** Returns the fee of a charge. `moved` is the charge's movement of the balance. */
 export function chargeFee(source: FactSource, charge: Charge, moved: BalanceTransaction): Fact[] {
-  return present(draftFact(source, {
+  return feeFact(source, moved, {
     of: charge,
     reference_state: "fee",
     op: "fee",
-    state: "succeeded",
     subject_id: paymentOf(charge.metadata),
     provider_reference: idOf(charge.payment_intent),
-    amount: moved.fee,
-    currency: moved.currency,
-    seconds: moved.created,
+  });
+}
+
+/** Returns the fee of a movement. Stripe gives a fee back as a negative one. */
+export function feeFact(
+  source: FactSource,
+  { fee, currency, created }: BalanceTransaction,
+  more: Pick<Draft, "of" | "reference_state" | "op" | "subject_id" | "provider_reference">,
+): Fact[] {
+  return present(draftFact(source, {
+    ...more,
+    state: fee > 0 ? "succeeded" : "returned",
+    amount: Math.abs(fee),
+    currency,
+    seconds: created,
   }));
 }
 
@@ -307,11 +318,8 @@ export function disputeFacts(source: FactSource, dispute: Dispute): Fact[] {
     draftFact(source, {
       ...{ ...common, reference_state, op: "dispute", state, amount, currency, seconds, more },
     });
-  const fee = (reference_state: string, state: FactState, signed: number, seconds: number) => {
-    const paid_in = (taken ?? back)?.currency ?? currency;
-    const values = { reference_state, state, amount: signed, currency: paid_in, seconds };
-    return draftFact(source, { ...common, ...values, op: "fee" });
-  };
+  const fee = (reference_state: string, moved?: BalanceTransaction) =>
+    moved ? feeFact(source, moved, { ...common, reference_state, op: "fee" }) : [];
   const ended = source.event_seconds ?? dispute.created;
   const is_won = back === undefined ? status === "won" && moves.length === 0 : end !== null;
   return [
@@ -319,15 +327,19 @@ export function disputeFacts(source: FactSource, dispute: Dispute): Fact[] {
       dispute: disputeReport(dispute),
     }),
     status === "under_review" ? fact("under_review", "dispute_under_review", ended) : null,
-    taken ? fee("fee", "succeeded", taken.fee, taken.created) : null,
+    ...fee("fee", taken),
     is_won ? fact("won", "dispute_won", back?.created ?? ended, {}, amountOf(back)) : null,
-    back ? fee("fee_returned", "returned", -back.fee, back.created) : null,
+    ...fee("fee_returned", back),
     end === "lost" && !is_won ? fact("lost", "dispute_lost", ended) : null,
   ].flatMap(present);
 }
 
-/** The movements of a dispute that its facts book: the first withdrawal and the first return. */
-export function disputeMovements({ balance_transactions: moves }: Dispute) {
+/**
+ * The movements of a dispute that its facts book: the first withdrawal and the first return. Stripe
+ * promises no order of the list, and a later movement must not take their place.
+ */
+export function disputeMovements({ balance_transactions }: Dispute) {
+  const moves = balance_transactions.toSorted((a, b) => a.created - b.created);
   return {
     taken: moves.find(({ amount }) => amount < 0),
     back: moves.find(({ amount }) => amount > 0),

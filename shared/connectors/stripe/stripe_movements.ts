@@ -13,6 +13,7 @@ import {
   disputeMovements,
   draftFact,
   type FactSource,
+  feeFact,
   paymentOf,
   present,
   refundFacts,
@@ -236,21 +237,13 @@ function accountFee(source: FactSource, moved: BalanceTransaction): Fact[] {
   });
 }
 
-/** Returns the fee of a movement. Stripe gives a fee back as a negative one. */
+/** Returns the fee of a movement that has no object for it. */
 function signedFee(
   source: FactSource,
-  { id, fee, currency, created }: BalanceTransaction,
+  moved: BalanceTransaction,
   subject: Pick<Fact, "op" | "subject_id" | "provider_reference">,
 ): Fact[] {
-  return present(draftFact(source, {
-    ...subject,
-    of: { id },
-    reference_state: "fee",
-    state: fee > 0 ? "succeeded" : "returned",
-    amount: Math.abs(fee),
-    currency,
-    seconds: created,
-  }));
+  return feeFact(source, moved, { ...subject, of: { id: moved.id }, reference_state: "fee" });
 }
 
 function only(facts: readonly Fact[], states: readonly string[]): Fact[] {

@@ -42,13 +42,15 @@ export function applyToSubject(
 }
 
 /**
- * Ends the wait of a stored fact: the fact that it builds on has not come within the limit, or the
- * payment has another end at the provider.
+ * Ends the wait of a stored fact: the fact that it builds on has not come within the limit, or it
+ * has come and changed no payment.
  */
 export function endWait(effect: Effect, fact: StoredFact, context: EventContext): Effect {
   const age_ms = context.at_ms - Date.parse(fact.received_at);
-  if (effect.outcome !== "wait" || age_ms <= WAIT_LIMIT_MS) return effect;
-  const finding = `${fact.op} ${fact.state} builds on a fact that has not come`;
+  if (effect.outcome !== "wait") return effect;
+  if (!fact.follows_unmatched && age_ms <= WAIT_LIMIT_MS) return effect;
+  const reason = fact.follows_unmatched ? "is unmatched" : "has not come";
+  const finding = `${fact.op} ${fact.state} builds on a fact that ${reason}`;
   return afterUnmatched({ outcome: "finding", finding }, fact, fact.booked_minor, context);
 }
 

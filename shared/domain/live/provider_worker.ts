@@ -199,8 +199,9 @@ export class ProviderWorker {
   }
 
   /**
-   * Adds to a fact that money was taken or held what only a look shows: the card, and the end of an
-   * authorization. A notification can come before the answer of the call, and names only the charge.
+   * Adds to a fact that money was taken or held the parts that only a look shows: the card, the end
+   * of an authorization, and the time of the movement, which decides the day of its total. A
+   * notification can come before the answer of the call, and names only the charge.
    * Stores the fee, so that it is booked now and not with the next poll.
    */
   async #withRest(
@@ -223,7 +224,8 @@ export class ProviderWorker {
     const [same, ...others] = reply.facts;
     if (others.length > 0 && await store.storeFacts(work.account.id, others) > 0) this.#want();
     const { card = fact.card, capture_before = fact.capture_before } = same;
-    return { ...fact, ...(card && { card }), ...(capture_before && { capture_before }) };
+    const at = same.reference === fact.reference ? same.at : fact.at;
+    return { ...fact, at, ...(card && { card }), ...(capture_before && { capture_before }) };
   }
 
   /** Looks at a payment that is still open, and stores what the provider says as facts. */
