@@ -272,7 +272,7 @@ function casesOf(
       name: "read_room",
       query: "select outcome from pay.read_room($1::text)",
       parameters: [request(key)],
-      most_rows: 20_000 + FEW,
+      most_rows: 20_000 + 2 * FEW,
     },
     {
       name: "redeliver",
