@@ -24,14 +24,14 @@
 -- p_aside         [endpoint id]: endpoints to leave out, because a turn with them fails
 -- p_only          the only endpoint to serve; null: all of them
 --
--- Order: a turn claims an event together with all earlier pending events of its endpoint and
--- subject, or it does not claim the event. The relay sends them one after another. A turn claims
--- deliveries that are due at the same moment subject by subject. So a claim may exceed a limit by
--- the rest of one subject, because postponing and releasing the rest would cost as much as sending
--- it. A suspect is claimed alone.
+-- Order: a turn claims an event only together with all earlier pending events of its endpoint and
+-- subject. The relay sends them one after another. Of the deliveries that are due at the same
+-- moment, a turn claims all of one subject before those of the next. So a claim can exceed a limit
+-- by the rest of one subject: postponing that rest would cost as much as sending it. A suspect is
+-- claimed alone.
 -- Endpoints share the free places: the endpoint with the fewest claims comes first. When a delivery
--- ends, the turn that records it makes the next delivery of its subject due. If that one was
--- written after this statement, nothing makes it due. So a turn checks a waiting delivery again
+-- ends, the turn that records it makes the next delivery of its subject due. This statement does not
+-- see a delivery that is written after it has begun. So a later turn checks a waiting delivery again
 -- when the next attempt of the earlier one is due, or in 5 seconds while that attempt is under way
 -- (in a minute if the delivery is more than 100 events behind).
 -- Concurrency: a turn skips locked rows, so relays never wait for each other. A result counts only
@@ -321,9 +321,9 @@ end
 $$;
 
 -- Handles locked deliveries that were not claimed. It cancels a delivery whose endpoint is deleted
--- or disabled, and postpones a delivery that waits for an earlier one. If a claim would exceed the
--- limit, the whole chain stays due. If a turn claims nothing, this function changes at least one
--- row, because the first due delivery waits for none of the others.
+-- or disabled, and postpones a delivery that waits for an earlier one. A chain that would exceed the
+-- limit stays due as a whole. The first due delivery waits for none of the others. So in a turn that
+-- claims nothing this function changes at least one row.
 create or replace function pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamptz)
 returns void
 language plpgsql volatile

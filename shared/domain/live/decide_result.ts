@@ -108,9 +108,9 @@ export function decideResult(
 }
 
 /**
- * Makes the record that settles a call which has nothing to do any more, because the payment has left
- * the status that the call ends, or its dispute has evidence or an end. Returns null for other calls. No status of
- * `ENDS` comes back.
+ * Makes the record that settles a call which has nothing left to do. Its payment has left the status
+ * that the call ends, and never gets a status of `ENDS` again; or its dispute has evidence or an
+ * end. Returns null for other calls.
  */
 export function pointlessRecord(own: OwnCall): ProviderRecord | null {
   const { id, environment_id, op, subject, dispute } = own;
