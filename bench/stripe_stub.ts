@@ -67,6 +67,7 @@ function paymentIntent(form: URLSearchParams, name: string) {
       balance_transaction: {
         id: `txn_${name}`,
         object: "balance_transaction",
+        type: "charge",
         ...common,
         amount,
         fee: FEE,

@@ -419,12 +419,13 @@ serviceCase("Sandbox-Fault: delay", async (t, service) => {
     const keys = [service.key.text];
     const { body } = await service.call("POST", `${SANDBOX}/sandboxes`, { body: {} });
     keys.push(body.test_key);
-    const waiting = Array.from(
-      { length: DELAY_LIMITS.of_account },
-      (_, i) => list(keys[i % 2]!, 8_000),
-    );
+    const waiting: Promise<TestAnswer>[] = [];
     let refused: TestAnswer | undefined;
     await until("no place is left", async () => {
+      // A busy machine can end the first ones before the last ones begin.
+      for (let i = 0; i < DELAY_LIMITS.of_account / 2; i++) {
+        waiting.push(list(keys[i % 2]!, 8_000));
+      }
       const answer = await list(keys[0]!, 1);
       if (answer.status === 429) refused = answer;
       return refused !== undefined;
@@ -434,7 +435,9 @@ serviceCase("Sandbox-Fault: delay", async (t, service) => {
     assert.equal((await list(service.other.text, 1)).status, 200);
     // Requests without a delay need no place.
     assert.equal((await service.call("GET", PAYMENTS)).status, 200);
-    for (const { status } of await Promise.all(waiting)) assert.equal(status, 200);
+    const answers = await Promise.all(waiting);
+    assert.ok(answers.every(({ status }) => status === 200 || status === 429));
+    assert.ok(answers.filter(({ status }) => status === 200).length >= DELAY_LIMITS.of_account);
     assert.equal((await list(keys[0]!, 1)).status, 200);
   });
 });
