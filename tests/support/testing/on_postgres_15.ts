@@ -10,7 +10,7 @@ import { startSupabaseServer } from "../supabase/supabase_server.ts";
 
 const SCRIPT = fileURLToPath(new URL("../../../scripts/testing/test.ts", import.meta.url));
 /** More than the statements of a run, so that the server forgets none of them. */
-const MAX_STATEMENTS = 50_000;
+const MAX_STATEMENTS = 200_000;
 
 const server = await startSupabaseServer(15, {
   // Values of other servers, on which the service must not depend.
