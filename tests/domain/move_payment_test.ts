@@ -211,6 +211,11 @@ testRefusals([
   ["cancel a disputed payment", DISPUTED, cancel, "invalid_state"],
 ]);
 
+Deno.test("decideAdvance() of a dispute that has just ended expects the old sequence", () => {
+  const change = decideAdvance(DISPUTED, "completed", URLS, context, { dispute: null })!;
+  assert.deepEqual(change.expects, { id: DISPUTED.id, sequence: DISPUTED.sequence });
+});
+
 Deno.test("decideAdvance() is null for the current status of the payment", () => {
   for (const status of ["pending", "completed", "refunded", "chargeback"] as const) {
     assert.equal(decideAdvance(paymentWith({ status }), status, URLS, context), null);

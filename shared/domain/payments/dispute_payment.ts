@@ -74,14 +74,20 @@ export function disputeTestCard(change: PaymentChange): void {
   if (testCardOf(method.card)?.behaviour === "dispute") openDispute(change, "fraudulent");
 }
 
-/** Ends a dispute. If the merchant wins, the payment gets its money and its earlier status back. */
+/**
+ * Ends a dispute. If the merchant wins, the payment gets its money and its earlier status back.
+ * @param dispute null: another request has ended it since the payment was loaded. It has changed the
+ *   sequence of the payment too, so the commit of this change is stale
+ */
 export function closeDispute(
   change: PaymentChange,
-  dispute: Dispute,
+  dispute: Dispute | null,
   status: "won" | "lost",
 ): void {
-  change.addDisputeEvent(`dispute.${status}`, { ...dispute, status, closed_at: change.at });
-  if (status === "won") winDispute(change, dispute.amount_minor);
+  if (dispute) {
+    change.addDisputeEvent(`dispute.${status}`, { ...dispute, status, closed_at: change.at });
+  }
+  if (status === "won") winDispute(change, dispute?.amount_minor);
 }
 
 /** Records evidence, and a new status if there is one. */

@@ -18,8 +18,8 @@ export interface StoredDispute {
 }
 
 /**
- * Returns the open or lost dispute of a payment that is charged back, or null for other payments.
- * One round trip, for a payment that is charged back only.
+ * Returns the open or lost dispute of a payment that is charged back. Null: the payment is not, or
+ * the dispute has ended since the payment was loaded. One round trip, for such a payment only.
  */
 export async function currentDispute(
   store: Store,

@@ -116,7 +116,8 @@ interface AdvanceOptions {
 /**
  * Decides an advance to the status `to`. Returns null if the payment has this status already.
  * @param urls for the URL of a next action
- * @param dispute of a payment that is charged back; null for other payments
+ * @param dispute of a payment that is charged back. Null for other payments, and if it has ended
+ *   since the payment was loaded
  */
 export function decideAdvance(
   payment: Payment,
@@ -142,7 +143,7 @@ export function decideAdvance(
   const change = new ChangeBuilder(payment, context);
   if (isDeposit(payment) && isOpenDeposit(payment)) advanceDeposit(change, to, amount_received);
   else if (amount_received !== undefined) throw lateWithMove(payment);
-  else if (payment.status === "chargeback") closeDispute(change, dispute!, "won");
+  else if (payment.status === "chargeback") closeDispute(change, dispute, "won");
   else if (to === "chargeback") openDispute(change, reason);
   else advance(change, to, urls);
   return change.finish({ status: 200, body: change.body });
