@@ -38,8 +38,19 @@ export class Killer {
     this.#killing ??= this.#killDue().finally(() => this.#killing = null);
   }
 
+  /** Resolves when the last kill is over and the run's own connections work again. */
   async end(): Promise<void> {
     await this.#killing;
+    const { sql } = this.#stage;
+    // A connection that a kill has reset fails at its next query. The pause makes the queries use
+    // all connections.
+    await until("the connections of the run work", async () => {
+      const queries = Array.from(
+        { length: sql.options.max },
+        () => sql`select pg_sleep(0.02)`,
+      );
+      return (await Promise.allSettled(queries)).every(({ status }) => status === "fulfilled");
+    });
   }
 
   async #killDue(): Promise<void> {
