@@ -29,11 +29,11 @@
 -- moment, a turn claims all of one subject before those of the next. So a claim can exceed a limit
 -- by the rest of one subject: postponing that rest would cost as much as sending it. A suspect is
 -- claimed alone.
--- Endpoints share the free places: the endpoint with the fewest claims comes first. When a delivery
--- ends, the turn that records it makes the next delivery of its subject due. This statement does not
--- see a delivery that is written after it has begun. So a later turn checks a waiting delivery again
--- when the next attempt of the earlier one is due, or in 5 seconds while that attempt is under way
--- (in a minute if the delivery is more than 100 events behind).
+-- Endpoints share the free places: the endpoint with the fewest claims comes first. When a
+-- delivery ends, the turn that records it makes the next delivery of its subject due. This
+-- statement does not see a delivery that is written after it has begun. So a later turn checks a
+-- waiting delivery again when the next attempt of the earlier one is due, or in 5 seconds while
+-- that attempt is under way (in a minute if the delivery is more than 100 events behind).
 -- Concurrency: a turn skips locked rows, so relays never wait for each other. A result counts only
 -- if its attempt is the newest, so the result of an attempt that was claimed again changes nothing.
 -- Cost: a claim changes no indexed column, so the new version of the row is heap-only. Queries for
@@ -321,9 +321,9 @@ end
 $$;
 
 -- Handles locked deliveries that were not claimed. It cancels a delivery whose endpoint is deleted
--- or disabled, and postpones a delivery that waits for an earlier one. A chain that would exceed the
--- limit stays due as a whole. The first due delivery waits for none of the others. So in a turn that
--- claims nothing this function changes at least one row.
+-- or disabled, and postpones a delivery that waits for an earlier one. A chain that would exceed
+-- the limit stays due as a whole. The first due delivery waits for none of the others. So in a
+-- turn that claims nothing this function changes at least one row.
 create or replace function pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamptz)
 returns void
 language plpgsql volatile

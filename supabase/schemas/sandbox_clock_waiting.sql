@@ -9,8 +9,9 @@
 -- Plans: the queries compare environment_id with an array of one element and are ordered by the
 -- columns of an index that begins with it, and sorts are off, so that the planner takes this index
 -- with any statistics (as in pay.list_range). With "=" it took the index of what is due in all
--- environments. The rows found are then locked by their ids, with sorts: before PostgreSQL 17 a scan
--- for an array of ids has no order, and without a sort the planner would read the whole environment.
+-- environments. The rows found are then locked by their ids, with sorts: before PostgreSQL 17 a
+-- scan for an array of ids has no order, and without a sort the planner would read the whole
+-- environment.
 --
 -- Concurrency: the caller holds the lock of the sandbox alone. Locks rows in the order of their
 -- ids. The relay has no row that is found here, because it claims rows that are due.
