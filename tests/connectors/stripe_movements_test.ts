@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import type Stripe from "stripe";
+import type { FactSource } from "../../shared/connectors/stripe/stripe_facts.ts";
 import { MOVEMENT_PLACES, movementFacts } from "../../shared/connectors/stripe/stripe_movements.ts";
 import { DISPUTE_STATUSES } from "../../shared/connectors/stripe/stripe_facts.ts";
 import { BalanceTransaction } from "../../shared/connectors/stripe/stripe_objects.ts";
@@ -33,8 +34,9 @@ const _OURS: {
     : never;
 } = Object.fromEntries(Object.keys(MOVEMENT_PLACES).map((type) => [type, true])) as never;
 
+const ACCOUNT: FactSource = { account_id: "pac_1", livemode: true, event_seconds: null };
 const facts = (members: Members) =>
-  movementFacts("pac_1", true, BalanceTransaction.parse(movement(members)));
+  movementFacts(ACCOUNT, BalanceTransaction.parse(movement(members)));
 const short = (all: readonly Fact[]) =>
   all.map(({ reference, op, state, amount_minor }) =>
     `${reference} ${op} ${state} ${amount_minor}`

@@ -13,11 +13,12 @@ import type {
   ProviderCall,
   ProviderReply,
 } from "../../domain/providers/connector.ts";
+import { isUnsuccessful } from "../../domain/payments/lifecycle.ts";
 import { callStripe, isUnknown } from "./stripe_call.ts";
 import { readErrorAnswer } from "./stripe_errors.ts";
 import { readNotificationBody } from "./stripe_events.ts";
 import { disputeReply, lookAtDispute } from "./stripe_disputes.ts";
-import { type FactSource, intentFacts, refundFacts } from "./stripe_facts.ts";
+import { accountSource, intentFacts, refundFacts } from "./stripe_facts.ts";
 import { findListed } from "./stripe_lists.ts";
 import { expandedOf, PaymentIntent, type StripeError, StripeRefund } from "./stripe_objects.ts";
 import { pollStripe } from "./stripe_poll.ts";
@@ -81,7 +82,7 @@ async function send(
   if (isUnknown(answer)) return answer;
   if (answer.status === 200) {
     const reply = call.dispute
-      ? disputeReply(sourceOf(account), call, answer.body)
+      ? disputeReply(accountSource(account), call, answer.body)
       : call.op === "refund"
       ? refundReply(account, call, answer.body)
       : intentReply(account, call, answer.body);
@@ -106,7 +107,7 @@ async function look(
   call: ProviderCall,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  if (call.dispute) return await lookAtDispute(account, sourceOf(account), call, signal);
+  if (call.dispute) return await lookAtDispute(account, accountSource(account), call, signal);
   const payment = call.provider_reference;
   if (call.op === "refund") {
     return payment === null ? ABSENT : await lookForRefund(account, call, payment, signal);
@@ -124,7 +125,7 @@ async function find(
 ): Promise<ProviderReply> {
   if (call.dispute) {
     const is_own = reference === call.dispute.request.reference;
-    return is_own ? await lookAtDispute(account, sourceOf(account), call, signal) : ABSENT;
+    return is_own ? await lookAtDispute(account, accountSource(account), call, signal) : ABSENT;
   }
   const list = call.op === "refund" ? "refunds" : "payment_intents";
   const fields = call.op === "refund"
@@ -135,9 +136,9 @@ async function find(
   if (isUnknown(answer)) return answer;
   if (answer.status === 404) return ABSENT;
   const intent = expandedOf(PaymentIntent, answer.body);
-  if (intent !== null) return replyOf(intentFacts(sourceOf(account), intent));
+  if (intent !== null) return replyOf(intentFacts(accountSource(account), intent));
   const refund = expandedOf(StripeRefund, answer.body);
-  return refund === null ? GARBAGE : replyOf(refundFacts(sourceOf(account), refund));
+  return refund === null ? GARBAGE : replyOf(refundFacts(accountSource(account), refund));
 }
 
 async function lookAtIntent(
@@ -212,18 +213,17 @@ function intentReply(
   if (call.provider_reference !== null && id !== call.provider_reference) return GARBAGE;
   if (call.op === "authorize" && metadata?.call !== call.id) return GARBAGE;
   if (isUntouched(call, status)) return ABSENT;
-  return replyOf(intentFacts(sourceOf(account), read.data, error));
+  return replyOf(intentFacts(accountSource(account), read.data, error));
 }
 
 /** Reports whether the status of a payment shows no trace of a call. */
 function isUntouched({ op, subject }: ProviderCall, status: string): boolean {
   if (op === "authorize") return false;
   if (op === "abandon") {
-    // A payment that is over here must end there too, also if somebody has authorized it meanwhile:
+    // One that was not successful here must end there too, also if somebody has authorized it since:
     // nobody would capture or release the amount. Else every other status answers the question
     // whether the payer still has to act.
-    const is_over = subject.status === "declined" || subject.status === "failed";
-    return status === "requires_action" || is_over && OPEN.includes(status);
+    return status === "requires_action" || isUnsuccessful(subject) && OPEN.includes(status);
   }
   return status !== "succeeded" && status !== "canceled";
 }
@@ -231,14 +231,9 @@ function isUntouched({ op, subject }: ProviderCall, status: string): boolean {
 function refundReply(account: ProviderAccount, call: ProviderCall, object: unknown): ProviderReply {
   const read = StripeRefund.safeParse(object);
   if (!read.success || read.data.metadata?.call !== call.id) return GARBAGE;
-  return replyOf(refundFacts(sourceOf(account), read.data));
+  return replyOf(refundFacts(accountSource(account), read.data));
 }
 
 function replyOf([first, ...others]: Fact[]): ProviderReply {
   return first === undefined ? GARBAGE : { facts: [first, ...others] };
-}
-
-function sourceOf(account: ProviderAccount): FactSource {
-  const livemode = /^[a-z]+_live_/.test(account.secret ?? "");
-  return { account_id: account.id, livemode, event_seconds: null };
 }

@@ -11,7 +11,7 @@ import { normalizeCurrency } from "../../core/currency.ts";
 import { idPattern } from "../../core/ids.ts";
 import type { DisputeReason } from "../../schema/dispute.ts";
 import type { DisputeReport } from "../../store/provider_rows.ts";
-import type { Fact, FactOp, FactState } from "../../domain/providers/connector.ts";
+import type { Fact, FactOp, FactState, ProviderAccount } from "../../domain/providers/connector.ts";
 import { fromStripeAmount } from "./stripe_amount.ts";
 import { declineCodeOf } from "./stripe_errors.ts";
 import {
@@ -34,6 +34,11 @@ export interface FactSource {
   livemode: boolean;
   /** The time of the event that shows the object, in Unix seconds. Null: not from an event. */
   event_seconds: number | null;
+}
+
+/** Returns an account as the source of an answer. */
+export function accountSource({ id, secret }: ProviderAccount): FactSource {
+  return { account_id: id, livemode: /^[a-z]+_live_/.test(secret ?? ""), event_seconds: null };
 }
 
 const PAYMENT_ID = idPattern("pay_");

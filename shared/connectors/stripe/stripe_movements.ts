@@ -120,18 +120,10 @@ const ACCOUNT_OPS: Partial<Record<Place, FactOp>> = {
  */
 const RELEASED = "partial_capture_reversal";
 
-/**
- * Returns the facts of a movement whose source is expanded.
- *
- * @param livemode of the account, for movements that do not say it
- */
-export function movementFacts(
-  account_id: string,
-  livemode: boolean,
-  moved: BalanceTransaction,
-): Fact[] {
+/** Returns the facts of a movement of an account. The source of the movement must be expanded. */
+export function movementFacts(account: FactSource, moved: BalanceTransaction): Fact[] {
   if (moved.reporting_category === RELEASED) return [];
-  const source: FactSource = { account_id, livemode, event_seconds: moved.created };
+  const source: FactSource = { ...account, event_seconds: moved.created };
   switch (placeOf(moved.type)) {
     case "charge":
       return ofCharge(source, moved);

@@ -12,6 +12,7 @@ import type { Fact, ProviderAccount } from "../../domain/providers/connector.ts"
 import { callStripe, isUnknown, type StripeFields } from "./stripe_call.ts";
 import { eventFacts, STRIPE_EVENT_TYPES } from "./stripe_events.ts";
 import { createdBetween, readPage } from "./stripe_lists.ts";
+import { accountSource } from "./stripe_facts.ts";
 import { movementFacts } from "./stripe_movements.ts";
 import { BalanceTransaction, expandedOf, idOf, StripeEvent } from "./stripe_objects.ts";
 import { EXPAND_CHARGE } from "./stripe_requests.ts";
@@ -54,14 +55,11 @@ const LISTS: Record<Cursor["list"], { path: string; fields: StripeFields; read: 
   movements: {
     path: "/v1/balance_transactions",
     fields: [["expand[]", "data.source"]],
-    // deno-lint-ignore require-await -- the other list is read with further requests
-    read: async (account, objects) => {
-      const livemode = /^[a-z]+_live_/.test(account.secret ?? "");
-      return objects.map((object) => {
+    read: (account, objects) =>
+      Promise.resolve(objects.map((object) => {
         const moved = expandedOf(BalanceTransaction, object);
-        return moved === null ? [] : movementFacts(account.id, livemode, moved);
-      });
-    },
+        return moved === null ? [] : movementFacts(accountSource(account), moved);
+      })),
   },
 };
 

@@ -23,7 +23,13 @@ import type {
   ProviderReply,
   StoredFact,
 } from "../providers/connector.ts";
-import { canBecome, invalidState, isDeposit, nextStatuses } from "../payments/lifecycle.ts";
+import {
+  canBecome,
+  invalidState,
+  isDeposit,
+  isUnsuccessful,
+  nextStatuses,
+} from "../payments/lifecycle.ts";
 import { changeOf, type Effect, type FactChange } from "./fact_effect.ts";
 import {
   applyToSubject,
@@ -73,11 +79,10 @@ const REPLY_LENGTH_MAX = 300;
 /** The other parts of a subject, which a fee does not concern. */
 const NO_PARTS = { refund: null, dispute: null, deposit: null };
 
-/** The statuses of the payment in which an operation has something to end. */
-const ENDS: ReadonlyMap<ProviderOp, readonly PaymentStatus[]> = new Map([
-  // A payment that is over here can still be open at a live provider.
-  ["abandon", ["requires_action", "declined", "failed"]],
-  ["expire", ["authorized"]],
+/** The status of a payment that an operation ends. */
+const ENDS: ReadonlyMap<ProviderOp, PaymentStatus> = new Map([
+  ["abandon", "requires_action"],
+  ["expire", "authorized"],
 ]);
 
 /** How to decide a reply that could not be recorded at once. */
@@ -128,12 +133,11 @@ export function pointlessRecord(own: OwnCall): ProviderRecord | null {
   return { environment_id, call_id: id, call, facts: [], change: null, answer: null };
 }
 
-/** Reports whether the payment has left the statuses that the operation ends. */
+/** Reports whether the payment has left the status that the operation ends. */
 function isEnded({ op, subject }: OwnCall): boolean {
-  const statuses: readonly string[] | undefined = ENDS.get(op);
-  if (statuses === undefined) return false;
-  return !statuses.includes(subject.status) ||
-    !subject.livemode && subject.status !== statuses[0];
+  if (!ENDS.has(op) || ENDS.get(op) === subject.status) return false;
+  // A payment that was not successful here can still be open at a live provider.
+  return op !== "abandon" || !subject.livemode || !isUnsuccessful(subject);
 }
 
 /**
@@ -394,10 +398,12 @@ function answerOf(
 }
 
 /** Reports whether the payment has ended at the provider before the capture or cancel came. */
-function isMissed({ op }: OwnCall, { status, amount_captured }: Payment): boolean {
-  const is_over = status === "cancelled" || status === "failed" || status === "declined";
-  if (op === "capture") return amount_captured === 0 && is_over;
-  return op === "cancel" && (amount_captured > 0 || is_over && status !== "cancelled");
+function isMissed({ op }: OwnCall, payment: Payment): boolean {
+  const { status, amount_captured } = payment;
+  if (op === "capture") {
+    return amount_captured === 0 && (status === "cancelled" || isUnsuccessful(payment));
+  }
+  return op === "cancel" && (amount_captured > 0 || isUnsuccessful(payment));
 }
 
 /** Makes the answer of a request whose call somebody else has settled. */

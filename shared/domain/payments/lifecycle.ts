@@ -57,6 +57,11 @@ export const CANCELLABLE_STATUSES: readonly PaymentStatus[] = [
   "authorized",
 ];
 
+/** Reports whether the provider has declined the payment, or the payment has failed. */
+export function isUnsuccessful({ status }: Pick<Payment | Transfer, "status">): boolean {
+  return status === "declined" || status === "failed";
+}
+
 /** Rails on which the bank can return a completed payment. */
 const RETURNABLE: ReadonlySet<MethodKind> = new Set(["sepa", "swift"]);
 

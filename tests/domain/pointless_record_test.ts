@@ -1,0 +1,62 @@
+/** pointlessRecord(): the statuses of a payment in which a call still has something to do. */
+
+import assert from "node:assert/strict";
+import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
+import { type OwnCall, pointlessRecord } from "../../shared/domain/live/decide_result.ts";
+import type { ProviderOp } from "../../shared/domain/providers/connector.ts";
+import { NOW_MS, paymentWith } from "../support/domain/decided_change.ts";
+
+const ALL = PAYMENT_STATUSES.join(" ");
+/** [operation, the statuses in which it is sent in a sandbox, and those in a live environment] */
+const ROWS: [op: ProviderOp, sandbox: string, live: string][] = [
+  ["authorize", "processing", ALL],
+  ["capture", "authorized", ALL],
+  ["cancel", ALL, ALL],
+  // A payment that was declined or has failed here can still be open at a live provider.
+  ["abandon", "requires_action", "requires_action declined failed"],
+  ["expire", "authorized", "authorized"],
+];
+
+function callOf(op: ProviderOp, subject: OwnCall["subject"]): OwnCall {
+  return {
+    id: `pc_${"1".repeat(26)}`,
+    environment_id: `env_${"1".repeat(26)}`,
+    op,
+    subject,
+    refund: null,
+    dispute: null,
+    amount_minor: subject.amount_minor,
+    currency: subject.currency,
+    instrument: null,
+    provider_reference: "pi_1",
+    created_at_ms: NOW_MS,
+    first_sent_at_ms: NOW_MS,
+    attempt: 1,
+    may_repeat: true,
+    request_id: `req_${"1".repeat(26)}`,
+    decline_is_error: false,
+  };
+}
+
+for (const [op, sandbox, live] of ROWS) {
+  for (const livemode of [false, true]) {
+    Deno.test(`pointlessRecord() of ${op} ${livemode ? "live" : "in a sandbox"}`, () => {
+      const sent = PAYMENT_STATUSES.filter((status) =>
+        pointlessRecord(callOf(op, paymentWith({ status, livemode }))) === null
+      );
+      assert.equal(sent.join(" "), livemode ? live : sandbox);
+    });
+  }
+}
+
+Deno.test("pointlessRecord() settles the call and changes nothing else", () => {
+  const record = pointlessRecord(callOf("expire", paymentWith({ status: "cancelled" })));
+  assert.deepEqual(record, {
+    environment_id: `env_${"1".repeat(26)}`,
+    call_id: `pc_${"1".repeat(26)}`,
+    call: { state: "settled", last_reply: "not sent: it is cancelled" },
+    facts: [],
+    change: null,
+    answer: null,
+  });
+});
