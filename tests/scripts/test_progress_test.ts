@@ -31,7 +31,8 @@ async function run(
         file_count: files.length,
         shows_times,
         cwd: folder,
-        env: { NO_COLOR: "1" },
+        // With one job the output has another form.
+        env: { NO_COLOR: "1", DENO_JOBS: "2" },
       },
       { is_terminal, write: (bytes) => text += new TextDecoder().decode(bytes) },
     );
