@@ -274,7 +274,10 @@ function giveBack(payment: Standing, amount: number): Expected<Standing> {
   });
 }
 
-/** A pending refund completes or fails, and a completed one can fail later. A payment that is charged back keeps its status. */
+/**
+ * A pending refund completes or fails, and a completed one can fail later. A payment that is charged
+ * back keeps its status.
+ */
 function expectRefundAdvance(
   payment: Standing,
   id: string,

@@ -22,13 +22,13 @@ const PAYMENTS = 6;
 const SOON_S = 120;
 const WINDOW_S = 8 * 24 * 3_600;
 
-/** Two instances, and the calls that a race makes ready. */
+/** Two instances, and a function that sends a request to the first of them. */
 interface Race {
   two: TwoInstances;
   post(path: string, body?: unknown): Promise<Record<string, string>>;
 }
 
-/** What a race makes ready for a payment, and the request that meets the result. */
+/** Makes a payment whose result is still to come. Returns the request to send when it comes. */
 type Meeting = (race: Race) => Promise<Ask>;
 
 const EVIDENCE = { text: "The parcel was signed for" };

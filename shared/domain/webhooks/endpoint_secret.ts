@@ -48,9 +48,9 @@ export function firstSecret(origin: SecretOrigin): SecretSource {
 
 /**
  * Returns the secrets after a rotation, newest first. An older secret expires after `expires_in_s`
- * or at its previous expiry, whichever is earlier, by the clock of the sandbox or by the real one,
- * whichever comes first: a clock that stands keeps no secret alive. A rotation that exceeds `MAX_ACTIVE_SECRETS` drops
- * the oldest.
+ * or at its previous expiry, whichever is earlier. The clock of the sandbox and the real one both
+ * count, so that a clock that stands keeps no secret alive. A rotation that exceeds
+ * `MAX_ACTIVE_SECRETS` drops the oldest.
  * @param secrets newest first
  */
 export function rotateSecrets(
