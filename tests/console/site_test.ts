@@ -119,6 +119,10 @@ Deno.test("siteHandler() compresses a text, and sends an unchanged file once", a
     const { headers } = await get("font.woff2", { "Accept-Encoding": "gzip" });
     assert.deepEqual([headers.get("Content-Encoding"), headers.get("Vary")], [null, null]);
   });
+  await t.step("HEAD has the headers and no body", async () => {
+    const { status, headers, body } = await get("style.css", {}, "HEAD");
+    assert.deepEqual([status, headers.get("ETag"), body], [200, tag, null]);
+  });
   await t.step("another content has another tag", async () => {
     assert.notEqual((await get("font.woff2")).headers.get("ETag"), tag);
   });
