@@ -3,15 +3,17 @@
  * operation. The served document leaves them out, because generators of clients do not need them.
  */
 
+import { idPattern } from "../../shared/core/ids.ts";
 import { OPENAPI_GZIP } from "../../shared/http/openapi_document.ts";
 import { unpackDocument } from "../../shared/http/openapi_route.ts";
+import { pathKind } from "../../shared/http/path_id.ts";
 import { codeSamples } from "../documents/code_samples/code_samples.ts";
 import {
   KEY_VARIABLE,
   type SampleCall,
   TOKEN_VARIABLE,
 } from "../documents/code_samples/sample_call.ts";
-import { firstExample } from "../documents/openapi/examples.ts";
+import { type Examples, examplesIn } from "../documents/openapi/examples.ts";
 import { ADDRESSES } from "../documents/openapi/operations.ts";
 import type { Json } from "../documents/openapi/schemas.ts";
 
@@ -21,8 +23,9 @@ interface Document extends Json {
   paths: Record<string, Record<string, DocumentedOperation>>;
 }
 
-interface DocumentedOperation extends Json {
+export interface DocumentedOperation extends Json {
   operationId: string;
+  parameters?: Json[];
   /** Without it the operation takes an API key. */
   security?: Json[];
 }
@@ -35,10 +38,11 @@ interface DocumentedOperation extends Json {
 export async function buildReferenceDocument(base_url: string): Promise<Json> {
   const document = JSON.parse(await unpackDocument(OPENAPI_GZIP)) as Document;
   document.servers = [{ url: new URL(base_url).pathname, description: "This service" }];
+  const examples = examplesIn(document);
   for (const [path, item] of Object.entries(document.paths)) {
     for (const [method, operation] of Object.entries(item)) {
       operation["x-codeSamples"] = codeSamples(
-        sampleCall(operation, method.toUpperCase(), path, base_url),
+        sampleCall(operation, method.toUpperCase(), path, base_url, examples),
       );
     }
   }
@@ -47,15 +51,16 @@ export async function buildReferenceDocument(base_url: string): Promise<Json> {
 
 /** The request that the samples of an operation show: its first example, at its own address. */
 export function sampleCall(
-  { operationId: operation_id, security }: Pick<DocumentedOperation, "operationId" | "security">,
+  { operationId: operation_id, security, parameters = [] }: DocumentedOperation,
   method: string,
   path: string,
   base_url: string,
+  { operations }: Examples,
 ): SampleCall {
-  const example = firstExample(mainOperation(operation_id));
-  const id = example?.id ?? null;
-  const query = example?.path.split("?")[1];
+  const [request] = Object.values(operations[mainOperation(operation_id)]?.requests ?? {});
+  const id = idInPath(path, operations);
   const own_path = path.replace(/\{(id|key)\}/, id ?? "");
+  const is_list = parameters.some(({ $ref }) => $ref === "#/components/parameters/Limit");
   const secret = security === undefined
     ? KEY_VARIABLE
     : security.length === 0
@@ -64,15 +69,27 @@ export function sampleCall(
   return {
     operation_id,
     method,
-    path: query ? `${own_path}?${query}` : own_path,
+    path: is_list ? `${own_path}?limit=1` : own_path,
     base_url,
-    body: example?.request ?? null,
+    body: request?.value ?? null,
     id,
     secret,
   };
 }
 
+/** The first id of the kind, or the first idempotency key, in the examples; null without one. */
+function idInPath(path: string, operations: Examples["operations"]): string | null {
+  if (path.includes("{key}")) {
+    return Object.values(operations["getIdempotencyKey"]!.answers!)[0]!.value["key"] as string;
+  }
+  const kind = pathKind(path);
+  if (kind === null) return null;
+  const quoted = idPattern(kind.prefix).source.replace("^", '"').replace("$", '"');
+  return new RegExp(quoted).exec(JSON.stringify(operations))![0].slice(1, -1);
+}
+
 /** The operation whose examples an alias shares. */
-function mainOperation(operation_id: string): string {
-  return ADDRESSES.find(({ id }) => id === operation_id)?.operation.id ?? operation_id;
+export function mainOperation(operation_id: string): string {
+  const alias_of = ADDRESSES.find(({ id }) => id === operation_id)?.alias_of ?? null;
+  return ADDRESSES.find(({ path }) => path === alias_of)?.id ?? operation_id;
 }

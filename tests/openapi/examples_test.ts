@@ -1,7 +1,7 @@
 /**
  * The examples of the OpenAPI document are real answers. The test sends each request to the
  * service, with a fixed clock and seeded randomness, and compares the answer with the recorded one.
- * `UPDATE_EXAMPLES=1` records the answers instead.
+ * `UPDATE_EXAMPLES=1` writes the answers to docs/openapi.json instead.
  */
 
 import assert from "node:assert/strict";
@@ -10,7 +10,17 @@ import { addAccount } from "../support/database/provider_flow.ts";
 import { fingerprint } from "../../shared/core/canonical_json.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";
 import { ERROR_CODES } from "../../shared/schema/error.ts";
-import type { Exchange, Recorded } from "../../scripts/documents/openapi/examples.ts";
+import { buildDocument } from "../../scripts/documents/openapi/document.ts";
+import {
+  errorExampleName,
+  eventExampleName,
+  type Examples,
+  examplesIn,
+  type OperationExamples,
+  readExamples,
+} from "../../scripts/documents/openapi/examples.ts";
+import { jsonText } from "../../scripts/documents/openapi/json_text.ts";
+import type { Json } from "../../scripts/documents/openapi/schemas.ts";
 import { ADDRESSES } from "../../scripts/documents/openapi/operations.ts";
 import {
   setServerTime,
@@ -21,20 +31,42 @@ import {
 import { EXAMPLE_REQUESTS, idInPath } from "../support/openapi/example_requests.ts";
 import postgres from "postgres";
 
-const FILE = new URL("../../scripts/documents/openapi/examples.json", import.meta.url);
+const FILE = new URL("../../docs/openapi.json", import.meta.url);
 const PAYMENTS = "/api-v1-payments/v1/payments";
 const STARTED_AT = Date.parse("2026-11-20T09:00:00.000Z");
+/** Most answers of an operation in the document, which has a limit of bytes. */
+const ANSWERS_MAX = 2;
+/** Operations with one answer: their further answers look like those of another operation. */
+const WITH_ONE_ANSWER: readonly string[] = [
+  "createSandboxPayment",
+  "authenticatePayment",
+  "advancePayment",
+  "advanceRefund",
+];
 /** A port without a listener. */
 const NO_DATABASE = "postgres://nobody@127.0.0.1:1/none";
 
+/** A request of the list and its answer. */
+interface Exchange {
+  operation: string;
+  name: string;
+  summary: string;
+  request: Json | undefined;
+  status: number;
+  answer: Json;
+}
+
 Deno.test("the examples of the OpenAPI document are the service's answers", async () => {
   await using receiver = listen();
-  const recorded = await record(receiver.url);
+  const document = await buildDocument(await record(receiver.url));
   if (Deno.env.get("UPDATE_EXAMPLES")) {
-    await Deno.writeTextFile(FILE, `${JSON.stringify(recorded, null, 2)}\n`);
+    await Deno.writeTextFile(FILE, `${jsonText(document)}\n`);
   }
-  const committed = JSON.parse(await Deno.readTextFile(FILE)) as Recorded;
-  assert.deepEqual(recorded, committed, "record them again with UPDATE_EXAMPLES=1");
+  assert.deepEqual(
+    examplesIn(document),
+    await readExamples(),
+    'record them again with UPDATE_EXAMPLES=1, then run "deno task generate"',
+  );
 });
 
 Deno.test("every operation has an example of its answer, and of its body if it has one", () => {
@@ -46,7 +78,7 @@ Deno.test("every operation has an example of its answer, and of its body if it h
   assert.deepEqual(missing.map(({ id }) => id), []);
 });
 
-async function record(receiver_url: string): Promise<Recorded> {
+async function record(receiver_url: string): Promise<Examples> {
   let at = STARTED_AT;
   const service = await startService({
     random: seeded(1),
@@ -77,7 +109,13 @@ async function record(receiver_url: string): Promise<Recorded> {
     // The clock of a sandbox is computed from the server's time.
     await setServerTime(service.sql, at);
     for (const request of last) exchanges.push(await exchange(service, request, saved));
-    const text = JSON.stringify({ exchanges, errors, events })
+    const examples = {
+      operations: Object.fromEntries(
+        ADDRESSES.map(({ id }) => [id, examplesOf(id, exchanges)]),
+      ),
+      components: { ...errors, ...events },
+    };
+    const text = JSON.stringify(examples)
       .replaceAll(receiver_url, "https://example.com/webhooks")
       .replace(/"duration_ms":[\d.]+/g, '"duration_ms":100')
       // The repository contains no text that looks like a key.
@@ -88,6 +126,25 @@ async function record(receiver_url: string): Promise<Recorded> {
   }
 }
 
+function examplesOf(operation: string, exchanges: readonly Exchange[]): OperationExamples {
+  const own = exchanges.filter((exchange) => exchange.operation === operation);
+  const sent = own.filter(({ request }) => request !== undefined);
+  const answers_max = WITH_ONE_ANSWER.includes(operation) ? 1 : ANSWERS_MAX;
+  const answered = own.filter(({ status }) => status < 300).slice(0, answers_max);
+  return {
+    requests: named(sent.map((exchange) => ({ ...exchange, value: exchange.request! }))),
+    answers: named(answered.map((exchange) => ({ ...exchange, value: exchange.answer }))),
+  };
+}
+
+/** Examples by name, or undefined without any. */
+function named(
+  list: readonly { name: string; summary: string; value: Json }[],
+): OperationExamples["requests"] {
+  if (list.length === 0) return undefined;
+  return Object.fromEntries(list.map(({ name, summary, value }) => [name, { summary, value }]));
+}
+
 async function exchange(
   service: TestService,
   { operation, name, summary, body, query, of, key, save }: typeof EXAMPLE_REQUESTS[number],
@@ -96,7 +153,7 @@ async function exchange(
   const address = ADDRESSES.find(({ id }) => id === operation)!;
   const id = idInPath(address.path, { of, key }, saved);
   const path = address.path.replace(/\{(id|key)\}/, id ?? "") + (query ? `?${query}` : "");
-  const request = body === undefined ? null : Object.fromEntries(
+  const request = body && Object.fromEntries(
     Object.entries(body).map(([member, value]) => [
       member,
       typeof value === "string" && value.startsWith("$") ? saved.get(value.slice(1)) : value,
@@ -108,8 +165,7 @@ async function exchange(
   });
   assert.ok(answer.status < 300 || answer.status === 402, `${operation} ${name}: ${answer.text}`);
   if (save) saved.set(save, answer.body.id ?? answer.body.data[0].id);
-  const { status, body: answered } = answer;
-  return { operation, name, summary, path, id, request, status, answer: answered };
+  return { operation, name, summary, request, status: answer.status, answer: answer.body };
 }
 
 async function registerReceiver(service: TestService, url: string): Promise<string> {
@@ -120,23 +176,18 @@ async function registerReceiver(service: TestService, url: string): Promise<stri
   return answer.body.id;
 }
 
-async function recordEvents(service: TestService): Promise<Recorded["events"]> {
-  const events: Partial<Recorded["events"]> = {};
+async function recordEvents(service: TestService): Promise<Examples["components"]> {
+  const events: Examples["components"] = {};
   for (const type of EVENT_TYPES) {
     const { body } = await service.call("GET", `/api-v1-payments/v1/events?type=${type}&limit=1`);
-    events[type] = body.data[0];
-    assert.ok(events[type], `no event of the kind ${type}`);
+    assert.ok(body.data[0], `no event of the kind ${type}`);
+    events[eventExampleName(type)] = { value: body.data[0] };
   }
-  return events as Recorded["events"];
+  return events;
 }
 
 /** Provokes every error. */
-async function recordErrors(service: TestService): Promise<Recorded["errors"]> {
-  const errors: Partial<Recorded["errors"]> = {};
-  const note = (code: ErrorCode, { body }: TestAnswer) => {
-    assert.equal(body.error.code, code);
-    errors[code] = body;
-  };
+async function recordErrors(service: TestService): Promise<Examples["components"]> {
   const card = (number: string) => ({ number, exp_month: 12, exp_year: 2034, cvc: "123" });
   const pay = (number: string) => service.pay({ card: card(number) });
   const completed = (await service.pay({ outcome: "success" })).body.id;
@@ -202,9 +253,15 @@ async function recordErrors(service: TestService): Promise<Recorded["errors"]> {
       return service.pay({ card: { token: "pm_card_visa" } }, { key: service.live.text });
     }],
   ];
-  for (const [code, provoke] of cases) note(code, await provoke());
-  assert.deepEqual(Object.keys(errors).sort(), [...ERROR_CODES].sort());
-  return errors as Recorded["errors"];
+  assert.deepEqual(cases.map(([code]) => code).sort(), [...ERROR_CODES].sort());
+  const errors: Examples["components"] = {};
+  for (const [code, provoke] of cases) {
+    const { body } = await provoke();
+    assert.equal(body.error.code, code);
+    // No operation answers this code: it means that the path has no operation for the method.
+    if (code !== "method_not_allowed") errors[errorExampleName(code)] = { value: body };
+  }
+  return errors;
 }
 
 /** The answer to a request whose twin is still in progress. */

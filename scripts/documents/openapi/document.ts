@@ -7,7 +7,7 @@ import { DOCUMENTED_SERVER } from "../../../shared/http/openapi_route.ts";
 import type { OperationGroup } from "../../../shared/http/operation.ts";
 import { ACCOUNT_TABLE, CARD_TABLE, TOKEN_TABLE } from "../test_value_tables.ts";
 import { componentResponses } from "./errors.ts";
-import { componentExamples } from "./examples.ts";
+import { type Examples, readExamples } from "./examples.ts";
 import { componentHeaders } from "./headers.ts";
 import { ALIASES_TAG, COMPONENT_PARAMETERS, paths, SERVICE_TAG } from "./paths.ts";
 import { componentSchemas, type Json } from "./schemas.ts";
@@ -34,9 +34,10 @@ const GROUPS: Record<OperationGroup, string> = {
     "The function `api-v1-sandbox`. It brings payments into any status, for test keys only.",
 };
 
-/** Builds the document. */
-export async function buildDocument(): Promise<Json> {
-  const built_paths = paths();
+/** Builds the document. It keeps the examples of docs/openapi.json if no others are given. */
+export async function buildDocument(examples?: Examples): Promise<Json> {
+  const { operations, components } = examples ?? await readExamples();
+  const built_paths = paths(operations);
   return {
     openapi: "3.1.0",
     info: {
@@ -92,7 +93,7 @@ export async function buildDocument(): Promise<Json> {
       parameters: COMPONENT_PARAMETERS,
       headers: componentHeaders(),
       responses: componentResponses(),
-      examples: componentExamples(),
+      examples: components,
       schemas: componentSchemas(),
     },
   };

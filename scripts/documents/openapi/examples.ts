@@ -1,86 +1,62 @@
 /**
- * The examples of the document: the requests that tests/openapi/examples_test.ts sent to the
- * product, and the answers of the product.
+ * The examples of the document: requests that tests/openapi/examples_test.ts sent to the product,
+ * and the answers of the product. They stand only in docs/openapi.json. The generator keeps the
+ * examples of the present file, and the test writes them anew.
  */
 
-import type { ErrorCode } from "../../../shared/core/errors.ts";
-import type { EventType } from "../../../shared/schema/event_type.ts";
-import recorded from "./examples.json" with { type: "json" };
+import { EVENT_TYPES } from "../../../shared/core/vocabulary.ts";
+import { ERROR_CODES } from "../../../shared/schema/error.ts";
 import type { Json } from "./schemas.ts";
 
-/** A request of an operation and its answer. */
-export interface Exchange {
-  operation: string;
-  /** Unique for the operation. */
-  name: string;
+const FILE = new URL("../../../docs/openapi.json", import.meta.url);
+
+/** A request or an answer. */
+export interface Example {
   summary: string;
-  /** The path of the request, with its ids and its query. */
-  path: string;
-  /** The id or the idempotency key in the path; null without one. */
-  id: string | null;
-  /** The body; null when there is none. */
-  request: Json | null;
-  status: number;
-  answer: Json;
+  value: Json;
 }
 
-/** The content of examples.json. */
-export interface Recorded {
-  exchanges: Exchange[];
-  /** The body of each error. */
-  errors: Record<ErrorCode, Json>;
-  /** The payload of one event of each type. */
-  events: Record<EventType, Json>;
+/** Examples of an operation, by names that are unique for the operation. */
+export interface OperationExamples {
+  /** Bodies of requests; undefined if no example has one. */
+  requests: Record<string, Example> | undefined;
+  /** Bodies of successful answers; undefined if they are not JSON. */
+  answers: Record<string, Example> | undefined;
 }
 
-/** Most answers of an operation in the document, which has a limit of bytes. */
-const ANSWERS_MAX = 2;
-/** Operations with one answer: their further answers look like those of another operation. */
-const WITH_ONE_ANSWER: readonly string[] = [
-  "createSandboxPayment",
-  "authenticatePayment",
-  "advancePayment",
-  "advanceRefund",
-];
+/** All examples of the document. */
+export interface Examples {
+  /** By the id of the operation. */
+  operations: Record<string, OperationExamples>;
+  /** `components.examples`: errors and events, by `errorExampleName` and `eventExampleName`. */
+  components: Record<string, { value: Json }>;
+}
 
-const { exchanges, errors, events } = recorded as unknown as Recorded;
+/** Reads the examples of docs/openapi.json. */
+export async function readExamples(): Promise<Examples> {
+  return examplesIn(JSON.parse(await Deno.readTextFile(FILE)));
+}
 
-/** Examples of the requests and of the successful answers of an operation, by name. */
-export function examplesOf(operation: string) {
-  const own = exchanges.filter((exchange) => exchange.operation === operation);
-  const named = (value: (exchange: Exchange) => Json | null, list: Exchange[]) =>
-    Object.fromEntries(
-      list.map((exchange) => [
-        exchange.name,
-        { summary: exchange.summary, value: value(exchange) },
-      ]),
-    );
+/** Returns the examples of a document. */
+// deno-lint-ignore no-explicit-any
+export function examplesIn({ paths, components }: any): Examples {
+  const operations: Examples["operations"] = {};
+  for (const item of Object.values<object>(paths)) {
+    for (const { operationId, requestBody, responses } of Object.values(item)) {
+      const success = Object.keys(responses).find((status) => status.startsWith("2"))!;
+      operations[operationId] = {
+        requests: requestBody?.content["application/json"].examples,
+        answers: responses[success].content["application/json"]?.examples,
+      };
+    }
+  }
+  // The example of a removed code or event goes.
+  const names = [...ERROR_CODES.map(errorExampleName), ...EVENT_TYPES.map(eventExampleName)]
+    .filter((name) => name in components.examples);
   return {
-    requests: named(({ request }) => request, own.filter(({ request }) => request !== null)),
-    answers: named(
-      ({ answer }) => answer,
-      own.filter(({ status }) => status < 300).slice(
-        0,
-        WITH_ONE_ANSWER.includes(operation) ? 1 : ANSWERS_MAX,
-      ),
-    ),
+    operations,
+    components: Object.fromEntries(names.map((name) => [name, components.examples[name]])),
   };
-}
-
-/** The first example of an operation, or undefined if it has none. */
-export function firstExample(operation: string): Exchange | undefined {
-  return exchanges.find((exchange) => exchange.operation === operation);
-}
-
-/** `components.examples`: each event, and each error that an operation can answer. */
-export function componentExamples(): Record<string, Json> {
-  // No operation answers this code: it means that the path has no operation for the method.
-  const { method_not_allowed: _, ...shown } = errors;
-  const all = [
-    ...Object.entries(shown).map(([code, value]) => [errorExampleName(code), { value }] as const),
-    ...Object.entries(events).map(([type, value]) => [eventExampleName(type), { value }] as const),
-  ];
-  return Object.fromEntries(all);
 }
 
 /** Name of the example of an error. */

@@ -11,7 +11,7 @@ import { DEFAULT_PAGE, MAX_IDEMPOTENCY_KEY, MAX_PAGE } from "../../../shared/sch
 import { EmptyBody } from "../../../shared/schema/empty.ts";
 import { Health, Purged, RelayAwake } from "../../../shared/schema/service.ts";
 import { errorRefs, errorResponses } from "./errors.ts";
-import { examplesOf } from "./examples.ts";
+import type { Examples } from "./examples.ts";
 import { EVERY_ANSWER, headerRefs, WITH_KEY } from "./headers.ts";
 import { type Address, ADDRESSES } from "./operations.ts";
 import { type Json, queryProperties, schemaRef } from "./schemas.ts";
@@ -44,16 +44,19 @@ export const ALIASES_TAG = "Aliases";
 export const SERVICE_TAG = "Service";
 
 /** All path items. */
-export function paths(): Record<string, Json> {
+export function paths(examples: Examples["operations"]): Record<string, Json> {
   const items: Record<string, Json> = {};
   for (const address of ADDRESSES) {
     const { operation, path } = address;
-    (items[path] ??= {})[operation.method.toLowerCase()] = describe(address);
+    (items[path] ??= {})[operation.method.toLowerCase()] = describe(address, examples);
   }
   return { ...items, ...keylessPaths() };
 }
 
-function describe({ id, operation, path, alias_of }: Address): Json {
+function describe(
+  { id, operation, path, alias_of }: Address,
+  examples: Examples["operations"],
+): Json {
   const { group, summary, description = "", method, scope, test_only } = operation;
   const notes = [
     ...(alias_of === null ? [description] : [`The same operation as \`${method} ${alias_of}\`.`]),
@@ -61,17 +64,18 @@ function describe({ id, operation, path, alias_of }: Address): Json {
     ...(test_only ? ["Test keys only."] : []),
   ];
   // Only the main address has the examples.
-  const [requests, answers] = alias_of === null
-    ? [{ examples: examplesOf(id).requests }, { examples: examplesOf(id).answers }]
-    : [{}, {}];
+  const { requests, answers } = alias_of === null && examples[id] || {};
   return {
     operationId: id,
     tags: [alias_of === null ? group : ALIASES_TAG],
     summary: alias_of === null ? summary : `${summary} (${path.replace(/\/\{id\}.*/, "")})`,
     description: notes.filter((note) => note !== "").join(" "),
     ...withParameters(parameters(operation, path)),
-    ...requestBody(operation, requests),
-    responses: { [operation.status]: success(operation, answers), ...errorResponses(operation) },
+    ...requestBody(operation, { examples: requests }),
+    responses: {
+      [operation.status]: success(operation, { examples: answers }),
+      ...errorResponses(operation),
+    },
   };
 }
 
