@@ -3,7 +3,7 @@
  * a request, a timeout for idle connections, and a maximum number of connections.
  *
  * It passes each connection to the internal function that `Deno.serve` uses, because this function
- * takes a signal for each connection (docs/decisions/0034-local-server-limits.md). shared/http
+ * takes a signal for each connection (docs/decisions/0033-one-npm-package.md). shared/http
  * enforces the timeout for bodies.
  */
 

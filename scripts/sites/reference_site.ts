@@ -2,7 +2,7 @@
  * Builds the reference page at `/docs`: Scalar renders the OpenAPI document with code samples, and
  * sends requests with the reader's test key. Scalar is one script from npm. After the first fetch it
  * is in the data folder, so that the page needs no network. The policy of the page allows requests
- * to this machine only (ADR 0055).
+ * to this machine only (ADR 0031).
  */
 
 import { join } from "node:path";

@@ -29,7 +29,7 @@ export const DEFAULT_KEY_PREFIX = "sk";
 
 /**
  * Prefix of the keys of seeded sandboxes. It tells the functions to number a request before they
- * read it (ADR 0052). The database decides whether the sandbox has a seed.
+ * read it (ADR 0030). The database decides whether the sandbox has a seed.
  */
 export const SEEDED_KEY_PREFIX = "seeded";
 

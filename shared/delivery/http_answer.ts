@@ -5,7 +5,7 @@
  * Reads at most 16 KiB of an answer, head and body together, and keeps at most as many of its first
  * bytes as the caller asks for. llhttp finds the head and the end of the answer in linear time. If an answer ends early or becomes malformed
  * after its head, its status counts, but its connection is not used again.
- * Source: RFC 9112, contract §4, ADR 0007.
+ * Source: RFC 9112, contract §4, ADR 0019.
  */
 
 import { type ResponseHead, ResponseParser } from "./llhttp.ts";

@@ -6,7 +6,7 @@
  * at most 16 KiB of the answer, and returns its first bytes only if the caller asks for them. All
  * failures before an answer are one outcome without a duration, so that a customer cannot scan
  * ports with the delivery log. The relay is responsible for signatures, retries and concurrency.
- * Source: contract §4, security §2, ADR 0007.
+ * Source: contract §4, security §2, ADR 0019.
  */
 import { Buffer } from "node:buffer";
 import { checkEndpointUrl, type EndpointUrl, EndpointUrlError } from "../core/endpoint_url.ts";

@@ -7,7 +7,7 @@
  * A key that this isolate has admitted before always passes; the database limits it by its rate.
  * Guarantees: in a window the database checks at most `MAX_REFUSED` plus `MAX_SPARE` keys that it
  * refuses, and memory is bounded. During an attack a valid key that is new to the isolate needs one
- * of the spare checks. Each network has one, so only many networks can use them up (ADR 0011).
+ * of the spare checks. Each network has one, so only many networks can use them up (ADR 0008).
  */
 
 import { networkOf } from "./address_network.ts";

@@ -1,5 +1,5 @@
 /**
- * The operations of `api-v1-sandbox` on disposable sandboxes (ADR 0047).
+ * The operations of `api-v1-sandbox` on disposable sandboxes (ADR 0027).
  */
 
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";

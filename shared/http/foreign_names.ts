@@ -1,7 +1,7 @@
 /**
  * Names of other APIs for fields that decide what happens to money, and what to send here. A client
  * that was written for another API would otherwise lose what it asks for: a later capture, a part of
- * the amount, an instrument (ADR 0065). Names of fields that change no money are not here, and
+ * the amount, an instrument (ADR 0016). Names of fields that change no money are not here, and
  * neither are names that a merchant can have for data of its own, such as `source` or `type`.
  *
  * Sources: docs.stripe.com/api (payment_intents, charges, refunds, transfers, webhook_endpoints,

@@ -1,6 +1,6 @@
 /**
  * The type of an operation: its paths, scope, schemas, error codes and implementation. The two
- * functions route by tables of operations, and the OpenAPI document is made from them (ADR 0013).
+ * functions route by tables of operations, and the OpenAPI document is made from them (ADR 0031).
  */
 
 import type * as z from "zod";
@@ -18,7 +18,7 @@ export const SANDBOX_FUNCTION = "api-v1-sandbox";
 export interface Call<Body, Query> {
   deps: Dependencies;
   request: ServiceRequest;
-  /** The text of the caller's key, from which new keys are derived (ADR 0012). */
+  /** The text of the caller's key, from which new keys are derived (ADR 0018). */
   key_text: string;
   /** Returns the signal that aborts when the client goes away. */
   signal: () => AbortSignal;

@@ -151,7 +151,7 @@ const PLACES: ReadonlySet<string> = new Set([
 
 /**
  * Refuses card numbers in all fields except `PLACES`, also in unknown fields, before the body is
- * hashed (ADR 0033). Throws `invalid_parameter`.
+ * hashed (ADR 0017). Throws `invalid_parameter`.
  * @param where `in_places` checks only the texts that `elsewhere` skips
  */
 export function refuseCardNumbers(

@@ -1,6 +1,6 @@
 /**
  * A line of a transcript: a request of a seeded sandbox and its answer as JSON, without secrets and
- * without what differs from one installation or run to the next (ADR 0052, contract §5). Of a
+ * without what differs from one installation or run to the next (ADR 0030, contract §5). Of a
  * request it has the values of the members that the operation knows, because nobody can tell what an
  * unknown member contains.
  */

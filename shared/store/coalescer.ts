@@ -3,7 +3,7 @@
  * timer, so an idle server sends a request at once.
  *
  * Requests share the cost of a statement and of its commit, which is mostly independent of the
- * number of rows (ADR 0023). Guarantees: each request gets the outcome that it would get alone, and
+ * number of rows (ADR 0003). Guarantees: each request gets the outcome that it would get alone, and
  * tenants alternate. If a statement waits too long for a lock, or the database refuses it, each of
  * its requests is sent again alone, so that none delays the others.
  */

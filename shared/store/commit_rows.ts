@@ -97,7 +97,7 @@ export type MovementKind =
 
 /**
  * A row of `pay.ledger_movements`: an amount that moves from one account to another, as one leg of
- * a ledger transaction. The API shows it as two entries (ADR 0038).
+ * a ledger transaction. The API shows it as two entries (ADR 0006).
  */
 export interface MovementRow {
   transaction_id: string;

@@ -100,7 +100,7 @@ export function openDatabase(options: DatabaseOptions): Database {
     try {
       return withoutHoles(await withinDeadline(rows, health, leave) as unknown as Row[]);
     } catch (error) {
-      // The driver would reuse the object of the lost connection with its unsent data (ADR 0018).
+      // The driver would reuse the object of the lost connection with its unsent data (ADR 0009).
       if (LOST.test(codeOf(error) ?? "")) leave();
       throw error;
     }
@@ -149,7 +149,7 @@ function connect(options: DatabaseOptions, max: number, idle_timeout: number): p
   const mode = encryptionOf(options.url);
   return postgres(options.url, {
     max,
-    // The driver's TLS does not work on the edge runtime's version of Deno (ADR 0026).
+    // The driver's TLS does not work on the edge runtime's version of Deno (ADR 0009).
     ssl: false,
     ...(mode !== "disable" && { socket: encryptedSockets(mode, options.authority) }),
     prepare: isPrepared(options),

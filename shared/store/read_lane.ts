@@ -1,6 +1,6 @@
 /**
  * The read lane runs costly reads one at a time on a separate connection, so that no write waits
- * for one (ADR 0029).
+ * for one (ADR 0005).
  *
  * Tenants alternate, independent of their numbers of requests, keys and sandboxes. After a read of
  * duration t the lane pauses for a multiple of t, so that these reads use only a share of one

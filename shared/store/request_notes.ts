@@ -5,7 +5,7 @@
  * Notes collect for a moment, so that many requests share a statement (`pay.note_requests`). The
  * memory is bounded: when too many wait, the queue drops the new ones and counts them. It also drops
  * and counts a note that the database refuses, without the others. `close` writes everything that
- * waits. A process that is killed loses what it has not written (ADR 0049).
+ * waits. A process that is killed loses what it has not written (ADR 0022).
  */
 
 import { sendApart } from "./apart.ts";

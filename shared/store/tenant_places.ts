@@ -1,7 +1,7 @@
 /**
  * Limits the requests of one kind that wait in this isolate, by tenant and in all. A request that
  * gets no place is answered 429 at once, so no tenant occupies the memory and the connections that
- * the others need (ADR 0032).
+ * the others need (ADR 0020).
  */
 
 import { tryAgain } from "../core/errors.ts";
@@ -66,13 +66,13 @@ function add(counts: Map<string, number>, name: string, by: number): void {
 
 /**
  * Most requests that wait for their turn or for the end of a reset. Of a tenant: a quarter of all, so
- * that the others find places. In all: as many as the local server has connections (ADR 0034).
+ * that the others find places. In all: as many as the local server has connections (ADR 0033).
  */
 const WAITING_LIMITS: TenantLimits = { of_account: 256, in_all: 1_024 };
 
 /**
  * Most requests that wait for the end of a delay of the sandbox. A delay lasts up to 10 s and holds a
- * connection of the client: half of the local server's connections stay free (ADR 0034).
+ * connection of the client: half of the local server's connections stay free (ADR 0033).
  */
 export const DELAY_LIMITS: TenantLimits = { of_account: 128, in_all: 512 };
 

@@ -100,7 +100,7 @@ export interface ClaimedDelivery {
   fault: typeof FAULTS.delivery[number] | null;
 }
 
-/** The request of an attempt in a sandbox, and the beginning of its answer (ADR 0056). */
+/** The request of an attempt in a sandbox, and the beginning of its answer (ADR 0022). */
 export interface KeptExchange {
   url: string;
   /** The headers as JSON text. */

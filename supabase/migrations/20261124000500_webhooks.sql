@@ -5,7 +5,7 @@
 -- claims due deliveries with a lease. An attempt that outlives its lease cannot overwrite the record
 -- of a later one, because the relay records an attempt only while its number is the newest.
 --
--- An endpoint with an inbox has no URL: its receiver reads the deliveries (ADR 0048).
+-- An endpoint with an inbox has no URL: its receiver reads the deliveries (ADR 0021).
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);

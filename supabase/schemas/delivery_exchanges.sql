@@ -1,5 +1,5 @@
 -- Purpose: the requests that deliveries have sent in sandboxes, and the beginnings of the answers
--- (ADR 0056).
+-- (ADR 0022).
 
 -- How many attempts of a delivery keep their exchange: the newest ones.
 create or replace function pay.kept_exchanges()

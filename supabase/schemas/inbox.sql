@@ -1,4 +1,4 @@
--- Purpose: the inboxes of webhook endpoints (ADR 0048).
+-- Purpose: the inboxes of webhook endpoints (ADR 0021).
 --
 -- A change writes a delivery to an inbox as it writes every other delivery: pending. pay.fill_inbox
 -- gives pending deliveries a position in the inbox, under the lock of the endpoint. So positions

@@ -1,4 +1,4 @@
--- Purpose: the end of an inbox: its endpoint gets a URL or is deleted (inbox.sql, ADR 0048).
+-- Purpose: the end of an inbox: its endpoint gets a URL or is deleted (inbox.sql, ADR 0021).
 
 -- Sends the deliveries of an inbox that are not acknowledged to the URL that its endpoint now has.
 -- Returns false, and changes nothing, if there are more than pay.called_off_at_once(). Internal.
@@ -24,7 +24,7 @@ end
 $$;
 
 -- Cancels the deliveries of an inbox that are not acknowledged, because its endpoint is deleted.
--- Returns false if some are left, because a statement has a deadline (ADR 0036). Moves the position
+-- Returns false if some are left, because a statement has a deadline (ADR 0007). Moves the position
 -- behind those that it has cancelled, so that the next call does not read them again. Internal.
 -- Concurrency: as pay.empty_inbox.
 create or replace function pay.call_off_inbox(p_environment_id text, p_endpoint_id text)

@@ -1,4 +1,4 @@
--- Purpose: declared faults of deliveries to inboxes (inbox.sql, ADR 0051).
+-- Purpose: declared faults of deliveries to inboxes (inbox.sql, ADR 0029).
 --
 -- pay.give_faults gives the faults as in a turn of the relay (relay_faults.sql). A delivery that a
 -- fault delays or reorders is held back until its time, and those behind it wait for it. Other

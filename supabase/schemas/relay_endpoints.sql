@@ -2,7 +2,7 @@
 -- an endpoint that fails for too long.
 
 -- Cancels at most p_most pending deliveries of a deleted or disabled endpoint, because a statement
--- has a deadline (ADR 0036). Turns of the relay cancel the others. Returns true if there may be
+-- has a deadline (ADR 0007). Turns of the relay cancel the others. Returns true if there may be
 -- more. An attempt under way ends by itself; the relay then cancels the deliveries after it.
 -- Concurrency: skips rows that another transaction has locked; a turn of the relay finds them.
 create or replace function pay.call_off_deliveries(

@@ -1,4 +1,4 @@
--- Purpose: steps of pay.relay_turn for suspects (ADR 0032). A suspect is a delivery with a lost
+-- Purpose: steps of pay.relay_turn for suspects (ADR 0020). A suspect is a delivery with a lost
 -- claim: its lease has expired without a record, so it may have crashed its relay.
 
 -- Claims one suspect. A relay has one at a time, so that a crash adds no lost claim to another

@@ -57,7 +57,7 @@ $$;
 -- Replaces an environment by a new one: moves its keys, rate counters, endpoints (unless
 -- p_with_endpoints deletes them) and the list of its disposable sandboxes. Deletes a batch of its
 -- pending deliveries. The others have no endpoint any more, so nothing more is sent: turns of the
--- relay cancel them (ADR 0036). Attempts under way end by themselves. Internal.
+-- relay cancel them (ADR 0007). Attempts under way end by themselves. Internal.
 create or replace function pay.move_environment(
   p_old text, p_new text, p_at timestamptz, p_with_endpoints boolean
 )

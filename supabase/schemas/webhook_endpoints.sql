@@ -1,7 +1,7 @@
 -- Purpose: the entry functions that change webhook endpoints and deliveries for a caller's key.
 --
 -- The text of a secret is stored nowhere. Stored answers contain a reference, which the functions
--- replace by the secret in a replay (ADR 0009).
+-- replace by the secret in a replay (ADR 0018).
 --
 -- p_request is always the request, as pay.admit takes it, in a list of one. Outcomes: those of
 -- admission.sql, committed, and those that each function lists.

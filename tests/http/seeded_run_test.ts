@@ -1,4 +1,4 @@
-/** Seeded sandboxes: their runs repeat byte for byte (ADR 0052). */
+/** Seeded sandboxes: their runs repeat byte for byte (ADR 0030). */
 
 import assert from "node:assert/strict";
 import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";

@@ -1,5 +1,5 @@
 /**
- * The exchanges of a delivery (contract §4, ADR 0056): a sandbox shows what the newest attempts
+ * The exchanges of a delivery (contract §4, ADR 0022): a sandbox shows what the newest attempts
  * sent, and the beginning of each answer. A live environment keeps none.
  */
 

@@ -1,4 +1,4 @@
-/** Reads of an inbox that wait for deliveries (contract §4, ADR 0048). */
+/** Reads of an inbox that wait for deliveries (contract §4, ADR 0021). */
 
 import assert from "node:assert/strict";
 import { INBOX_LIMITS } from "../../shared/domain/webhooks/inboxes.ts";

@@ -1,7 +1,7 @@
 /**
  * Derives the address of a payment by stablecoin, without a request. Only a create of such a
  * payment and the operator's commands load this module, because the code of the curve is large (ADR
- * 0061).
+ * 0035).
  */
 
 import { STABLECOINS } from "../../core/currency.ts";

@@ -1,6 +1,6 @@
 /**
  * The connector of Stripe: payments by card, refunds, disputes, fees and payouts through a small
- * client of the few endpoints (ADR 0043). It keeps no state and repeats no request. Only an answer
+ * client of the few endpoints (ADR 0024). It keeps no state and repeats no request. Only an answer
  * that certainly is Stripe's answer to this call becomes a fact or a refusal; every other one is
  * `unknown`.
  */

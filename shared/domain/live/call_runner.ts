@@ -169,7 +169,7 @@ function overtaken(call: OwnCall): { record: ProviderRecord; answer: Answer } | 
 
 /**
  * Returns a refusal if nothing can have happened at the provider: the account was not usable at the
- * first attempt (ADR 0045). An earlier attempt may have worked, so a later one stays unknown. No
+ * first attempt (ADR 0023). An earlier attempt may have worked, so a later one stays unknown. No
  * request waits for an abandoned payment, so it is asked again.
  */
 function provenRefusal(

@@ -1,6 +1,6 @@
 /**
  * Decides captures, cancels and refunds of the sandbox whose call to the provider has a declared
- * fault, as with a live provider (ADR 0045): after a timeout the result is unknown and comes later;
+ * fault, as with a live provider (ADR 0023): after a timeout the result is unknown and comes later;
  * a refused capture or cancel changes nothing; a refused refund is stored as failed. Pure.
  */
 

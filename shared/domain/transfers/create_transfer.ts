@@ -53,7 +53,7 @@ export function kindOfTransfer(body: CreateTransferBody): MethodKind {
   return readDestination(body).kind;
 }
 
-/** Applies a declared fault of the provider, as with a live provider (ADR 0045). */
+/** Applies a declared fault of the provider, as with a live provider (ADR 0023). */
 function failAsDeclared(
   change: TransferChange,
   { fault }: ProviderFault,

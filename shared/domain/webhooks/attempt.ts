@@ -9,7 +9,7 @@ import type { DeliveryAttempt } from "../../schema/webhook.ts";
 import type { ClaimedDelivery, KeptExchange } from "../../store/webhook_store.ts";
 import type { WebhookRequest, WebhookResult } from "../../delivery/webhook_sender.ts";
 
-/** How many of the first bytes of an answer a sandbox keeps (contract §4, ADR 0056). */
+/** How many of the first bytes of an answer a sandbox keeps (contract §4, ADR 0022). */
 const KEPT_ANSWER_BYTES = 1024;
 
 /** Sends a signed request. Production uses `sendWebhook`; some tests pass another function. */
@@ -45,7 +45,7 @@ export interface EndedAttempt {
   exchange: KeptExchange | null;
 }
 
-/** Makes the record of an attempt whose process ended before the attempt (ADR 0032). */
+/** Makes the record of an attempt whose process ended before the attempt (ADR 0020). */
 export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
   return {
     delivered: false,

@@ -1,5 +1,5 @@
 /**
- * Limits the concurrent attempts of one holder: an endpoint, environment or account (ADR 0032).
+ * Limits the concurrent attempts of one holder: an endpoint, environment or account (ADR 0020).
  * Each attempt occupies a place. A holder begins with few places. Each fast successful delivery
  * adds one, and slow attempts reduce them, regardless of the HTTP status. Pure: the caller passes
  * the times.
@@ -21,7 +21,7 @@ export interface PlaceBounds {
  * often take some hundred milliseconds and keep all places.
  */
 const QUICK_MS = 500;
-/** Idle holders that `PlacesByName` remembers (ADR 0032). */
+/** Idle holders that `PlacesByName` remembers (ADR 0020). */
 const MAX_REMEMBERED = 4096;
 /** Weight of the newest attempt in the moving average of durations. */
 const PACE_WEIGHT = 1 / 8;

@@ -13,7 +13,7 @@
  *
  * A delivery whose claim expired without a record becomes a suspect, because it may have ended the
  * process. The relay sends one suspect at a time. It records the third lost claim as crashed and
- * does not send that delivery (ADR 0025, ADR 0032).
+ * does not send that delivery (ADR 0020).
  */
 
 import type { Clock } from "../../core/clock.ts";

@@ -1,7 +1,7 @@
 /**
  * The claimed deliveries of a relay, and the choice of the next ones to send. There is a lane for
  * each endpoint; a lane holds chains of deliveries that must be sent one after another. Pure: the
- * relay sends (ADR 0025, ADR 0032).
+ * relay sends (ADR 0020).
  *
  * Two numbers are limited: attempts under way (places), and claimed deliveries, which can wait here
  * for a place. Both are counted for each endpoint, environment (by its public id, which a reset

@@ -1,7 +1,7 @@
 /**
  * Chooses the account of the next suspect. A relay sends one suspect at a time. An attempt at a
  * silent receiver takes 15 s. So accounts share the time, and not the number of attempts. Pure: the
- * caller passes the times. Source: ADR 0032.
+ * caller passes the times. Source: ADR 0020.
  */
 
 /** Start-time fair queuing: a new account starts level with the one that has used least time. */
