@@ -3,7 +3,7 @@
  * operation. The served document leaves them out, because generators of clients do not need them.
  */
 
-import { idPattern } from "../../shared/core/ids.ts";
+import { isId } from "../../shared/core/ids.ts";
 import { OPENAPI_GZIP } from "../../shared/http/openapi_document.ts";
 import { unpackDocument } from "../../shared/http/openapi_route.ts";
 import { pathKind } from "../../shared/http/path_id.ts";
@@ -84,8 +84,8 @@ function idInPath(path: string, operations: Examples["operations"]): string | nu
   }
   const kind = pathKind(path);
   if (kind === null) return null;
-  const quoted = idPattern(kind.prefix).source.replace("^", '"').replace("$", '"');
-  return new RegExp(quoted).exec(JSON.stringify(operations))![0].slice(1, -1);
+  const texts = JSON.stringify(operations).split('"');
+  return texts.find((text) => isId(kind.prefix, text))!;
 }
 
 /** The operation whose examples an alias shares. */

@@ -11,7 +11,7 @@ import type { Json } from "./schemas.ts";
 const FILE = new URL("../../../docs/openapi.json", import.meta.url);
 
 /** A request or an answer. */
-export interface Example {
+interface Example {
   summary: string;
   value: Json;
 }
