@@ -1,6 +1,6 @@
 /**
  * Steps for which the model and the service once differed, and steps that found bugs planted on
- * purpose (torture/planted_bugs.ts). fast-check shrank them. They run before the random steps.
+ * purpose. fast-check shrank them. They run before the random steps.
  */
 
 import type { FaultDeclaration } from "./declared_faults.ts";

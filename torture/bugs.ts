@@ -1,0 +1,376 @@
+/**
+ * The bugs that `deno task planted-bugs` puts into a copy of the project: those that only a run with
+ * crashes, competing requests or random steps notices. A test with fixed steps needs no bug here:
+ * whoever wrote it has seen it fail.
+ */
+
+/** A known bug. */
+export interface PlantedBug {
+  name: string;
+  edits: { file: string; find: string; replace: string }[];
+  /** The test file or the run of the torture that must fail. */
+  noticed_by: string;
+}
+
+const MIGRATIONS = "supabase/migrations";
+const SCHEMAS = "supabase/schemas";
+
+/** SQL for the bug of a late outbox: a separate statement after the commit. */
+const LATE_OUTBOX = `
+create or replace function pay.late_outbox() returns void
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
+    subject_id, sequence, status, next_attempt_at, created_at)
+  select e.environment_id, 'whd_' || substr(md5(e.id || t.id), 1, 26), e.id, e.type, t.id,
+    e.subject_id, e.sequence, 'pending', e.created_at, e.created_at
+  from pay.events e join pay.webhook_endpoints t on t.environment_id = e.environment_id
+  -- Not the newest: those are left to the requests that made them.
+  where e.created_at between now() - interval '300 milliseconds' and now() - interval '40 milliseconds'
+  on conflict do nothing;
+end
+$$;
+grant execute on function pay.late_outbox() to pay_api;
+`;
+
+const MONEY = `${MIGRATIONS}/20261124000300_payments.sql`;
+/** Removes the constraint that stops refunds of more than the captured amount. */
+const NO_REFUND_LIMIT = {
+  file: MONEY,
+  find: "    and amount_refunded + amount_refunding <= amount_minor - amount_released\n",
+  replace: "",
+};
+
+/** The bugs. If you change a replaced text in the code, change it here too. */
+export const BUGS: readonly PlantedBug[] = [
+  {
+    name: "a refund of more than the rest goes through, with no constraint to stop it",
+    edits: [
+      {
+        file: "shared/domain/payments/refund_payment.ts",
+        find: "amount_minor > rest)",
+        replace: "amount_minor > rest + 1)",
+      },
+      NO_REFUND_LIMIT,
+      {
+        file: MONEY,
+        find: "then amount_refunded between 1 and amount_minor - amount_released - 1",
+        replace: "then amount_refunded >= 1",
+      },
+    ],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a pending refund is not held, with no constraint to stop it",
+    edits: [
+      {
+        file: "shared/domain/payments/lifecycle.ts",
+        find:
+          "return payment.amount_captured - payment.amount_refunded - payment.amount_refunding;",
+        replace: "return payment.amount_captured - payment.amount_refunded;",
+      },
+      NO_REFUND_LIMIT,
+    ],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a capture takes more than was authorized, with no constraint to stop it",
+    edits: [
+      {
+        file: "shared/domain/payments/move_payment.ts",
+        find: "if (amount_minor > payment.amount_minor) {",
+        replace: "if (amount_minor > payment.amount_minor + 1) {",
+      },
+      {
+        file: MONEY,
+        find: "check (amount_released between 0 and amount_minor - 1)",
+        replace: "check (amount_released < amount_minor)",
+      },
+    ],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a dispute that the merchant has won is booked twice",
+    edits: [{
+      file: "shared/domain/payments/settlement.ts",
+      find: '  change.move("chargeback_reversal", amount_minor);\n',
+      replace: `  change.move("chargeback_reversal", amount_minor);
+  change.move("chargeback_reversal", amount_minor);\n`,
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "the outbox is written after the commit",
+    edits: [
+      {
+        file: `${SCHEMAS}/commit_rows.sql`,
+        find: "from event e\n    join pay.webhook_endpoints t\n      on t.environment_id",
+        replace:
+          "from event e\n    join pay.webhook_endpoints t\n      on false and t.environment_id",
+      },
+      {
+        file: `${SCHEMAS}/committing.sql`,
+        find: "create or replace function pay.commit(",
+        replace: `${LATE_OUTBOX}\ncreate or replace function pay.commit(`,
+      },
+      {
+        file: "shared/store/store.ts",
+        find:
+          "database.attempt<CommitRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS))",
+        replace:
+          `database.attempt<CommitRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS))
+        .then(async (rows) => {
+          await new Promise((resolve) => setTimeout(resolve, 50));
+          await database.query("select pay.late_outbox()", []);
+          return rows;
+        })`,
+      },
+    ],
+    noticed_by: "tests/webhook/kill_test.ts",
+  },
+  {
+    name: "a signature is as old as its event",
+    edits: [{
+      file: "shared/domain/webhooks/attempt.ts",
+      find: "timestamp_seconds: Math.floor(signed_ms / 1000)",
+      replace: "timestamp_seconds: Math.floor(Date.parse(JSON.parse(body).created_at) / 1000)",
+    }],
+    noticed_by: "torture --promise r8",
+  },
+  {
+    name: "live run: a retry has a new idempotency key",
+    edits: [{
+      file: "shared/connectors/stripe/stripe_requests.ts",
+      find: "key: call.id }",
+      replace: "key: call.id + crypto.randomUUID() }",
+    }],
+    noticed_by: "torture --live --operations 150",
+  },
+  {
+    name: "live run: a call is sent before its claim",
+    edits: [
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "const reply = await changes.create(asked, () => (claim = decide()).change);",
+        replace: `claim = decide();
+      const early = claim as Claim;
+      if (known_account) await runner.run(known_account, {
+        ...early, id: early.change.calls[0]!.id, environment_id: known_account.environment_id,
+        currency: early.subject.currency, provider_reference: null, attempt: 1, may_repeat: true,
+        instrument: early.token === null ? null : { token: early.token },
+        created_at_ms: Date.now(), request_id: asked.context.request_id,
+      }).catch(() => {});
+      const reply = await changes.create(asked, () => early.change);`,
+      },
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "const { call_id, account, provider_reference, created_at, deposit } = reply.call;",
+        replace: `const { call_id, account, provider_reference, created_at, deposit } = reply.call;
+    known_account = account;`,
+      },
+      {
+        file: "shared/domain/live/live_payments.ts",
+        find: "/** A change that claims a call, and the parts of the call. */",
+        replace: `let known_account: Parameters<CallRunner["run"]>[0] | null = null;
+
+/** A change that claims a call, and the parts of the call. */`,
+      },
+    ],
+    noticed_by: "torture --live --operations 150",
+  },
+  {
+    name: "live run: a fact that comes twice is applied twice",
+    edits: [{
+      file: "shared/connectors/stripe/stripe_facts.ts",
+      find: "reference: `${draft.of.id}:${draft.reference_state}`,",
+      replace: "reference: `${draft.of.id}:${draft.reference_state}${crypto.randomUUID()}`,",
+    }],
+    noticed_by: "torture --live --operations 150",
+  },
+  {
+    name: "a lease never ends",
+    edits: [{
+      file: "shared/domain/webhooks/relay.ts",
+      find: "leased_until_ms: at_ms + lease_ms",
+      replace: "leased_until_ms: at_ms + 1e11",
+    }],
+    noticed_by: "tests/webhook/kill_test.ts",
+  },
+  {
+    name: "a purge ignores the 24 hours",
+    edits: [{
+      file: `${SCHEMAS}/retention.sql`,
+      find: "and o.created_at <= p_at - pay.idempotency_retention()",
+      replace: "and o.created_at <= p_at",
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a key outlives its day by a moment: >= for >",
+    edits: [{
+      file: `${SCHEMAS}/idempotency.sql`,
+      find: "when i.created_at <= a.kept_since then 'expired'",
+      replace: "when i.created_at < a.kept_since then 'expired'",
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a twin does not wait",
+    edits: [{
+      file: `${SCHEMAS}/committing.sql`,
+      find: "set plan_cache_mode = force_generic_plan set lock_timeout = '3s'",
+      replace: "set plan_cache_mode = force_generic_plan set lock_timeout = '1ms'",
+    }],
+    noticed_by: "tests/http/idempotency_twins_test.ts",
+  },
+  {
+    name: "a twin is let through",
+    edits: [{
+      file: `${SCHEMAS}/idempotency.sql`,
+      find: "where not exists (\n    select from claimed k",
+      replace: "where false and not exists (\n    select from claimed k",
+    }],
+    noticed_by: "tests/races/twins_test.ts",
+  },
+  {
+    name: "a replay has new bytes",
+    edits: [{
+      file: `${SCHEMAS}/idempotency.sql`,
+      find: "p_found[v_kept.n].body := v_kept.body;",
+      replace: "p_found[v_kept.n].body := v_kept.body || ' ';",
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "a refund leaves the ledger as it is",
+    edits: [{
+      file: "shared/domain/payments/refund_payment.ts",
+      find: `  change.move("refund", amount_minor, refund.id);\n`,
+      replace: "",
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "the ledger adds one movement of a list to its total",
+    edits: [{
+      file: `${SCHEMAS}/ledger.sql`,
+      find: "      sum(m.amount_minor) as amount_minor\n",
+      replace: "      max(m.amount_minor) as amount_minor\n",
+    }],
+    noticed_by: "tests/races/ledger_totals_test.ts",
+  },
+  {
+    name: "the ledger drops an amount when all stripes are taken",
+    edits: [{
+      file: `${SCHEMAS}/ledger.sql`,
+      find:
+        "      perform pg_advisory_xact_lock(hashtextextended(v_lock, v_stripe));\n      exit;\n",
+      replace: "      return;\n",
+    }],
+    noticed_by: "tests/races/ledger_totals_test.ts",
+  },
+  {
+    name: "the ledger keeps one generation of a total",
+    edits: [{
+      file: `${SCHEMAS}/ledger.sql`,
+      find: "else t.generation + 1 end",
+      replace: "else t.generation end",
+    }],
+    noticed_by: "tests/races/ledger_totals_test.ts",
+  },
+  {
+    name: "transfers out of one balance do not wait for each other",
+    edits: [{
+      file: `${SCHEMAS}/committing.sql`,
+      find: "      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));\n",
+      replace: "",
+    }],
+    noticed_by: "tests/http/transfers_race_test.ts",
+  },
+  {
+    name: "dispute: evidence does not count at the deadline",
+    edits: [{
+      file: "shared/domain/live/decide_result.ts",
+      find: 'left = status === "needs_response" ? null : status;',
+      replace: 'left = status === "needs_response" || status === "under_review" ? null : status;',
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "inbox: two that fill it do not wait for each other",
+    edits: [{
+      file: `${SCHEMAS}/inbox.sql`,
+      find: "t.delivery = 'inbox'\n  for update;\n",
+      replace: "t.delivery = 'inbox';\n",
+    }],
+    noticed_by: "torture --promise r15",
+  },
+  {
+    name: "inbox: a page acknowledges itself",
+    edits: [{
+      file: `${SCHEMAS}/inbox.sql`,
+      find: "    v_access.body := pay.inbox_page(\n",
+      replace: `    perform pay.acknowledge_inbox(v_access.environment_id, p_id,
+      v_endpoint.inbox_acknowledged, v_endpoint.inbox_position);
+    v_access.body := pay.inbox_page(\n`,
+    }],
+    noticed_by: "torture --promise r15",
+  },
+  {
+    name: "fault: a lost answer leaves its request undone",
+    edits: [{
+      file: "shared/http/request_faults.ts",
+      find:
+        'if (fault === "server_error_after" || fault === "connection_lost_after") await done(decide);',
+      replace: 'if (fault === "connection_lost_after") await done(decide);',
+    }],
+    noticed_by: "tests/model/model_test.ts",
+  },
+  {
+    name: "clock: an advance is counted twice after a retry",
+    edits: [{
+      file: `${SCHEMAS}/sandbox_clock.sql`,
+      find: "  v_access := pay.claim_one(p_request, v_access);\n",
+      replace: "",
+    }],
+    noticed_by: "torture --promise r15",
+  },
+  {
+    name: "clock: a command forgets the advance that is not complete",
+    edits: [{
+      file: `${SCHEMAS}/sandbox_clock.sql`,
+      find: "pay.clock_target(p_command, p_now, p_before.target_at)",
+      replace: "pay.clock_target(p_command, p_now, null)",
+    }],
+    noticed_by: "tests/races/clock_advances_test.ts",
+  },
+  {
+    name: "fault: competing requests count it without its row lock",
+    edits: [{
+      file: `${SCHEMAS}/faults.sql`,
+      find: "  order by f.id limit 1 for update;\n",
+      replace: "  order by f.id limit 1;\n",
+    }],
+    noticed_by: "tests/faults/request_faults_test.ts",
+  },
+  {
+    name: "a note outlives its sandbox",
+    edits: [{
+      file: `${SCHEMAS}/requests.sql`,
+      find: "      for share of e skip locked\n",
+      replace: "",
+    }],
+    noticed_by: "tests/http/request_log_test.ts",
+  },
+  {
+    name: "chain: two workers add to one sum of final transfers",
+    edits: [{
+      file: `${SCHEMAS}/deposit_addresses.sql`,
+      find: "<> pay.final_minor(f.environment_id, r.expects_id)",
+      replace: "<> r.expects_final_minor",
+    }],
+    noticed_by: "tests/live/deposits_test.ts",
+  },
+];
