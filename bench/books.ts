@@ -42,7 +42,9 @@ export async function readBooks(sql: Sql, since_ms: number): Promise<Rows> {
     sql`(select coalesce(sum(n), 0)::int from pay.environments e
       join lateral (select count(*) as n from (
         select from pay.${sql(table)} t where t.environment_id = e.id
-          and t.${sql(column)} >= pay.id_floor(${prefix}, ${at}::text::timestamptz) offset 0
+          and t.${
+      sql(column)
+    } >= pay_internal.id_floor(${prefix}, ${at}::text::timestamptz) offset 0
       ) found) counted on true
       where e.retired_at is null)`;
   return await sql.begin(async (sql) => {

@@ -43,7 +43,7 @@ export async function fillEnvironment(sql: Sql, order: FillOrder): Promise<void>
   const [template] = await sql<
     Pick<Source, "environment_id" | "api_key_id" | "request_id" | "at">[]
   >`
-    select environment_id, api_key_id, request_id, pay.wire_time(created_at) as at
+    select environment_id, api_key_id, request_id, pay_internal.wire_time(created_at) as at
     from pay.idempotency_keys where key = ${idempotency_key}`;
   const source: Source = {
     ...template!,
@@ -87,8 +87,8 @@ function ofSource(column: string, prefix: string): string {
 /** The query `copy (n, at, at_text, shared)` with a row for each copy. */
 function copies({ first_ms, step_ms }: Source, first: number, last: number): string {
   return `copy as materialized (
-    select n, at, pay.wire_time(at) as at_text,
-      substr(pay.id_floor('', at), 1, 9) || lpad(n::text, 16, '0') as shared
+    select n, at, pay_internal.wire_time(at) as at_text,
+      substr(pay_internal.id_floor('', at), 1, 9) || lpad(n::text, 16, '0') as shared
     from generate_series(${first}, ${last}) n
     cross join lateral (
       select to_timestamp((${first_ms} + floor(n * ${step_ms})) / 1000.0) as at
@@ -150,7 +150,7 @@ async function copyRows(sql: Sql, source: Source, first: number, last: number): 
     [...parameters, api_key_id],
   );
   await sql`
-    select pay.add_to_total(environment_id, currency, debit_account, credit_account,
+    select pay_internal.add_to_total(environment_id, currency, debit_account, credit_account,
       amount_minor * ${last - first + 1}::int)
     from pay.ledger_movements m,
       lateral (select set_config('pay.environment_ids', array[m.environment_id]::text, true)) opened

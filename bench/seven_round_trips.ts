@@ -45,7 +45,7 @@ export function commitInSevenRoundTrips(sql: Sql): Store["commit"] {
           insert into pay.ledger_movements ${sql({ environment_id, ...movement })}
           returning environment_id, currency, debit_account, credit_account, amount_minor
         )
-        select pay.add_to_total(environment_id, currency, debit_account, credit_account, amount_minor)
+        select pay_internal.add_to_total(environment_id, currency, debit_account, credit_account, amount_minor)
         from made`;
       const rows = [created, completed].map(({ delivery_id: _, ...event }) => ({
         environment_id,

@@ -189,7 +189,9 @@ async function createUntilArrived(forge: RequestForge, receiver: Answerer): Prom
     const events = await bench.sql<{ id: string }[]>`
       select e.id from pay.environments n
       join lateral (select id from pay.events v where v.environment_id = n.id
-        and v.id >= pay.id_floor('evt_', ${formatTime(began_ms)}::text::timestamptz) offset 0) e
+        and v.id >= pay_internal.id_floor('evt_', ${
+      formatTime(began_ms)
+    }::text::timestamptz) offset 0) e
         on true`;
     return { answers: answered, ids: events.map(({ id }) => id) };
   });

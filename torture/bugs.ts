@@ -202,7 +202,7 @@ export const BUGS: readonly PlantedBug[] = [
     name: "a purge ignores the 24 hours",
     edits: [{
       file: `${SCHEMAS}/retention.sql`,
-      find: "and o.created_at <= p_at - pay.idempotency_retention()",
+      find: "and o.created_at <= p_at - pay_internal.idempotency_retention()",
       replace: "and o.created_at <= p_at",
     }],
     noticed_by: "tests/model/model_test.ts",
@@ -311,10 +311,10 @@ export const BUGS: readonly PlantedBug[] = [
     name: "inbox: a page acknowledges itself",
     edits: [{
       file: `${SCHEMAS}/inbox.sql`,
-      find: "    v_access.body := pay.inbox_page(\n",
-      replace: `    perform pay.acknowledge_inbox(v_access.environment_id, p_id,
+      find: "    v_access.body := pay_internal.inbox_page(\n",
+      replace: `    perform pay_internal.acknowledge_inbox(v_access.environment_id, p_id,
       v_endpoint.inbox_acknowledged, v_endpoint.inbox_position);
-    v_access.body := pay.inbox_page(\n`,
+    v_access.body := pay_internal.inbox_page(\n`,
     }],
     noticed_by: "torture --promise r15",
   },
@@ -332,7 +332,7 @@ export const BUGS: readonly PlantedBug[] = [
     name: "clock: an advance is counted twice after a retry",
     edits: [{
       file: `${SCHEMAS}/sandbox_clock.sql`,
-      find: "  v_access := pay.claim_one(p_request, v_access);\n",
+      find: "  v_access := pay_internal.claim_one(p_request, v_access);\n",
       replace: "",
     }],
     noticed_by: "torture --promise r15",
@@ -341,8 +341,8 @@ export const BUGS: readonly PlantedBug[] = [
     name: "clock: a command forgets the advance that is not complete",
     edits: [{
       file: `${SCHEMAS}/sandbox_clock.sql`,
-      find: "pay.clock_target(p_command, p_now, p_before.target_at)",
-      replace: "pay.clock_target(p_command, p_now, null)",
+      find: "pay_internal.clock_target(p_command, p_now, p_before.target_at)",
+      replace: "pay_internal.clock_target(p_command, p_now, null)",
     }],
     noticed_by: "tests/races/clock_advances_test.ts",
   },
@@ -368,7 +368,7 @@ export const BUGS: readonly PlantedBug[] = [
     name: "chain: two workers add to one sum of final transfers",
     edits: [{
       file: `${SCHEMAS}/deposit_addresses.sql`,
-      find: "<> pay.final_minor(f.environment_id, r.expects_id)",
+      find: "<> pay_internal.final_minor(f.environment_id, r.expects_id)",
       replace: "<> r.expects_final_minor",
     }],
     noticed_by: "tests/live/deposits_test.ts",

@@ -1,5 +1,5 @@
 /**
- * Describes the schema `pay` of a database as text, from the system catalogue: roles, tables, views
+ * Describes the schemas `pay` and `pay_internal` of a database as text, from the system catalogue: roles, tables, views
  * and functions with their owners, comments and privileges. Two equal schemas have the same text.
  * The text looks like SQL, but is only for comparisons: only the migrations can create a database.
  */
@@ -38,7 +38,7 @@ export async function readSchemaWithin(
   // With this search path PostgreSQL writes names in expressions with their schema.
   await sql`set local search_path = pg_catalog`;
   const lines: Line[] = [];
-  for (const query of [ROLES, SCHEMA, relations(detail), functions(detail)]) {
+  for (const query of [ROLES, SCHEMAS, relations(detail), functions(detail)]) {
     lines.push(...await sql.unsafe<Line[]>(query));
   }
   const unknown = await sql.unsafe<Line[]>(UNDESCRIBED);
@@ -87,28 +87,29 @@ function grantLines(from: string, acl: string, kind: string, owner: string, on: 
     group by a.grantee`;
 }
 
-const SCHEMA = `
-  select 'schema pay' as object, line from (
-    select 1 as part, format('create schema pay authorization %s;', nspowner::regrole) as line
-    from pg_namespace where nspname = 'pay'
+/** SQL for the oids of the schemas. */
+const OIDS = `(select oid from pg_namespace where nspname in ('pay', 'pay_internal'))`;
+
+const SCHEMAS = `
+  with ours as (select * from pg_namespace where oid in ${OIDS})
+  select 'schema ' || name as object, line from (
+    select nspname as name, 1 as part,
+      format('create schema %I authorization %s;', nspname, nspowner::regrole) as line
+    from ours
     union all
-    select 2, format('comment on schema pay is %L;', obj_description('pay'::regnamespace))
+    select nspname, 2,
+      format('comment on schema %I is %L;', nspname, obj_description(oid, 'pg_namespace'))
+    from ours
     union all
-    select 3, line from (${
-  grantLines(
-    "from (select * from pg_namespace where nspname = 'pay') n",
-    "n.nspacl",
-    "n",
-    "n.nspowner",
-    "'schema pay'",
-  )
+    select nspname, 3, line from ours n cross join lateral (${
+  grantLines("from (select n.*) r", "r.nspacl", "n", "r.nspowner", "'schema ' || r.nspname")
 }) granted
     union all
-    select 4, format('alter default privileges for role %s on type "%s": %s;',
+    select 'pay', 4, format('alter default privileges for role %s on type "%s": %s;',
       defaclrole::regrole, defaclobjtype, defaclacl)
     from pg_default_acl where defaclrole = 'pay_owner'::regrole
   ) lines
-  order by part, line collate "C"`;
+  order by name, part, line collate "C"`;
 
 /**
  * The parts of the description of a table, view or composite type. Each is a query for the columns
@@ -116,11 +117,11 @@ const SCHEMA = `
  */
 const RELATION_PARTS = [
   `select c.oid, 1, 0, case c.relkind
-      when 'v' then format('create view pay.%I%s (', c.relname,
+      when 'v' then format('create view %s%s (', c.oid::regclass,
         ' with (' || array_to_string(c.reloptions, ', ') || ')')
-      when 'c' then format('create type pay.%I as (', c.relname)
-      else format('create%s table pay.%I (',
-        case c.relpersistence when 'u' then ' unlogged' else '' end, c.relname)
+      when 'c' then format('create type %s as (', c.oid::regclass)
+      else format('create%s table %s (',
+        case c.relpersistence when 'u' then ' unlogged' else '' end, c.oid::regclass)
     end
     from relation c`,
   `select a.attrelid, 2, a.attnum, concat('  ', quote_ident(a.attname), ' ',
@@ -205,7 +206,7 @@ function relations(detail: Detail): string {
     with relation as (
       select *, case relkind when 'v' then 'view' when 'c' then 'type' else 'table' end as kind
       from pg_class
-      where relnamespace = 'pay'::regnamespace and relkind in ('r', 'p', 'v', 'c')
+      where relnamespace in ${OIDS} and relkind in ('r', 'p', 'v', 'c')
     )
     select c.kind || ' ' || c.oid::regclass as object, line
     from relation c
@@ -223,7 +224,7 @@ const DEFINITIONS: Record<Detail, string> = {
 const functions = (detail: Detail) => `
   with routine as (
     select *, oid::regprocedure::text as signature
-    from pg_proc where pronamespace = 'pay'::regnamespace
+    from pg_proc where pronamespace in ${OIDS}
   )
   select 'function ' || p.signature as object, line
   from routine p
@@ -247,12 +248,12 @@ const functions = (detail: Detail) => `
 const UNDESCRIBED = `
   select '' as object, pg_describe_object('pg_class'::regclass, oid, 0) as line
   from pg_class
-  where relnamespace = 'pay'::regnamespace and relkind not in ('r', 'p', 'v', 'c', 'i', 'I', 't')
+  where relnamespace in ${OIDS} and relkind not in ('r', 'p', 'v', 'c', 'i', 'I', 't')
   union all
   select '', pg_describe_object('pg_type'::regclass, oid, 0)
   from pg_type
-  where typnamespace = 'pay'::regnamespace and typtype in ('d', 'e', 'r')
+  where typnamespace in ${OIDS} and typtype in ('d', 'e', 'r')
   union all
   select '', pg_describe_object('pg_proc'::regclass, oid, 0)
   from pg_proc
-  where pronamespace = 'pay'::regnamespace and prokind not in ('f', 'p')`;
+  where pronamespace in ${OIDS} and prokind not in ('f', 'p')`;

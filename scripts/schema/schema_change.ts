@@ -196,7 +196,7 @@ function differing(a: SchemaDescription, b: SchemaDescription): string[] {
   );
 }
 
-/** Returns `purge` for `function pay.purge(…)`. */
+/** Returns `pay.purge` for `function pay.purge(…)`. */
 function nameOf(object: string): string {
-  return /^\w+ pay\.(\w+)/.exec(object)?.[1] ?? object;
+  return /^\w+ (pay(?:_internal)?\.\w+)/.exec(object)?.[1] ?? object;
 }

@@ -1,6 +1,6 @@
 /**
- * Reads and applies `supabase/schemas/*.sql`: the functions and views of the schema `pay`, one
- * topic a file. Tables, constraints, indexes and policies are in the migrations. schema_release.ts
+ * Reads and applies `supabase/schemas/*.sql`: the functions and views of the schemas `pay` and
+ * `pay_internal`, one topic a file. Tables, constraints, indexes and policies are in the migrations. schema_release.ts
  * generates the migration that changes a database to these functions and views.
  */
 
@@ -27,7 +27,7 @@ const BODIES_CHECKED = "reset check_function_bodies;";
 /** A function or view with its statements. */
 export interface SchemaObject {
   kind: "function" | "view";
-  /** The name without the schema, which is unique. */
+  /** The name with the schema, which is unique. */
   name: string;
   file: string;
   /** `create or replace …`, then comments and grants, all without semicolons. */
@@ -35,9 +35,11 @@ export interface SchemaObject {
 }
 
 const COMMENT_LINES = /^(?:\s*--[^\n]*\n)+/;
-const CREATES = /^create or replace (function|view) pay\.(\w+)/;
+const CREATES = /^create or replace (function|view) (pay(?:_internal)?\.\w+)/;
 const COMMENTS_OR_GRANTS =
-  /^(?:comment on (?:function|view|column)|(?:grant|revoke) [^;]*? on(?: function)?)\s+pay\.(\w+)/;
+  /^(?:comment on (?:function|view|column)|(?:grant|revoke) [^;]*? on(?: function)?)\s+(pay(?:_internal)?\.\w+)/;
+/** SQL for the oids of the two schemas. */
+const SCHEMAS = `(select oid from pg_namespace where nspname in ('pay', 'pay_internal'))`;
 
 /**
  * Reads the objects of the files, first the functions, then the views, in the order of the files.
@@ -133,7 +135,7 @@ export class SchemaFileError extends Error {
 
   constructor({ file, name }: SchemaObject, cause: Error) {
     const { detail } = cause as PostgresError;
-    super([`${file}: pay.${name}: ${cause.message}`, ...detail ? [detail] : []].join("\n  "), {
+    super([`${file}: ${name}: ${cause.message}`, ...detail ? [detail] : []].join("\n  "), {
       cause,
     });
   }
@@ -144,12 +146,12 @@ export class SchemaFileError extends Error {
  * files replace such a function, or it belongs to a table and only the migrations have it.
  */
 async function dropAll(sql: TransactionSql): Promise<void> {
-  const drops = await sql<{ statement: string }[]>`
-    select format('drop view pay.%I', relname) as statement
-    from pg_class where relnamespace = 'pay'::regnamespace and relkind = 'v'
+  const drops = await sql.unsafe<{ statement: string }[]>(`
+    select format('drop view %s', oid::regclass) as statement
+    from pg_class where relnamespace in ${SCHEMAS} and relkind = 'v'
     union all
     select format('drop function %s', oid::regprocedure)
-    from pg_proc where pronamespace = 'pay'::regnamespace`;
+    from pg_proc where pronamespace in ${SCHEMAS}`);
   await workableOrder(sql, drops, ({ statement }) => statement);
 }
 
@@ -164,26 +166,30 @@ async function checkBody(sql: TransactionSql, object: SchemaObject): Promise<voi
   });
 }
 
-/** A name of the schema in a body. A name after a quote is that of a setting. */
-const REFERENCE = /(?<!['\w.])pay\.(\w+)/g;
+/** A name of the schemas in a body. A name after a quote is that of a setting. */
+const REFERENCE = /(?<!['\w.])pay(?:_internal)?\.\w+/g;
 
 /**
- * Checks that every name of the schema in a body is that of a function, relation or type. For a
+ * Checks that every name of the schemas in a body is that of a function, relation or type. For a
  * plpgsql body and a text for `execute`, PostgreSQL only looks up names when the function runs.
  */
 async function checkReferences(
   sql: TransactionSql,
   objects: readonly SchemaObject[],
 ): Promise<void> {
-  const rows = await sql<{ name: string }[]>`
-    select proname as name from pg_proc where pronamespace = 'pay'::regnamespace
-    union select relname from pg_class where relnamespace = 'pay'::regnamespace
-    union select typname from pg_type where typnamespace = 'pay'::regnamespace`;
+  const rows = await sql.unsafe<{ name: string }[]>(`
+    select n.nspname || '.' || o.name as name
+    from (
+      select pronamespace, proname from pg_proc
+      union all select relnamespace, relname from pg_class
+      union all select typnamespace, typname from pg_type
+    ) as o (namespace, name)
+    join pg_namespace n on n.oid = o.namespace and n.oid in ${SCHEMAS}`);
   const known = new Set(rows.map(({ name }) => name));
   for (const object of objects) {
     const text = object.statements[0]!.replaceAll(/--[^\n]*/g, "");
-    for (const [reference, name] of text.matchAll(REFERENCE)) {
-      if (known.has(name!)) continue;
+    for (const [reference] of text.matchAll(REFERENCE)) {
+      if (known.has(reference)) continue;
       throw new SchemaFileError(object, new Error(`${reference} does not exist`));
     }
   }

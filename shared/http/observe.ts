@@ -11,7 +11,7 @@ import type { Dependencies } from "./dependencies.ts";
 import { notedRequest, type Seen } from "./noted_request.ts";
 import type { Env, RequestState } from "./request_state.ts";
 
-/** Window of the rate limit in seconds, as in the database (`pay.requests_used`). */
+/** Window of the rate limit in seconds, as in the database (`pay_internal.requests_used`). */
 const WINDOW_S = 2;
 
 /** Methods that the log names. Any other one is text of the client. */

@@ -4,10 +4,10 @@ import * as z from "zod";
 import { mustBe } from "./requirement.ts";
 import { Instant, Time } from "./values.ts";
 
-/** Most days by which one request moves a clock (contract §7), as in `pay.longest_advance`. */
+/** Most days by which one request moves a clock (contract §7), as in `pay_internal.longest_advance`. */
 export const MAX_ADVANCE_DAYS = 400;
 
-/** The latest time of a sandbox's clock (contract §7), as in `pay.clock_ceiling`. */
+/** The latest time of a sandbox's clock (contract §7), as in `pay_internal.clock_ceiling`. */
 export const CLOCK_CEILING_MS = Date.UTC(2200, 0, 1);
 
 const ClockMode = z.enum(["real", "frozen"])

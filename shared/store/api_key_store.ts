@@ -7,7 +7,7 @@ import type { Answer } from "./commit_rows.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";
 
-/** Most keys of an environment that are neither revoked nor expired, as in `pay.max_active_keys`. */
+/** Most keys of an environment that are neither revoked nor expired, as in `pay_internal.max_active_keys`. */
 export const MAX_ACTIVE_KEYS = 100;
 
 /** The stored facts of a new secret. The database never gets its text. */

@@ -96,7 +96,7 @@ export function requestParameter(
   return JSON.stringify([keyedRequest(access, idempotency, answer)]);
 }
 
-/** Pending deliveries of a sandbox at which requests add no more, as in `pay.max_pending_deliveries`. */
+/** Pending deliveries of a sandbox at which requests add no more, as in `pay_internal.max_pending_deliveries`. */
 const MAX_PENDING_DELIVERIES = 20_000;
 
 /** The error of each outcome with which an entry function refuses a request. */

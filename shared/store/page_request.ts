@@ -18,7 +18,7 @@ export interface PageRequest {
   parent_id?: string;
 }
 
-/** The filters whose index has the order of the list (`pay.list_column`). */
+/** The filters whose index has the order of the list (`pay_internal.list_column`). */
 const INDEXED: Readonly<Partial<Record<ListKind, readonly string[]>>> = {
   payments: ["reference", "status"],
   refunds: ["payment_id"],

@@ -9,9 +9,9 @@ import type { Answer } from "./commit_rows.ts";
 import type { EntryCalls } from "./entry_calls.ts";
 import { type Access, answerOf, type Idempotency, requestParameter, type Row } from "./outcome.ts";
 
-/** Most disposable sandboxes of an account that have not ended, as in `pay.max_sandboxes`. */
+/** Most disposable sandboxes of an account that have not ended, as in `pay_internal.max_sandboxes`. */
 const MAX_SANDBOXES = 1_000;
-/** Most of an account with those that have ended within a day, as in `pay.max_kept_sandboxes`. */
+/** Most of an account with those that have ended within a day, as in `pay_internal.max_kept_sandboxes`. */
 const MAX_KEPT_SANDBOXES = 10_000;
 
 /** A new sandbox, with its first key. */

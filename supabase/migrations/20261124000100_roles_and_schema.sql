@@ -1,4 +1,4 @@
--- Purpose: the roles and the one schema of the payments service.
+-- Purpose: the roles and the schemas of the payments service.
 --
 -- pay_owner    owns every table and function; cannot log in, cannot bypass row-level security.
 -- pay_api      may execute the entry functions of the HTTP functions, and nothing else.
@@ -24,12 +24,15 @@ grant pay_api, pay_operator to current_user;
 grant pay_owner to current_user;
 
 create schema pay authorization pay_owner;
+create schema pay_internal authorization pay_owner;
 
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
 comment on schema pay is
   'Payments service: tables and their entry functions. Exposed by no API; callers hold EXECUTE only.';
+comment on schema pay_internal is
+  'Payments service: the steps of the entry functions. Only their owner may use it.';
 
 grant usage on schema pay to pay_api, pay_operator;
 

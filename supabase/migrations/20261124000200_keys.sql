@@ -47,11 +47,11 @@ comment on index pay.environments_one_live_per_account is
 
 create unique index environments_public_id on pay.environments (public_id) where retired_at is null;
 comment on index pay.environments_public_id is
-  'pay.hold_environment: the environment that has an id now. Unique: resets keep the id.';
+  'pay_internal.hold_environment: the environment that has an id now. Unique: resets keep the id.';
 
 create index environments_ending on pay.environments (ends_at)
   where ends_at is not null and retired_at is null;
-comment on index pay.environments_ending is 'pay.retire_ended_sandboxes: the sandboxes that have ended.';
+comment on index pay.environments_ending is 'pay_internal.retire_ended_sandboxes: the sandboxes that have ended.';
 
 create table pay.api_keys (
   id text collate "C" not null,
@@ -93,7 +93,7 @@ comment on constraint api_keys_environment_fkey on pay.api_keys is
 
 create index api_keys_environment on pay.api_keys (environment_id, id);
 comment on index pay.api_keys_environment is
-  'pay.list_api_keys, pay.take_key_place: the keys of an environment.';
+  'pay.list_api_keys, pay_internal.take_key_place: the keys of an environment.';
 
 create table pay.api_key_secrets (
   hash bytea not null,
@@ -138,12 +138,12 @@ comment on column pay.api_key_secrets.ends_at is
 
 create index api_key_secrets_api_key on pay.api_key_secrets (api_key_id);
 comment on index pay.api_key_secrets_api_key is
-  'pay.end_api_key, pay.list_api_keys: the secrets of a key.';
+  'pay_internal.end_api_key, pay.list_api_keys: the secrets of a key.';
 
 -- The end of a sandbox changes all of its secrets. A deleted environment is looked up here, too.
 create index api_key_secrets_environment on pay.api_key_secrets (environment_id);
 comment on index pay.api_key_secrets_environment is
-  'pay.retire_sandbox, pay.move_environment: the secrets of an environment.';
+  'pay_internal.retire_sandbox, pay_internal.move_environment: the secrets of an environment.';
 
 comment on constraint api_key_secrets_environment_fkey on pay.api_key_secrets is
   'No index of its own: api_key_secrets_environment has the environment, which has one mode.';
@@ -207,7 +207,7 @@ comment on column pay.rate_counters.previous_count is 'Requests in the window be
 -- heap-only.
 create index rate_counters_recent on pay.rate_counters (account, livemode, window_number);
 comment on index pay.rate_counters_recent is
-  'pay.requests_used: the use of an account in the last two windows.';
+  'pay_internal.requests_used: the use of an account in the last two windows.';
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -77,17 +77,17 @@ comment on column pay.payments.amount_disputed is 'The amount that the payer has
 comment on column pay.payments.body is 'The payment as JSON text, as it is answered.';
 
 -- Only the primary key begins with the environment, here and in the other indexes for lists, so the
--- planner has no other index for a search by key. pay.list_range describes how lists use these
+-- planner has no other index for a search by key. pay_internal.list_range describes how lists use these
 -- indexes.
 -- Lists with reference=.
 create index payments_reference on pay.payments (reference, environment_id, id)
   where reference is not null;
-comment on index pay.payments_reference is 'pay.list_column: lists with reference=.';
+comment on index pay.payments_reference is 'pay_internal.list_column: lists with reference=.';
 
 -- Lists with status= other than completed; completed is common enough for the primary key.
 create index payments_status on pay.payments (status, environment_id, id)
   where status <> 'completed';
-comment on index pay.payments_status is 'pay.list_column: lists with status=.';
+comment on index pay.payments_status is 'pay_internal.list_column: lists with status=.';
 
 create table pay.refunds (
   environment_id text collate "C" not null,
@@ -113,7 +113,7 @@ comment on column pay.refunds.status is 'Status, as in answers.';
 comment on column pay.refunds.body is 'The refund as JSON text, as it is answered.';
 
 create index refunds_payment on pay.refunds (payment_id, environment_id, id);
-comment on index pay.refunds_payment is 'pay.list_column: the refunds of a payment.';
+comment on index pay.refunds_payment is 'pay_internal.list_column: the refunds of a payment.';
 
 create table pay.disputes (
   environment_id text collate "C" not null,
@@ -145,14 +145,14 @@ comment on column pay.disputes.body is 'The dispute as JSON text, as it is answe
 create unique index disputes_current on pay.disputes (environment_id, payment_id)
   where status <> 'won' and provider_reference is null;
 comment on index pay.disputes_current is
-  'pay.read_resource: the dispute of a sandbox payment that is open or lost. Unique: the simulated provider opens one at a time.';
+  'pay_internal.read_resource: the dispute of a sandbox payment that is open or lost. Unique: the simulated provider opens one at a time.';
 
 create index disputes_payment on pay.disputes (payment_id, environment_id, id);
 comment on index pay.disputes_payment is
-  'pay.list_column: lists with payment_id=; pay.dispute_body: the dispute of a fact.';
+  'pay_internal.list_column: lists with payment_id=; pay_internal.dispute_body: the dispute of a fact.';
 
 create index disputes_status on pay.disputes (status, environment_id, id);
-comment on index pay.disputes_status is 'pay.list_column: lists with status=.';
+comment on index pay.disputes_status is 'pay_internal.list_column: lists with status=.';
 
 create table pay.transfers (
   environment_id text collate "C" not null,
@@ -182,7 +182,7 @@ comment on column pay.transfers.updated_at is 'Time of the last change.';
 comment on column pay.transfers.body is 'The transfer as JSON text, as it is answered.';
 
 create index transfers_status on pay.transfers (status, environment_id, id);
-comment on index pay.transfers_status is 'pay.list_column: lists with status=.';
+comment on index pay.transfers_status is 'pay_internal.list_column: lists with status=.';
 
 create table pay.events (
   environment_id text collate "C" not null,
@@ -244,7 +244,7 @@ comment on column pay.idempotency_keys.replays is 'How often the answer was repl
 -- it takes any index that begins alike.
 create index idempotency_keys_age on pay.idempotency_keys (environment_id, created_at)
   where created_at > '-infinity';
-comment on index pay.idempotency_keys_age is 'pay.purge_idempotency_keys: the oldest keys of an environment.';
+comment on index pay.idempotency_keys_age is 'pay_internal.purge_idempotency_keys: the oldest keys of an environment.';
 
 -- The end of an advance completes the answers of those that have begun before it.
 create index idempotency_keys_advances on pay.idempotency_keys (environment_id)

@@ -5,7 +5,7 @@
 -- deleted.
 --
 -- Totals: what the movements between two accounts sum to. The statement that writes movements adds
--- them to the totals (pay.add_to_total, which explains stripes and generations).
+-- them to the totals (pay_internal.add_to_total, which explains stripes and generations).
 -- ADR 0006.
 
 grant pay_owner to current_user;
@@ -27,7 +27,7 @@ create table pay.ledger_movements (
   currency text collate "C" not null,
   constraint ledger_movements_pkey primary key (environment_id, transaction_id, leg),
   -- Each leg has two entries, whose ids take the next two ordinals after the transaction's
-  -- (pay.ledger_entry_id). An id has 32 of them, so a transaction has up to 15 legs.
+  -- (pay_internal.ledger_entry_id). An id has 32 of them, so a transaction has up to 15 legs.
   constraint ledger_movements_leg_in_range check (
     leg >= 0
     and strpos('0123456789abcdefghjkmnpqrstvwxyz', substr(transaction_id, 30)) between 1 and 30 - 2 * leg
@@ -62,7 +62,7 @@ comment on column pay.ledger_movements.currency is 'ISO 4217 code.';
 create index ledger_movements_subject
   on pay.ledger_movements (subject_id, environment_id, transaction_id, leg);
 comment on index pay.ledger_movements_subject is
-  'pay.page_movements, pay.subject_accounts: the entries of a payment or transfer, and its money.';
+  'pay_internal.page_movements, pay_internal.subject_accounts: the entries of a payment or transfer, and its money.';
 
 -- Half of each page stays free, so that a total is updated within its page.
 create table pay.ledger_totals (

@@ -136,21 +136,21 @@ create index webhook_deliveries_due
   on pay.webhook_deliveries (endpoint_id, next_attempt_at, subject_id, sequence)
   where next_attempt_at is not null and lost_claims = 0;
 comment on index pay.webhook_deliveries_due is
-  'pay.claim_due: due deliveries of an endpoint, except suspects.';
+  'pay_internal.claim_due: due deliveries of an endpoint, except suspects.';
 
 -- The relay: suspects, which are deliveries with lost claims. It claims one at a time.
 create index webhook_deliveries_suspect
   on pay.webhook_deliveries (endpoint_id, lost_claims, next_attempt_at, subject_id, sequence)
   where next_attempt_at is not null and lost_claims > 0;
 comment on index pay.webhook_deliveries_suspect is
-  'pay.claim_first_suspect: deliveries with lost claims, one at a time.';
+  'pay_internal.claim_first_suspect: deliveries with lost claims, one at a time.';
 
 -- The relay: endpoints that have something pending; is an earlier event of the same payment still
 -- being tried?
 create index webhook_deliveries_order on pay.webhook_deliveries (endpoint_id, subject_id, sequence)
   where status = 'pending';
 comment on index pay.webhook_deliveries_order is
-  'pay.blocking_delivery, pay.claim_due: earlier events of the same payment that are still being tried.';
+  'pay_internal.blocking_delivery, pay_internal.claim_due: earlier events of the same payment that are still being tried.';
 
 -- Lists with payment_id=, with event_id= (through the event's subject) and with endpoint_id=. They
 -- contain the environment because a reset leaves the deliveries of the retired environment under
@@ -159,11 +159,11 @@ comment on index pay.webhook_deliveries_order is
 create index webhook_deliveries_subject
   on pay.webhook_deliveries (subject_id, environment_id, id);
 comment on index pay.webhook_deliveries_subject is
-  'pay.list_column: lists with payment_id= and with event_id=.';
+  'pay_internal.list_column: lists with payment_id= and with event_id=.';
 
 create index webhook_deliveries_endpoint
   on pay.webhook_deliveries (endpoint_id, environment_id, id);
-comment on index pay.webhook_deliveries_endpoint is 'pay.list_column: lists with endpoint_id=.';
+comment on index pay.webhook_deliveries_endpoint is 'pay_internal.list_column: lists with endpoint_id=.';
 
 -- An advance finds what waits for it, in the order of time. Rows with infinity wait for a clock that
 -- stands. Only calls in sandboxes are in the second index; it also finds those that wait by the real
@@ -171,7 +171,7 @@ comment on index pay.webhook_deliveries_endpoint is 'pay.list_column: lists with
 create index webhook_deliveries_clock on pay.webhook_deliveries (environment_id, due_at)
   where next_attempt_at = 'infinity';
 comment on index pay.webhook_deliveries_clock is
-  'pay.next_due: the next attempt that a clock waits for.';
+  'pay_internal.next_due: the next attempt that a clock waits for.';
 
 create table pay.inbox_entries (
   environment_id text collate "C" not null,
@@ -222,9 +222,9 @@ comment on column pay.delivery_exchanges.kept_at is
 
 create index delivery_exchanges_kept_at on pay.delivery_exchanges (kept_at);
 comment on index pay.delivery_exchanges_kept_at is
-  'pay.purge_exchanges: the oldest rows of all sandboxes.';
+  'pay_internal.purge_exchanges: the oldest rows of all sandboxes.';
 
-create type pay.due_delivery as (
+create type pay_internal.due_delivery as (
   environment_id text collate "C",
   id text collate "C",
   endpoint_id text collate "C",
@@ -234,16 +234,16 @@ create type pay.due_delivery as (
   rank_of_endpoint bigint,
   is_lost boolean
 );
-comment on type pay.due_delivery is 'A delivery that a turn of the relay has locked.';
-comment on column pay.due_delivery.environment_id is 'Its environment.';
-comment on column pay.due_delivery.id is 'The delivery.';
-comment on column pay.due_delivery.endpoint_id is 'Its endpoint.';
-comment on column pay.due_delivery.subject_id is 'The subject of its event.';
-comment on column pay.due_delivery.sequence is 'The sequence of its event; null: it waits for no other.';
-comment on column pay.due_delivery.event_id is 'Its event.';
-comment on column pay.due_delivery.rank_of_endpoint is
+comment on type pay_internal.due_delivery is 'A delivery that a turn of the relay has locked.';
+comment on column pay_internal.due_delivery.environment_id is 'Its environment.';
+comment on column pay_internal.due_delivery.id is 'The delivery.';
+comment on column pay_internal.due_delivery.endpoint_id is 'Its endpoint.';
+comment on column pay_internal.due_delivery.subject_id is 'The subject of its event.';
+comment on column pay_internal.due_delivery.sequence is 'The sequence of its event; null: it waits for no other.';
+comment on column pay_internal.due_delivery.event_id is 'Its event.';
+comment on column pay_internal.due_delivery.rank_of_endpoint is
   'The turn serves lower ranks first, so that endpoints share its places.';
-comment on column pay.due_delivery.is_lost is 'Its lease has expired without a record.';
+comment on column pay_internal.due_delivery.is_lost is 'Its lease has expired without a record.';
 
 create type pay.claimed_delivery as (
   environment_id text collate "C",

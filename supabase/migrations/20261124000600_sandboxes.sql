@@ -31,7 +31,7 @@ create table pay.sandbox_settings (
   constraint sandbox_settings_target_stands check (
     target_at is null or (frozen_at is not null and frozen_at <= target_at)
   ),
-  -- The latest time of a clock (pay.clock_ceiling).
+  -- The latest time of a clock (pay_internal.clock_ceiling).
   constraint sandbox_settings_below_ceiling check (
     greatest(frozen_at, target_at) <= '2200-01-01T00:00:00Z'
   ),
@@ -61,11 +61,11 @@ comment on column pay.sandbox_settings.requests is 'Number of requests of a seed
 comment on column pay.sandbox_settings.transcript_bytes is 'Length of the transcript so far.';
 
 -- A create looks for a sandbox with the same seed. The index is not unique, because an error would
--- tell one tenant about another. Creates of an account wait for each other (pay.free_seed).
+-- tell one tenant about another. Creates of an account wait for each other (pay_internal.free_seed).
 create index sandbox_settings_seed_root on pay.sandbox_settings (seed_root)
   where seed_root is not null;
 comment on index pay.sandbox_settings_seed_root is
-  'pay.free_seed: the sandbox with the same seed.';
+  'pay_internal.free_seed: the sandbox with the same seed.';
 
 create table pay.sandboxes (
   environment_id text collate "C" not null,
@@ -94,15 +94,15 @@ comment on column pay.sandboxes.seed is 'The seed; null: the ids of the sandbox 
 
 create index sandboxes_alive on pay.sandboxes (account, expires_at);
 comment on index pay.sandboxes_alive is
-  'pay.take_sandbox_place: the number of sandboxes of an account that have not ended.';
+  'pay_internal.take_sandbox_place: the number of sandboxes of an account that have not ended.';
 
 create index sandboxes_of_key on pay.sandboxes (made_by, expires_at);
 comment on index pay.sandboxes_of_key is
-  'pay.end_sandboxes_of: the sandboxes of a revoked key.';
+  'pay_internal.end_sandboxes_of: the sandboxes of a revoked key.';
 
 create index sandboxes_ended on pay.sandboxes (expires_at);
 comment on index pay.sandboxes_ended is
-  'pay.purge_sandboxes: the rows of sandboxes that ended a day ago.';
+  'pay_internal.purge_sandboxes: the rows of sandboxes that ended a day ago.';
 
 create table pay.faults (
   environment_id text collate "C" not null,
@@ -143,7 +143,7 @@ comment on column pay.faults.created_at is 'Time of creation.';
 -- all sandboxes for a turn of the relay.
 create index faults_open on pay.faults (kind, environment_id, id) where times_left > 0;
 comment on index pay.faults_open is
-  'pay.next_fault, pay.give_faults: the faults that can still happen.';
+  'pay_internal.next_fault, pay_internal.give_faults: the faults that can still happen.';
 
 create table pay.requests (
   environment_id text collate "C" not null,

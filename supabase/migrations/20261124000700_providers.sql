@@ -148,11 +148,11 @@ comment on index pay.provider_calls_exclusive is
   'Unique: each of these operations depends on the result of the one before, so only one is pending.';
 
 create index provider_calls_due on pay.provider_calls (next_attempt_at) where state = 'pending';
-comment on index pay.provider_calls_due is 'pay.lease_work: due calls.';
+comment on index pay.provider_calls_due is 'pay_internal.lease_work: due calls.';
 
 create index provider_calls_look on pay.provider_calls (next_look_at)
   where next_look_at is not null;
-comment on index pay.provider_calls_look is 'pay.lease_work: the objects to look at.';
+comment on index pay.provider_calls_look is 'pay_internal.lease_work: the objects to look at.';
 
 create index provider_calls_unsettled on pay.provider_calls (first_sent_at)
   where state <> 'settled';
@@ -161,17 +161,17 @@ comment on index pay.provider_calls_unsettled is
 
 create index provider_calls_subject on pay.provider_calls (subject_id, environment_id, id);
 comment on index pay.provider_calls_subject is
-  'pay.has_fact_call, pay.find_providers: the calls of a payment or transfer.';
+  'pay_internal.has_fact_call, pay_internal.find_providers: the calls of a payment or transfer.';
 
 create index provider_calls_reference on pay.provider_calls (provider_reference, account_id)
   where provider_reference is not null;
 comment on index pay.provider_calls_reference is
-  'pay.find_fact_subject, pay.read_challenge: the call with an id of the provider.';
+  'pay_internal.find_fact_subject, pay.read_challenge: the call with an id of the provider.';
 
 create index provider_calls_clock on pay.provider_calls (environment_id, next_attempt_at, due_at)
   where state = 'pending' and account_id = 'sandbox';
 comment on index pay.provider_calls_clock is
-  'pay.next_due: the next result that a clock waits for.';
+  'pay_internal.next_due: the next result that a clock waits for.';
 
 create table pay.provider_facts (
   environment_id text collate "C" not null,
@@ -240,7 +240,7 @@ comment on column pay.provider_facts.dismissed_at is 'Time at which the operator
 comment on column pay.provider_facts.dismissed_reason is 'The reason of the operator.';
 
 create index provider_facts_open on pay.provider_facts (received_at) where outcome is null;
-comment on index pay.provider_facts_open is 'pay.lease_facts: the facts to handle.';
+comment on index pay.provider_facts_open is 'pay_internal.lease_facts: the facts to handle.';
 
 create index provider_facts_reported on pay.provider_facts (outcome, received_at)
   where (outcome in ('finding', 'unmatched') or finding is not null) and dismissed_at is null;
@@ -251,14 +251,14 @@ create index provider_facts_unmatched
   on pay.provider_facts (provider_reference, account_id, environment_id)
   where outcome = 'unmatched';
 comment on index pay.provider_facts_unmatched is
-  'pay.reopen_facts: the facts that came before the call that learns their id.';
+  'pay_internal.reopen_facts: the facts that came before the call that learns their id.';
 
 create index provider_facts_subject on pay.provider_facts (subject_id, environment_id);
 comment on index pay.provider_facts_subject is
-  'pay.transfer_reports, pay.open_payouts: the facts of a payment or transfer.';
+  'pay_internal.transfer_reports, pay.open_payouts: the facts of a payment or transfer.';
 
 create index provider_facts_received on pay.provider_facts (environment_id, received_at);
-comment on index pay.provider_facts_received is 'pay.purge_old: the old facts of sandboxes.';
+comment on index pay.provider_facts_received is 'pay_internal.purge_old: the old facts of sandboxes.';
 
 create table pay.provider_cursors (
   environment_id text collate "C" not null,

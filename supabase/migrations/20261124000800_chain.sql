@@ -45,11 +45,11 @@ comment on index pay.deposit_addresses_watched is
 create index deposit_addresses_watch_until on pay.deposit_addresses (watch_until)
   where watch_until is not null;
 comment on index pay.deposit_addresses_watch_until is
-  'pay.end_watches: the watches that are over.';
+  'pay_internal.end_watches: the watches that are over.';
 
 create index deposit_addresses_expiry on pay.deposit_addresses (account_id, expires_at);
 comment on index pay.deposit_addresses_expiry is
-  'pay.provider_readings: whether an account has an address that is open.';
+  'pay_internal.provider_readings: whether an account has an address that is open.';
 
 create table pay.signer_nonces (
   chain_id bigint not null,

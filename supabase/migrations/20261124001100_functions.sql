@@ -6,7 +6,7 @@ set role pay_owner;
 
 set check_function_bodies = off;
 
-create or replace function pay.note_use(p_hashes bytea[], p_found pay.admission[])
+create or replace function pay_internal.note_use(p_hashes bytea[], p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -29,7 +29,7 @@ begin
 end
 $$;
 
-create or replace function pay.judge_ended_keys(
+create or replace function pay_internal.judge_ended_keys(
   p_found pay.admission[], p_hashes bytea[], p_versions bigint[]
 )
 returns pay.admission[]
@@ -60,7 +60,7 @@ begin
 end
 $$;
 
-create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
+create or replace function pay_internal.admit(p_requests json, p_hold text, p_is_read boolean)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -72,8 +72,7 @@ declare
   v_versions bigint[];
   v_scopes text[];
   v_has_keys boolean;
-  v_key_rates integer[];
-  v_account_rates integer[];
+  v_key_rates integer[]; v_account_rates integer[];
   v_api_keys text[];
   v_environments text[]; v_accounts text[]; v_livemodes boolean[];
   v_opened text[];
@@ -103,7 +102,7 @@ begin
         else true end as is_held
     from pay.api_key_secrets s
     where s.hash = a.hash and s.revoked_at is null and (s.expires_at is null or s.expires_at > a.at)
-      and (s.ends_at is null or s.ends_at > pay.server_time()) limit 1
+      and (s.ends_at is null or s.ends_at > pay_internal.server_time()) limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
   -- A new snapshot under the locks, for the settings too. It does not find a key whose environment
@@ -116,7 +115,7 @@ begin
         when a.scope is null or k.scopes is null or a.scope = any (k.scopes) then 'ok'
         else 'forbidden'
       end, a.api_key_id, a.environment_id, a.account, a.livemode, a.at, null, null, null,
-      case when k.version > 0 then pay.time_ahead(k.settings) end, case
+      case when k.version > 0 then pay_internal.time_ahead(k.settings) end, case
         when a.version is distinct from k.version then row_to_json(k.settings) end)::pay.admission
     from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments, v_accounts, v_livemodes)
       with ordinality as a (scope, at, version, api_key_id, environment_id, account, livemode, n)
@@ -126,22 +125,23 @@ begin
       where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
     ) k on true order by a.n);
   if array_position(v_api_keys, null) is not null then
-    v_found := pay.judge_ended_keys(v_found, v_hashes, v_versions);
+    v_found := pay_internal.judge_ended_keys(v_found, v_hashes, v_versions);
   end if;
   if v_is_idle then
-    perform pay.note_use(v_hashes, v_found);
+    perform pay_internal.note_use(v_hashes, v_found);
   end if;
   if p_is_read and v_has_keys then
-    v_found := pay.find_answers(p_requests, v_found, true);
+    v_found := pay_internal.find_answers(p_requests, v_found, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_account_rates) then
-    v_found := pay.limit_list(p_requests, v_found, v_key_rates, v_account_rates, p_is_read);
+    v_found := pay_internal.limit_list(
+      p_requests, v_found, v_key_rates, v_account_rates, p_is_read);
   end if;
   return v_found;
 end
 $$;
 
-create or replace function pay.api_key_body(p_key pay.api_keys, p_at timestamptz)
+create or replace function pay_internal.api_key_body(p_key pay.api_keys, p_at timestamptz)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -157,28 +157,29 @@ as $$
         select coalesce(json_agg(json_build_object(
           'prefix', s.prefix,
           'last4', s.last_four,
-          'created_at', pay.wire_time(s.created_at),
-          'expires_at', pay.wire_time(least(s.expires_at, s.ends_at + c.ahead))
+          'created_at', pay_internal.wire_time(s.created_at),
+          'expires_at', pay_internal.wire_time(least(s.expires_at, s.ends_at + c.ahead))
         ) order by s.created_at desc, s.hash desc), '[]'::json)
         from pay.api_key_secrets s
         where s.api_key_id = p_key.id and s.revoked_at is null
           and (s.expires_at is null or s.expires_at > p_at)
-          and (s.ends_at is null or s.ends_at > pay.server_time())
+          and (s.ends_at is null or s.ends_at > pay_internal.server_time())
       ) as secrets,
       (
-        select pay.wire_time(greatest(p_key.last_used_at, max(s.last_used_at)))
+        select pay_internal.wire_time(greatest(p_key.last_used_at, max(s.last_used_at)))
         from pay.api_key_secrets s where s.api_key_id = p_key.id
       ) as last_used_at,
-      pay.wire_time(p_key.created_at) as created_at,
-      pay.wire_time(least(p_key.expires_at, p_key.ends_at + c.ahead)) as expires_at,
-      pay.wire_time(p_key.revoked_at) as revoked_at
+      pay_internal.wire_time(p_key.created_at) as created_at,
+      pay_internal.wire_time(least(p_key.expires_at, p_key.ends_at + c.ahead)) as expires_at,
+      pay_internal.wire_time(p_key.revoked_at) as revoked_at
     from (
-      select pay.environment_time(p_key.environment_id) - pay.server_time() as ahead
+      select pay_internal.environment_time(p_key.environment_id)
+        - pay_internal.server_time() as ahead
     ) c
   ) t
 $$;
 
-create or replace function pay.add_api_key_secret(
+create or replace function pay_internal.add_api_key_secret(
   p_id text,
   p_at timestamptz,
   p_secret_hash text,
@@ -188,7 +189,7 @@ create or replace function pay.add_api_key_secret(
   p_ahead interval
 )
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -196,13 +197,14 @@ begin
   set expires_at = least(s.expires_at, live.until), ends_at = least(s.ends_at, live.until - p_ahead)
   from (
     select o.hash, case
-        when row_number() over (order by o.created_at desc, o.hash desc) >= pay.max_live_secrets()
+        when row_number() over (order by o.created_at desc, o.hash desc)
+          >= pay_internal.max_live_secrets()
           then p_at
         else p_older_expire_at end as until
     from pay.api_key_secrets o
     where o.api_key_id = p_id and o.revoked_at is null
       and (o.expires_at is null or o.expires_at > p_at)
-      and (o.ends_at is null or o.ends_at > pay.server_time())
+      and (o.ends_at is null or o.ends_at > pay_internal.server_time())
   ) live
   where s.hash = live.hash
     and (s.expires_at is null or s.expires_at > live.until
@@ -215,22 +217,22 @@ begin
   from pay.api_keys k
   join pay.environments e on e.id = k.environment_id
   where k.id = p_id;
-  perform pay.drop_ended_secrets(array[p_id], least(p_at, (
-    select pay.environment_time(k.environment_id) from pay.api_keys k where k.id = p_id
+  perform pay_internal.drop_ended_secrets(array[p_id], least(p_at, (
+    select pay_internal.environment_time(k.environment_id) from pay.api_keys k where k.id = p_id
   )));
 end
 $$;
 
-create or replace function pay.end_api_key(p_id text, p_at timestamptz)
+create or replace function pay_internal.end_api_key(p_id text, p_at timestamptz)
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   update pay.api_keys k set revoked_at = coalesce(k.revoked_at, p_at) where k.id = p_id;
   update pay.api_key_secrets s set revoked_at = coalesce(s.revoked_at, p_at)
   where s.api_key_id = p_id;
-  perform pay.end_sandboxes_of(p_id);
+  perform pay_internal.end_sandboxes_of(p_id);
 end
 $$;
 
@@ -248,7 +250,7 @@ returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_environment text := pay.hold_environment(p_environment_id);
+  v_environment text := pay_internal.hold_environment(p_environment_id);
   v_account text;
   v_livemode boolean;
   v_ends_at timestamptz;
@@ -259,9 +261,9 @@ begin
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
-  if not pay.take_key_place(v_environment, now()) then
+  if not pay_internal.take_key_place(v_environment, now()) then
     raise exception 'environment % has % active keys already',
-      p_environment_id, pay.max_active_keys()
+      p_environment_id, pay_internal.max_active_keys()
       using errcode = 'program_limit_exceeded';
   end if;
   v_ends_at := least(v_ends_at, p_expires_at);
@@ -327,9 +329,10 @@ begin
   if v_key.id is null then
     return false;
   end if;
-  if pay.key_has_ended(v_key, pay.environment_time(v_key.environment_id)) then
-    if not pay.take_key_place(v_key.environment_id, now()) then
-      raise exception 'the environment of % has % active keys already', p_id, pay.max_active_keys()
+  if pay_internal.key_has_ended(v_key, pay_internal.environment_time(v_key.environment_id)) then
+    if not pay_internal.take_key_place(v_key.environment_id, now()) then
+      raise exception 'the environment of % has % active keys already', p_id,
+        pay_internal.max_active_keys()
         using errcode = 'program_limit_exceeded';
     end if;
     update pay.api_keys k
@@ -337,7 +340,7 @@ begin
       select e.ends_at from pay.environments e where e.id = k.environment_id)
     where k.id = p_id;
   end if;
-  perform pay.add_api_key_secret(
+  perform pay_internal.add_api_key_secret(
     p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at, '0');
   return true;
 end
@@ -355,13 +358,13 @@ begin
   if not found then
     return false;
   end if;
-  perform pay.end_api_key(p_id, now());
+  perform pay_internal.end_api_key(p_id, now());
   return true;
 end
 $$;
 grant execute on function pay.revoke_api_key(text) to pay_operator;
 
-create or replace function pay.judge_key_change(
+create or replace function pay_internal.judge_key_change(
   p_action text,
   p_caller pay.api_keys,
   p_key pay.api_keys,
@@ -379,13 +382,14 @@ as $$
     -- The caller learns the new secret, which must not outlive the caller's key.
     when p_action = 'rotate' and (p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
       or p_caller.ends_at < coalesce(p_key.ends_at, 'infinity')) then 'outlives'
-    when p_action = 'rotate' and pay.key_has_ended(p_key, p_at) then 'ended'
-    when p_action = 'create' and not pay.take_key_place(p_caller.environment_id, p_at) then 'full'
+    when p_action = 'rotate' and pay_internal.key_has_ended(p_key, p_at) then 'ended'
+    when p_action = 'create' and not pay_internal.take_key_place(p_caller.environment_id, p_at)
+      then 'full'
     else 'committed'
   end
 $$;
 
-create or replace function pay.write_key_change(
+create or replace function pay_internal.write_key_change(
   p_caller pay.api_keys,
   p_key pay.api_keys,
   p_action text,
@@ -408,14 +412,14 @@ begin
         least(p_key.expires_at - p_ahead, p_caller.ends_at));
   end if;
   if p_action = 'revoke' then
-    perform pay.end_api_key(p_key.id, p_at);
+    perform pay_internal.end_api_key(p_key.id, p_at);
   else
-    perform pay.add_api_key_secret(
+    perform pay_internal.add_api_key_secret(
       p_key.id, p_at, p_secret ->> 'hash', p_secret ->> 'prefix', p_secret ->> 'last_four',
       coalesce(p_older_expire_at, p_at), p_ahead);
   end if;
   return (
-    select pay.api_key_body(k, p_at) from pay.api_keys k
+    select pay_internal.api_key_body(k, p_at) from pay.api_keys k
     where k.environment_id = p_caller.environment_id and k.id = p_key.id
   );
 end
@@ -436,7 +440,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_secret json := p_secret::json;
   v_caller pay.api_keys;
   v_key pay.api_keys;
@@ -453,13 +457,13 @@ begin
     where k.environment_id = v_access.environment_id and k.id = p_id and k.revoked_at is null
     for update;
   end if;
-  v_access.outcome := pay.judge_key_change(p_action, v_caller, v_key, v_access.at);
+  v_access.outcome := pay_internal.judge_key_change(p_action, v_caller, v_key, v_access.at);
   case v_access.outcome
     when 'ended' then
       v_access.status := 409;
       v_access.body := p_refusal;
     when 'committed' then
-      v_access.body := pay.write_key_change(
+      v_access.body := pay_internal.write_key_change(
         v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at,
         coalesce(v_access.ahead, '0'));
       if v_secret is not null then
@@ -467,17 +471,17 @@ begin
           || to_json(v_secret ->> 'reference')::text || '}';
       end if;
     else
-      perform pay.release_key(p_request, v_access);
+      perform pay_internal.release_key(p_request, v_access);
       return v_access;
   end case;
-  perform pay.keep_answer(p_request, v_access);
+  perform pay_internal.keep_answer(p_request, v_access);
   return v_access;
 end
 $$;
 grant execute on function pay.change_api_key(
   text, text, text, text, text, timestamptz, text) to pay_api;
 
-create or replace function pay.payout_json(p_payout pay.chain_payouts)
+create or replace function pay_internal.payout_json(p_payout pay.chain_payouts)
 returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -489,7 +493,8 @@ begin
       'destination', p_payout.destination, 'nonce', p_payout.nonce,
       'tx_hashes', p_payout.tx_hashes, 'max_fee', p_payout.max_fee,
       'priority_fee', p_payout.priority_fee,
-      'sent_seconds', extract(epoch from pay.server_time() - p_payout.sent_at)::double precision,
+      'sent_seconds',
+        extract(epoch from pay_internal.server_time() - p_payout.sent_at)::double precision,
       'is_exported', p_payout.exported_at is not null)
     from pay.provider_calls c
     where c.environment_id = p_payout.environment_id and c.id = p_payout.call_id limit 1
@@ -515,7 +520,7 @@ begin
   on conflict on constraint chain_payouts_pkey do nothing;
   select p.* into v_payout from pay.chain_payouts p
   where p.environment_id = v_environment_id and p.call_id = p_call_id;
-  return pay.payout_json(v_payout);
+  return pay_internal.payout_json(v_payout);
 end
 $$;
 grant execute on function pay.keep_payout(text, text, text) to pay_api;
@@ -561,7 +566,7 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   update pay.chain_payouts p
-  set sent_at = case when p_max_fee > coalesce(p.max_fee, -1) then pay.server_time()
+  set sent_at = case when p_max_fee > coalesce(p.max_fee, -1) then pay_internal.server_time()
       else p.sent_at end,
     max_fee = greatest(p.max_fee, p_max_fee),
     priority_fee = greatest(p.priority_fee, p_priority_fee)
@@ -597,14 +602,14 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select pay.payout_json(p) from pay.chain_payouts p
+    select pay_internal.payout_json(p) from pay.chain_payouts p
     cross join lateral (
       select c.state, c.op, c.subject_id, c.refund_id, c.settled_at from pay.provider_calls c
       where c.environment_id = p.environment_id and c.id = p.call_id limit 1
     ) c
     where p.account_id = p_account_id
       and (c.state <> 'settled' or p.nonce is not null
-        and c.settled_at > pay.server_time() - interval '7 days' and exists (
+        and c.settled_at > pay_internal.server_time() - interval '7 days' and exists (
           select from pay.provider_facts f
           where f.environment_id = p.environment_id and f.account_id = p.account_id
             and f.reference = p.call_id || ':failed'
@@ -703,12 +708,12 @@ begin
       order by p.call_id for update of p
     ),
     exported as (
-      update pay.chain_payouts p set exported_at = pay.server_time()
+      update pay.chain_payouts p set exported_at = pay_internal.server_time()
       from open o
       where p.environment_id = o.environment_id and p.call_id = o.call_id and p.nonce is null
       returning p.*
     )
-    select pay.payout_json(x) from exported x order by x.call_id;
+    select pay_internal.payout_json(x) from exported x order by x.call_id;
 end
 $$;
 grant execute on function pay.export_payouts(text, boolean) to pay_operator;
@@ -733,7 +738,7 @@ end
 $$;
 grant execute on function pay.read_challenge(text) to pay_api;
 
-create or replace function pay.write_payments(
+create or replace function pay_internal.write_payments(
   p_payments json, p_won integer[], p_environments text[], p_moved integer[]
 )
 returns void
@@ -782,7 +787,7 @@ begin
 end
 $$;
 
-create or replace function pay.write_transfers(
+create or replace function pay_internal.write_transfers(
   p_transfers json, p_won integer[], p_environments text[], p_moved integer[]
 )
 returns void
@@ -821,7 +826,7 @@ begin
 end
 $$;
 
-create or replace function pay.write_refunds(
+create or replace function pay_internal.write_refunds(
   p_refunds json, p_won integer[], p_environments text[]
 )
 returns void
@@ -843,13 +848,13 @@ begin
 end
 $$;
 
-create or replace function pay.write_events(p_events json, p_found pay.admission[])
+create or replace function pay_internal.write_events(p_events json, p_found pay.admission[])
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pay.server_time();
+  v_now timestamptz := pay_internal.server_time();
   v_deliveries bigint;
 begin
   with
@@ -870,14 +875,14 @@ begin
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
         next_attempt_at, created_at, due_at)
-    select e.environment_id, pay.delivery_id(e.delivery_id, t.slot), e.id, e.type, t.id,
+    select e.environment_id, pay_internal.delivery_id(e.delivery_id, t.slot), e.id, e.type, t.id,
       e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at,
       case when e.ahead is not null then e.created_at end
     from event e
     join pay.webhook_endpoints t
       on t.environment_id = e.environment_id
       and t.status = 'enabled'
-      and t.events && pay.patterns_of(e.type)
+      and t.events && pay_internal.patterns_of(e.type)
     returning 1
   )
   select count(*) into v_deliveries from delivery_made;
@@ -885,7 +890,7 @@ begin
 end
 $$;
 
-create or replace function pay.lock_subjects(p_changes json, p_found pay.admission[])
+create or replace function pay_internal.lock_subjects(p_changes json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -932,7 +937,7 @@ begin
 end
 $$;
 
-create or replace function pay.lock_funds(
+create or replace function pay_internal.lock_funds(
   p_changes json, p_transfers json, p_found pay.admission[]
 )
 returns pay.admission[]
@@ -960,14 +965,14 @@ begin
       v_fund := v_draw.environment_id || v_draw.currency;
       perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
       -- A separate statement after the lock, so that it sees the transfers committed before.
-      v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
+      v_left := pay_internal.available_minor(v_draw.environment_id, v_draw.currency);
     end if;
     if v_draw.whole_key = any (v_keys) or exists (
       select from pay.idempotency_keys k
       where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
         and k.key = v_draw.idempotency_key
     ) then
-      -- If pay.claim finds no answer, the request is sent again. Nothing was drawn.
+      -- If pay_internal.claim finds no answer, the request is sent again. Nothing was drawn.
       p_found[v_draw.n].outcome := 'expired';
     elsif v_draw.amount_minor > v_left then
       p_found[v_draw.n].outcome := 'insufficient';
@@ -1005,54 +1010,54 @@ begin
   if p_patience_ms is not null then
     perform set_config('lock_timeout', p_patience_ms::text, true);
   end if;
-  v_found := pay.admit(v_changes, 'shared', false);
+  v_found := pay_internal.admit(v_changes, 'shared', false);
   -- Most lists of changes need only some of these steps.
   if strpos(p_changes, '"expects_id"') > 0 then
     v_moved := array(
       select c.n from json_to_recordset(v_changes) as c (n integer, expects_id text)
       where c.expects_id is not null);
-    v_found := pay.lock_subjects(v_changes, v_found);
+    v_found := pay_internal.lock_subjects(v_changes, v_found);
   end if;
   if p_calls <> '[]' then
-    select * into v_found, v_providers from pay.find_providers(p_calls::json, v_found);
+    select * into v_found, v_providers from pay_internal.find_providers(p_calls::json, v_found);
   end if;
   if v_has_faults then
-    v_found := pay.lock_faults(v_changes, v_found);
+    v_found := pay_internal.lock_faults(v_changes, v_found);
   end if;
   if p_events <> '[]' then
-    v_found := pay.find_uncounted(v_changes, p_events::json, v_found);
+    v_found := pay_internal.find_uncounted(v_changes, p_events::json, v_found);
   end if;
   if p_transfers <> '[]' then
-    v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
+    v_found := pay_internal.lock_funds(v_changes, p_transfers::json, v_found);
   end if;
-  v_found := pay.claim(v_changes, v_found, v_payments);
+  v_found := pay_internal.claim(v_changes, v_found, v_payments);
 
   select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
   from unnest(v_found) f where f.outcome = 'ok';
   -- A list of replays writes nothing: its rows are not even read.
   if v_won is not null then
     if p_payments <> '[]' then
-      perform pay.write_payments(v_payments, v_won, v_environments, v_moved);
+      perform pay_internal.write_payments(v_payments, v_won, v_environments, v_moved);
     end if;
     if p_transfers <> '[]' then
-      perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+      perform pay_internal.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
     end if;
     if p_refunds <> '[]' then
-      perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+      perform pay_internal.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
     if p_disputes <> '[]' then
-      perform pay.write_disputes(p_disputes::json, v_won, v_environments);
+      perform pay_internal.write_disputes(p_disputes::json, v_won, v_environments);
     end if;
     if p_calls <> '[]' then
-      v_details := pay.write_calls(p_calls::json, v_providers, v_changes, v_found);
+      v_details := pay_internal.write_calls(p_calls::json, v_providers, v_changes, v_found);
     end if;
     if p_ledger <> '[]' then
-      perform pay.record_movements(p_ledger::json, v_won, v_environments);
+      perform pay_internal.record_movements(p_ledger::json, v_won, v_environments);
     end if;
     if v_has_faults then
-      perform pay.count_faults(v_changes, v_won, v_environments);
+      perform pay_internal.count_faults(v_changes, v_won, v_environments);
     end if;
-    v_deliveries := pay.write_events(p_events::json, v_found);
+    v_deliveries := pay_internal.write_events(p_events::json, v_found);
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
@@ -1063,19 +1068,19 @@ $$;
 grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
   to pay_api;
 
-create or replace function pay.kept_exchanges()
+create or replace function pay_internal.kept_exchanges()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 5 $$;
 
-create or replace function pay.exchange_retention()
+create or replace function pay_internal.exchange_retention()
 returns interval
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '7 days' $$;
 
-create or replace function pay.keep_exchanges(p_results text)
+create or replace function pay_internal.keep_exchanges(p_results text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1084,8 +1089,8 @@ begin
   insert into pay.delivery_exchanges as x (environment_id, delivery_id, slot, attempt, url, headers,
     answer, answer_truncated, kept_at)
   select distinct on (d.environment_id, d.id)
-    d.environment_id, d.id, r.attempt % pay.kept_exchanges(), r.attempt, k.url, k.headers,
-    k.answer, coalesce(k.answer_truncated, false), pay.server_time()
+    d.environment_id, d.id, r.attempt % pay_internal.kept_exchanges(), r.attempt, k.url, k.headers,
+    k.answer, coalesce(k.answer_truncated, false), pay_internal.server_time()
   from json_to_recordset(p_results::json) as r (
     environment_id text, id text, attempt integer, exchange json
   )
@@ -1106,13 +1111,13 @@ begin
 end
 $$;
 
-create or replace function pay.whole_delivery_body(p_delivery pay.webhook_deliveries)
+create or replace function pay_internal.whole_delivery_body(p_delivery pay.webhook_deliveries)
 returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_body constant text := pay.webhook_delivery_body(p_delivery);
+  v_body constant text := pay_internal.webhook_delivery_body(p_delivery);
   v_exchanges text;
 begin
   select string_agg(row_to_json(t)::text, ',' order by t.attempt) into v_exchanges
@@ -1133,7 +1138,7 @@ begin
 end
 $$;
 
-create or replace function pay.purge_exchanges(
+create or replace function pay_internal.purge_exchanges(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -1148,7 +1153,7 @@ begin
   with old as materialized (
     select o.environment_id, o.delivery_id, o.slot
     from pay.delivery_exchanges o
-    where o.kept_at < p_at - pay.exchange_retention()
+    where o.kept_at < p_at - pay_internal.exchange_retention()
       and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.kept_at
     limit p_batch for update skip locked
@@ -1161,7 +1166,7 @@ begin
 end
 $$;
 
-create or replace function pay.next_xpub_index(p_xpub text)
+create or replace function pay_internal.next_xpub_index(p_xpub text)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1179,7 +1184,7 @@ begin
 end
 $$;
 
-create or replace function pay.allocate_deposits(
+create or replace function pay_internal.allocate_deposits(
   p_calls json, p_providers jsonb, p_found pay.admission[]
 )
 returns jsonb
@@ -1188,7 +1193,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_watch_after constant interval := '30 days';
-  v_now constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay_internal.server_time();
   v_deposits jsonb := '{}';
   v_call record;
   v_index bigint;
@@ -1205,14 +1210,14 @@ begin
     where f.outcome = 'ok' and c.op = 'authorize' and k.found -> 'account' ->> 'connector' = 'evm'
     order by k.found -> 'account' -> 'settings' ->> 'xpub' collate "C", c.n
   loop
-    v_index := pay.next_xpub_index(v_call.xpub);
+    v_index := pay_internal.next_xpub_index(v_call.xpub);
     v_expires_at := v_now + v_call.expires_after;
     insert into pay.deposit_addresses (environment_id, account_id, call_id, payment_id, xpub_index,
       expires_at, watch_until)
     values (v_call.environment_id, v_call.account_id, v_call.id, v_call.subject_id, v_index,
       v_expires_at, v_expires_at + v_watch_after);
     v_deposits := v_deposits || jsonb_build_object(v_call.n, jsonb_build_object(
-      'index', v_index, 'expires_at', pay.wire_time(v_expires_at)));
+      'index', v_index, 'expires_at', pay_internal.wire_time(v_expires_at)));
   end loop;
   return v_deposits;
 end
@@ -1228,7 +1233,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
--- The facts of a payment: as in pay.lock_facts, only their index has the order by payment.
+-- The facts of a payment: as in pay_internal.lock_facts, only their index has the order by payment.
 set enable_sort = off
 as $$
 begin
@@ -1252,7 +1257,7 @@ begin
       limit p_limit
     )
     select d.xpub_index, d.payment_id, d.provider_reference, d.currency,
-      pay.wire_time(d.expires_at), p.status in ('pending', 'processing'),
+      pay_internal.wire_time(d.expires_at), p.status in ('pending', 'processing'),
       coalesce(f.is_open, false), coalesce(f.unfinal, '[]')
     from page d
     cross join lateral (
@@ -1286,7 +1291,7 @@ end
 $$;
 grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api;
 
-create or replace function pay.final_minor(p_environment_id text, p_payment_id text)
+create or replace function pay_internal.final_minor(p_environment_id text, p_payment_id text)
 returns bigint
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -1307,7 +1312,7 @@ begin
 end
 $$;
 
-create or replace function pay.transfer_reports(
+create or replace function pay_internal.transfer_reports(
   p_environment_id text, p_account_id text, p_reference text
 )
 returns json
@@ -1331,7 +1336,7 @@ begin
 end
 $$;
 
-create or replace function pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)
+create or replace function pay_internal.transfers_json(p_fact pay.provider_facts, p_payment_id text)
 returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -1346,13 +1351,13 @@ begin
     return null;
   end if;
   return json_build_object(
-    'final_minor', pay.final_minor(p_fact.environment_id, p_payment_id),
+    'final_minor', pay_internal.final_minor(p_fact.environment_id, p_payment_id),
     'reports',
-      pay.transfer_reports(p_fact.environment_id, p_fact.account_id, p_fact.reference));
+      pay_internal.transfer_reports(p_fact.environment_id, p_fact.account_id, p_fact.reference));
 end
 $$;
 
-create or replace function pay.check_transfers(p_records json, p_found pay.admission[])
+create or replace function pay_internal.check_transfers(p_records json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1367,9 +1372,9 @@ begin
       on r.n = f.n
     where f.outcome = 'ok' and (
       r.expects_final_minor is not null
-        and r.expects_final_minor <> pay.final_minor(f.environment_id, r.expects_id)
+        and r.expects_final_minor <> pay_internal.final_minor(f.environment_id, r.expects_id)
       or r.expects_reports is not null and r.expects_reports <> json_array_length(
-        pay.transfer_reports(f.environment_id, r.facts -> 0 ->> 'account_id',
+        pay_internal.transfer_reports(f.environment_id, r.facts -> 0 ->> 'account_id',
           r.facts -> 0 ->> 'reference')))
   loop
     p_found[v_n].outcome := 'stale';
@@ -1378,7 +1383,7 @@ begin
 end
 $$;
 
-create or replace function pay.end_watches(
+create or replace function pay_internal.end_watches(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -1403,7 +1408,7 @@ begin
 end
 $$;
 
-create or replace function pay.write_disputes(
+create or replace function pay_internal.write_disputes(
   p_disputes json, p_won integer[], p_environments text[]
 )
 returns void
@@ -1426,7 +1431,7 @@ begin
 end
 $$;
 
-create or replace function pay.dispute_body(
+create or replace function pay_internal.dispute_body(
   p_environment_id text, p_payment_id text, p_object_id text
 )
 returns text
@@ -1452,9 +1457,11 @@ end
 $$;
 grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
 
-create or replace function pay.hold_environment(p_public_id text, p_is_alone boolean default false)
+create or replace function pay_internal.hold_environment(
+  p_public_id text, p_is_alone boolean default false
+)
 returns text
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_held text := '';
@@ -1493,7 +1500,7 @@ end
 $$;
 grant execute on function pay.find_environment(text, boolean) to pay_operator;
 
-create or replace function pay.error_catalogue()
+create or replace function pay_internal.error_catalogue()
 returns table (code text, type text, status integer)
 language sql immutable parallel safe rows 20
 set search_path = pg_catalog, pg_temp
@@ -1521,7 +1528,7 @@ as $$
     ('rate_limited', 'rate_limit', 429)
 $$;
 
-create or replace function pay.fault_body(p_fault pay.faults)
+create or replace function pay_internal.fault_body(p_fault pay.faults)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -1536,11 +1543,11 @@ as $$
       p_fault.times_left as "left",
       p_fault.filter as "where",
       p_fault.delay_ms,
-      pay.wire_time(p_fault.created_at) as created_at
+      pay_internal.wire_time(p_fault.created_at) as created_at
   ) t
 $$;
 
-create or replace function pay.fault_matches(p_filter jsonb, p_thing jsonb)
+create or replace function pay_internal.fault_matches(p_filter jsonb, p_thing jsonb)
 returns boolean
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -1554,7 +1561,7 @@ begin
 end
 $$;
 
-create or replace function pay.next_fault(
+create or replace function pay_internal.next_fault(
   p_environment_id text, p_kind text, p_thing jsonb, p_takes boolean, p_without text default null
 )
 returns pay.faults
@@ -1567,14 +1574,14 @@ begin
   if not p_takes then
     select f.* into v_fault from pay.faults f
     where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
-      and pay.fault_matches(f.filter::jsonb, p_thing)
+      and pay_internal.fault_matches(f.filter::jsonb, p_thing)
     order by f.id limit 1;
     return v_fault;
   end if;
   -- If another transaction uses the fault up while this one waits, the next one is locked.
   select f.* into v_fault from pay.faults f
   where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
-    and f.fault is distinct from p_without and pay.fault_matches(f.filter::jsonb, p_thing)
+    and f.fault is distinct from p_without and pay_internal.fault_matches(f.filter::jsonb, p_thing)
   order by f.id limit 1 for update;
   update pay.faults f set times_left = f.times_left - 1
   where f.environment_id = p_environment_id and f.id = v_fault.id;
@@ -1582,7 +1589,7 @@ begin
 end
 $$;
 
-create or replace function pay.note_fault_kinds(p_environment_id text)
+create or replace function pay_internal.note_fault_kinds(p_environment_id text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1594,11 +1601,11 @@ declare
     order by 1);
 begin
   update pay.sandbox_settings w
-  set fault_kinds = v_kinds, version = pay.new_settings_version()
+  set fault_kinds = v_kinds, version = pay_internal.new_settings_version()
   where w.environment_id = p_environment_id and w.fault_kinds <> v_kinds;
   if not found and v_kinds <> '{}' then
     insert into pay.sandbox_settings (environment_id, version, fault_kinds)
-    values (p_environment_id, pay.new_settings_version(), v_kinds)
+    values (p_environment_id, pay_internal.new_settings_version(), v_kinds)
     on conflict on constraint sandbox_settings_pkey do nothing;
   end if;
 end
@@ -1613,14 +1620,14 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
   v_access pay.admission := v_found[1];
   v_fault pay.faults;
 begin
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
-  v_fault := pay.next_fault(v_access.environment_id, p_kind, p_thing::jsonb, p_takes);
+  v_fault := pay_internal.next_fault(v_access.environment_id, p_kind, p_thing::jsonb, p_takes);
   if v_fault.id is not null then
     v_access.body := json_build_object(
       'id', v_fault.id, 'fault', v_fault.fault, 'delay_ms', v_fault.delay_ms);
@@ -1631,7 +1638,7 @@ begin
   ) and pg_try_advisory_xact_lock(
     hashtextextended('environment ' || v_access.environment_id, 0)
   ) then
-    perform pay.note_fault_kinds(v_access.environment_id);
+    perform pay_internal.note_fault_kinds(v_access.environment_id);
   end if;
   return v_access;
 end
@@ -1645,7 +1652,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_alone(p_request));
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
   v_fault pay.faults := json_populate_record(null::pay.faults, p_fault::json);
 begin
   if v_access.outcome <> 'ok' then
@@ -1656,17 +1663,17 @@ begin
     where f.environment_id = v_access.environment_id and f.times_left > 0
   ) >= p_limit then
     v_access.outcome := 'full';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
   v_fault.environment_id := v_access.environment_id;
   v_fault.times_left := v_fault.times;
   v_fault.created_at := v_access.at;
   insert into pay.faults select v_fault.*;
-  perform pay.note_fault_kinds(v_access.environment_id);
+  perform pay_internal.note_fault_kinds(v_access.environment_id);
   v_access.outcome := 'committed';
-  v_access.body := pay.fault_body(v_fault);
-  perform pay.keep_answer(p_request, v_access);
+  v_access.body := pay_internal.fault_body(v_fault);
+  perform pay_internal.keep_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -1679,7 +1686,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_alone(p_request));
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
 begin
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -1687,19 +1694,19 @@ begin
   delete from pay.faults f where f.environment_id = v_access.environment_id and f.id = p_id;
   if not found then
     v_access.outcome := 'not_found';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
-  perform pay.note_fault_kinds(v_access.environment_id);
+  perform pay_internal.note_fault_kinds(v_access.environment_id);
   v_access.outcome := 'committed';
   v_access.body := json_build_object('id', p_id, 'object', 'fault', 'deleted', true);
-  perform pay.keep_answer(p_request, v_access);
+  perform pay_internal.keep_answer(p_request, v_access);
   return v_access;
 end
 $$;
 grant execute on function pay.delete_fault(text, text) to pay_api;
 
-create or replace function pay.lock_faults(p_changes json, p_found pay.admission[])
+create or replace function pay_internal.lock_faults(p_changes json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1733,7 +1740,7 @@ begin
 end
 $$;
 
-create or replace function pay.count_faults(
+create or replace function pay_internal.count_faults(
   p_changes json, p_won integer[], p_environments text[]
 )
 returns void
@@ -1803,7 +1810,7 @@ begin
     (
       select count(*) from pay.environments e
       join pay.webhook_deliveries d on d.environment_id = e.id
-        and d.id >= pay.id_floor('whd_', now() - interval '1 hour')
+        and d.id >= pay_internal.id_floor('whd_', now() - interval '1 hour')
       where d.status = 'failed' and e.livemode and e.retired_at is null
     ),
     (
@@ -1858,11 +1865,11 @@ begin
     exists (
       select from pay.environments e
       -- Retention obeys the clock of a sandbox, which can stand.
-      left join pay.sandbox_times c on c.environment_id = e.id
+      left join pay_internal.sandbox_times c on c.environment_id = e.id
       cross join lateral (
         select v.id from pay.events v where v.environment_id = e.id order by v.id limit 1
       ) oldest
-      where oldest.id < pay.id_floor('evt_', coalesce(c.now, now()) - interval '31 days')
+      where oldest.id < pay_internal.id_floor('evt_', coalesce(c.now, now()) - interval '31 days')
     ),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
@@ -1997,13 +2004,13 @@ end
 $$;
 grant execute on function pay.read_server() to pay_operator;
 
-create or replace function pay.idempotency_retention()
+create or replace function pay_internal.idempotency_retention()
 returns interval
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '24 hours' $$;
 
-create or replace function pay.find_answers(
+create or replace function pay_internal.find_answers(
   p_requests json, p_found pay.admission[], p_is_read boolean
 )
 returns pay.admission[]
@@ -2011,7 +2018,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pay.server_time();
+  v_now timestamptz := pay_internal.server_time();
   v_kept record;
 begin
   -- Looked up one by one, by the whole key: without statistics a join would read all keys of the
@@ -2020,7 +2027,7 @@ begin
     with asked as materialized (
       select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
         decode(r.fingerprint, 'hex') as fingerprint,
-        v_now + coalesce(f.ahead, '0') - pay.idempotency_retention() as kept_since
+        v_now + coalesce(f.ahead, '0') - pay_internal.idempotency_retention() as kept_since
       from unnest(p_found) f
       join json_to_recordset(p_requests)
         as r (n integer, kind text, idempotency_key text, fingerprint text)
@@ -2067,7 +2074,7 @@ begin
 end
 $$;
 
-create or replace function pay.claim(
+create or replace function pay_internal.claim(
   p_requests json, p_found pay.admission[], p_payments json default '[]'
 )
 returns pay.admission[]
@@ -2075,7 +2082,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pay.server_time();
+  v_now timestamptz := pay_internal.server_time();
   v_lost integer[];
   v_n integer;
   v_are_refused boolean;
@@ -2120,40 +2127,40 @@ begin
     p_found[v_n].outcome := 'expired';
   end loop;
   if v_are_refused or v_lost <> '{}' then
-    p_found := pay.find_answers(p_requests, p_found, false);
+    p_found := pay_internal.find_answers(p_requests, p_found, false);
   end if;
   if v_are_limited then
-    p_found := pay.count_requests(p_found);
+    p_found := pay_internal.count_requests(p_found);
   end if;
   return p_found;
 end
 $$;
 
-create or replace function pay.admit_one(p_request text, p_hold text default 'shared')
+create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
 returns pay.admission
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, p_hold, false);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, p_hold, false);
 begin
   return v_found[1];
 end
 $$;
 
-create or replace function pay.claim_one(p_request text, p_access pay.admission)
+create or replace function pay_internal.claim_one(p_request text, p_access pay.admission)
 returns pay.admission
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_found pay.admission[] := pay.claim(p_request::json, array[p_access]);
+  v_found pay.admission[] := pay_internal.claim(p_request::json, array[p_access]);
 begin
   return v_found[1];
 end
 $$;
 
-create or replace function pay.keep_answer(p_request text, p_access pay.admission)
+create or replace function pay_internal.keep_answer(p_request text, p_access pay.admission)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -2168,7 +2175,7 @@ begin
 end
 $$;
 
-create or replace function pay.release_key(p_request text, p_access pay.admission)
+create or replace function pay_internal.release_key(p_request text, p_access pay.admission)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -2182,13 +2189,13 @@ begin
 end
 $$;
 
-create or replace function pay.inbox_fill()
+create or replace function pay_internal.inbox_fill()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
 
-create or replace function pay.fill_inbox(
+create or replace function pay_internal.fill_inbox(
   p_environment_id text, p_endpoint_id text, p_most integer
 )
 returns bigint
@@ -2196,7 +2203,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_at constant timestamptz := pay.server_time();
+  v_at constant timestamptz := pay_internal.server_time();
   v_position bigint;
   v_checked text[];
   v_added bigint;
@@ -2212,9 +2219,9 @@ begin
     select from pay.faults f
     where f.kind = 'delivery' and f.environment_id = p_environment_id and f.times_left > 0
   ) then
-    v_checked := pay.give_inbox_faults(p_environment_id, p_endpoint_id, p_most, v_at);
+    v_checked := pay_internal.give_inbox_faults(p_environment_id, p_endpoint_id, p_most, v_at);
   end if;
-  v_added := pay.add_to_inbox(
+  v_added := pay_internal.add_to_inbox(
     p_environment_id, p_endpoint_id, v_position, p_most, v_at, v_checked);
   -- If less than p_most were added, few are left, so this reads few rows.
   if v_added < p_most and exists (
@@ -2222,11 +2229,11 @@ begin
     where d.status = 'pending' and d.endpoint_id = p_endpoint_id
       and d.environment_id is not distinct from p_environment_id and d.fault is not null
   ) then
-    if pay.release_reordered(p_environment_id, p_endpoint_id, v_at) then
-      v_added := v_added + pay.add_to_inbox(
+    if pay_internal.release_reordered(p_environment_id, p_endpoint_id, v_at) then
+      v_added := v_added + pay_internal.add_to_inbox(
         p_environment_id, p_endpoint_id, v_position + v_added, p_most, v_at, v_checked);
     end if;
-    perform pay.put_off_behind_held(p_environment_id, p_endpoint_id, v_at);
+    perform pay_internal.put_off_behind_held(p_environment_id, p_endpoint_id, v_at);
   end if;
   if v_added > 0 then
     update pay.webhook_endpoints t
@@ -2237,7 +2244,7 @@ begin
 end
 $$;
 
-create or replace function pay.add_to_inbox(
+create or replace function pay_internal.add_to_inbox(
   p_environment_id text, p_endpoint_id text, p_position bigint, p_most integer, p_at timestamptz,
   p_checked text[]
 )
@@ -2255,7 +2262,7 @@ begin
     where d.status = 'pending' and d.endpoint_id = p_endpoint_id
       and d.environment_id is not distinct from p_environment_id
       and (d.leased_until is null or d.leased_until <= p_at)
-      and (d.next_attempt_at <= p_at or not pay.is_held_back(d, p_at))
+      and (d.next_attempt_at <= p_at or not pay_internal.is_held_back(d, p_at))
       and (p_checked is null or d.id = any (p_checked) or d.fault_attempt = d.attempt_count + 1
         or d.sequence is null and d.attempt_count = 0)
     order by d.subject_id, d.sequence
@@ -2299,7 +2306,7 @@ begin
 end
 $$;
 
-create or replace function pay.fill_inboxes(p_environments text[], p_endpoints text[])
+create or replace function pay_internal.fill_inboxes(p_environments text[], p_endpoints text[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -2315,12 +2322,13 @@ begin
     order by t.environment_id, t.id
     for update of t skip locked
   loop
-    perform pay.fill_inbox(v_endpoint.environment_id, v_endpoint.id, pay.inbox_fill());
+    perform pay_internal.fill_inbox(
+      v_endpoint.environment_id, v_endpoint.id, pay_internal.inbox_fill());
   end loop;
 end
 $$;
 
-create or replace function pay.acknowledge_inbox(
+create or replace function pay_internal.acknowledge_inbox(
   p_environment_id text, p_endpoint_id text, p_from bigint, p_to bigint
 )
 returns void
@@ -2354,7 +2362,7 @@ begin
 end
 $$;
 
-create or replace function pay.inbox_page(
+create or replace function pay_internal.inbox_page(
   p_endpoint pay.webhook_endpoints, p_after bigint, p_most integer
 )
 returns text
@@ -2387,10 +2395,10 @@ begin
         select e.public_id from pay.environments e where e.id = p_endpoint.environment_id),
       'account', (select e.account from pay.environments e where e.id = p_endpoint.environment_id),
       'position', case
-        when bool_or(s.n > 1 and s.bytes > pay.page_bytes())
+        when bool_or(s.n > 1 and s.bytes > pay_internal.page_bytes())
           or (select count(*) from entry) = p_most
           then coalesce(
-            min(s.position) filter (where s.n > 1 and s.bytes > pay.page_bytes()) - 1,
+            min(s.position) filter (where s.n > 1 and s.bytes > pay_internal.page_bytes()) - 1,
             (select max(e.position) from entry e))
         else greatest(p_endpoint.inbox_position, p_after)
       end,
@@ -2401,7 +2409,7 @@ begin
           json_build_object('id', s.id, 'event_id', s.event_id, 'attempt', s.attempt,
             'fault', s.fault, 'body', s.body)
           order by s.position
-        ) filter (where s.n = 1 or s.bytes <= pay.page_bytes()), '[]')
+        ) filter (where s.n = 1 or s.bytes <= pay_internal.page_bytes()), '[]')
     )::text
     from shown s
   );
@@ -2417,7 +2425,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
   v_access pay.admission := v_found[1];
   v_endpoint pay.webhook_endpoints;
 begin
@@ -2429,7 +2437,7 @@ begin
     where d.status = 'pending' and d.endpoint_id = p_id
       and d.environment_id is not distinct from v_access.environment_id
   ) then
-    perform pay.fill_inbox(v_access.environment_id, p_id, pay.inbox_fill());
+    perform pay_internal.fill_inbox(v_access.environment_id, p_id, pay_internal.inbox_fill());
   end if;
   select * into v_endpoint from pay.webhook_endpoints t
   where t.environment_id = v_access.environment_id and t.id = p_id;
@@ -2445,11 +2453,11 @@ begin
       where t.environment_id = v_access.environment_id and t.id = p_id
       for update;
       if p_after > v_endpoint.inbox_acknowledged then
-        perform pay.acknowledge_inbox(
+        perform pay_internal.acknowledge_inbox(
           v_access.environment_id, p_id, v_endpoint.inbox_acknowledged, p_after);
       end if;
     end if;
-    v_access.body := pay.inbox_page(
+    v_access.body := pay_internal.inbox_page(
       v_endpoint, coalesce(p_after, v_endpoint.inbox_acknowledged), p_most);
   end if;
   return v_access;
@@ -2457,13 +2465,13 @@ end
 $$;
 grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
 
-create or replace function pay.has_entries(p_endpoint_id text)
+create or replace function pay_internal.has_entries(p_endpoint_id text)
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay_internal.server_time();
 begin
   return exists (
     select from pay.webhook_deliveries d
@@ -2476,7 +2484,7 @@ begin
         and (d.leased_until is null or d.leased_until <= v_now)
       limit 100
     ) w
-    where not pay.is_held_back(w.d, v_now)
+    where not pay_internal.is_held_back(w.d, v_now)
   );
 end
 $$;
@@ -2496,24 +2504,25 @@ begin
     )
     left join pay.webhook_endpoints t
       on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
-    where t.id is null or t.inbox_position > w.after or pay.has_entries(w.endpoint_id);
+    where t.id is null or t.inbox_position > w.after or pay_internal.has_entries(w.endpoint_id);
 end
 $$;
 grant execute on function pay.changed_inboxes(text) to pay_api;
 
-create or replace function pay.empty_inbox(p_environment_id text, p_endpoint_id text)
+create or replace function pay_internal.empty_inbox(p_environment_id text, p_endpoint_id text)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_unread text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
+  v_unread text[] := pay_internal.unread_deliveries(p_environment_id, p_endpoint_id);
 begin
-  if cardinality(v_unread) > pay.called_off_at_once() then
+  if cardinality(v_unread) > pay_internal.called_off_at_once() then
     return false;
   end if;
   update pay.webhook_deliveries d
-  set status = 'pending', next_attempt_at = least(d.created_at, pay.server_time()), due_at = null
+  set status = 'pending', next_attempt_at = least(d.created_at, pay_internal.server_time()),
+    due_at = null
   where d.environment_id = p_environment_id and d.id = any (v_unread);
   update pay.webhook_endpoints t set inbox_acknowledged = t.inbox_position
   where t.environment_id = p_environment_id and t.id = p_endpoint_id;
@@ -2521,14 +2530,14 @@ begin
 end
 $$;
 
-create or replace function pay.call_off_inbox(p_environment_id text, p_endpoint_id text)
+create or replace function pay_internal.call_off_inbox(p_environment_id text, p_endpoint_id text)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_unread constant text[] := pay.unread_deliveries(p_environment_id, p_endpoint_id);
-  v_cancelled constant text[] := v_unread[:pay.called_off_at_once()];
+  v_unread constant text[] := pay_internal.unread_deliveries(p_environment_id, p_endpoint_id);
+  v_cancelled constant text[] := v_unread[:pay_internal.called_off_at_once()];
 begin
   update pay.webhook_deliveries d
   set status = 'cancelled'
@@ -2539,11 +2548,11 @@ begin
   where t.environment_id = p_environment_id and t.id = p_endpoint_id
     and e.environment_id = p_environment_id
     and e.delivery_id = v_cancelled[cardinality(v_cancelled)];
-  return cardinality(v_unread) <= pay.called_off_at_once();
+  return cardinality(v_unread) <= pay_internal.called_off_at_once();
 end
 $$;
 
-create or replace function pay.unread_deliveries(p_environment_id text, p_endpoint_id text)
+create or replace function pay_internal.unread_deliveries(p_environment_id text, p_endpoint_id text)
 returns text[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -2563,12 +2572,12 @@ begin
     where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
       and e.position > v_acknowledged
     order by e.position
-    limit pay.called_off_at_once() + 1
+    limit pay_internal.called_off_at_once() + 1
   );
 end
 $$;
 
-create or replace function pay.give_inbox_faults(
+create or replace function pay_internal.give_inbox_faults(
   p_environment_id text, p_endpoint_id text, p_most integer, p_at timestamptz
 )
 returns text[]
@@ -2576,10 +2585,10 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_due pay.due_delivery[];
+  v_due pay_internal.due_delivery[];
 begin
   select array_agg(row(p_environment_id, c.id, p_endpoint_id, c.subject_id, c.sequence, c.event_id,
-    0, false)::pay.due_delivery)
+    0, false)::pay_internal.due_delivery)
   into v_due
   from (
     select d.id, d.subject_id, d.sequence, d.event_id
@@ -2587,26 +2596,28 @@ begin
     where d.status = 'pending' and d.endpoint_id = p_endpoint_id
       and d.environment_id is not distinct from p_environment_id
       and (d.leased_until is null or d.leased_until <= p_at)
-      and (d.next_attempt_at <= p_at or not pay.is_held_back(d, p_at))
+      and (d.next_attempt_at <= p_at or not pay_internal.is_held_back(d, p_at))
       and (d.sequence is not null or d.attempt_count > 0)
     order by d.subject_id, d.sequence
     limit p_most
     for update skip locked
   ) c;
   if v_due is not null then
-    perform pay.give_faults(v_due, p_at);
+    perform pay_internal.give_faults(v_due, p_at);
   end if;
   return array(select c.id from unnest(v_due) c);
 end
 $$;
 
-create or replace function pay.is_held_back(p_delivery pay.webhook_deliveries, p_at timestamptz)
+create or replace function pay_internal.is_held_back(
+  p_delivery pay.webhook_deliveries, p_at timestamptz
+)
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_delivery.next_attempt_at > p_at and pay.waits_for_fault(p_delivery) then
+  if p_delivery.next_attempt_at > p_at and pay_internal.waits_for_fault(p_delivery) then
     return true;
   end if;
   return exists (
@@ -2616,12 +2627,12 @@ begin
       and w.endpoint_id = p_delivery.endpoint_id
       and w.subject_id = p_delivery.subject_id
       and w.sequence < p_delivery.sequence
-      and w.fault is not null and w.next_attempt_at > p_at and pay.waits_for_fault(w)
+      and w.fault is not null and w.next_attempt_at > p_at and pay_internal.waits_for_fault(w)
   );
 end
 $$;
 
-create or replace function pay.release_reordered(
+create or replace function pay_internal.release_reordered(
   p_environment_id text, p_endpoint_id text, p_at timestamptz
 )
 returns boolean
@@ -2638,13 +2649,13 @@ begin
   if v_ids is null then
     return false;
   end if;
-  perform pay.release_next_deliveries(
+  perform pay_internal.release_next_deliveries(
     array_fill(p_environment_id, array[cardinality(v_ids)]), v_ids, p_at);
   return true;
 end
 $$;
 
-create or replace function pay.put_off_behind_held(
+create or replace function pay_internal.put_off_behind_held(
   p_environment_id text, p_endpoint_id text, p_at timestamptz
 )
 returns void
@@ -2664,7 +2675,7 @@ begin
       and d.next_attempt_at <= p_at
     where h.status = 'pending' and h.endpoint_id = p_endpoint_id
       and h.environment_id is not distinct from p_environment_id
-      and h.fault is not null and h.next_attempt_at > p_at and pay.waits_for_fault(h)
+      and h.fault is not null and h.next_attempt_at > p_at and pay_internal.waits_for_fault(h)
     order by d.id
     for update of d skip locked
   )
@@ -2678,30 +2689,30 @@ begin
 end
 $$;
 
-create or replace function pay.max_active_keys()
+create or replace function pay_internal.max_active_keys()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 100 $$;
 
-create or replace function pay.max_live_secrets()
+create or replace function pay_internal.max_live_secrets()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 5 $$;
 
-create or replace function pay.key_has_ended(p_key pay.api_keys, p_at timestamptz)
+create or replace function pay_internal.key_has_ended(p_key pay.api_keys, p_at timestamptz)
 returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(p_key.expires_at <= p_at, false)
-    or coalesce(p_key.ends_at <= pay.server_time(), false)
+    or coalesce(p_key.ends_at <= pay_internal.server_time(), false)
 $$;
 
-create or replace function pay.delete_keys(p_ids text[])
+create or replace function pay_internal.delete_keys(p_ids text[])
 returns bigint
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -2714,9 +2725,9 @@ begin
 end
 $$;
 
-create or replace function pay.take_key_place(p_environment_id text, p_at timestamptz)
+create or replace function pay_internal.take_key_place(p_environment_id text, p_at timestamptz)
 returns boolean
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -2724,18 +2735,19 @@ begin
   if (
     select count(*) from pay.api_keys k
     where k.environment_id = p_environment_id and k.revoked_at is null
-      and not pay.key_has_ended(k, p_at)
-  ) >= pay.max_active_keys() then
+      and not pay_internal.key_has_ended(k, p_at)
+  ) >= pay_internal.max_active_keys() then
     return false;
   end if;
   -- Skips rows that a rotation has locked, because the rotation may wait for this lock.
-  perform pay.delete_keys(array(
+  perform pay_internal.delete_keys(array(
     select k.id from pay.api_keys k
     where k.id in (
       select o.id from pay.api_keys o
       where o.environment_id = p_environment_id and not o.livemode
         and (o.revoked_at is not null
-          or pay.key_has_ended(o, least(p_at, pay.environment_time(p_environment_id))))
+          or pay_internal.key_has_ended(
+            o, least(p_at, pay_internal.environment_time(p_environment_id))))
       order by least(o.revoked_at, o.expires_at, o.ends_at) desc, o.id desc
       offset 1000
     )
@@ -2745,9 +2757,9 @@ begin
 end
 $$;
 
-create or replace function pay.drop_ended_secrets(p_ids text[], p_at timestamptz)
+create or replace function pay_internal.drop_ended_secrets(p_ids text[], p_at timestamptz)
 returns bigint
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -2755,7 +2767,8 @@ declare
 begin
   with gone as (
     delete from pay.api_key_secrets s
-    where s.api_key_id = any (p_ids) and (s.expires_at <= p_at or s.ends_at <= pay.server_time())
+    where s.api_key_id = any (p_ids)
+      and (s.expires_at <= p_at or s.ends_at <= pay_internal.server_time())
       and exists (
         select from pay.api_key_secrets newer
         where newer.api_key_id = s.api_key_id
@@ -2776,21 +2789,24 @@ begin
 end
 $$;
 
-create or replace function pay.purge_keys(p_environment_id text, p_at timestamptz, p_batch integer)
+create or replace function pay_internal.purge_keys(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
 returns bigint
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_at timestamptz := least(p_at, pay.environment_time(p_environment_id));
+  v_at timestamptz := least(p_at, pay_internal.environment_time(p_environment_id));
   v_rows bigint;
   v_total bigint;
 begin
-  v_total := pay.drop_ended_secrets(array(
+  v_total := pay_internal.drop_ended_secrets(array(
     select k.id from pay.api_keys k
     where k.environment_id = p_environment_id and exists (
       select from pay.api_key_secrets s
-      where s.api_key_id = k.id and (s.expires_at <= v_at or s.ends_at <= pay.server_time())
+      where s.api_key_id = k.id
+        and (s.expires_at <= v_at or s.ends_at <= pay_internal.server_time())
         and exists (
           select from pay.api_key_secrets newer
           where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
@@ -2799,7 +2815,7 @@ begin
     limit p_batch for update skip locked
   ), v_at);
 
-  v_total := v_total + pay.delete_keys(array(
+  v_total := v_total + pay_internal.delete_keys(array(
     select k.id from pay.api_keys k
     where k.environment_id = p_environment_id and not k.livemode
       and least(k.revoked_at, k.expires_at) <= v_at - interval '30 days'
@@ -2812,14 +2828,14 @@ begin
     from json_array_elements(t.secrets) with ordinality as s (source, n)
     where (s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at)
       and (s.source ->> 'ends_at' is null
-        or (s.source ->> 'ends_at')::timestamptz > pay.server_time())
+        or (s.source ->> 'ends_at')::timestamptz > pay_internal.server_time())
   )
   where t.id in (
     select o.id from pay.webhook_endpoints o
     where o.environment_id = p_environment_id and exists (
       select from json_array_elements(o.secrets) as s (source)
       where (s.source ->> 'expires_at')::timestamptz <= v_at
-        or (s.source ->> 'ends_at')::timestamptz <= pay.server_time()
+        or (s.source ->> 'ends_at')::timestamptz <= pay_internal.server_time()
     )
     for update skip locked
   ) and t.environment_id = p_environment_id;
@@ -2828,7 +2844,7 @@ begin
 end
 $$;
 
-create or replace function pay.ledger_entry_id(
+create or replace function pay_internal.ledger_entry_id(
   p_transaction_id text, p_leg smallint, p_direction text
 )
 returns text
@@ -2847,7 +2863,7 @@ begin
 end
 $$;
 
-create or replace function pay.has_ledger_entry(p_environment_id text, p_id text)
+create or replace function pay_internal.has_ledger_entry(p_environment_id text, p_id text)
 returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -2861,7 +2877,7 @@ as $$
   )
 $$;
 
-create or replace function pay.page_movements(
+create or replace function pay_internal.page_movements(
   p_environment_id text, p_subject_id text, p_transaction_id text, p_account text, p_before text,
   p_limit integer
 )
@@ -2871,7 +2887,7 @@ set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_rows constant integer := pay.page_rows() / 2;
+  v_rows constant integer := pay_internal.page_rows() / 2;
   v_before constant text := replace(p_before, 'le_', 'txn_');
   -- The transactions of the change that the entry belongs to begin with this.
   v_change constant text := substr(v_before, 1, 29);
@@ -2888,7 +2904,7 @@ begin
           and t.transaction_id between v_first and v_last
           and t.transaction_id < v_before
           and (t.transaction_id < v_change
-            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+            or pay_internal.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
           and (p_subject_id is null or t.subject_id = p_subject_id)
         window newest as (order by t.environment_id desc, t.transaction_id desc, t.leg desc)
         order by t.environment_id desc, t.transaction_id desc, t.leg desc
@@ -2904,7 +2920,7 @@ begin
         where t.subject_id = any (array[p_subject_id]) and t.environment_id = p_environment_id
           and t.transaction_id < v_before
           and (t.transaction_id < v_change
-            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+            or pay_internal.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
         window newest as (order by t.subject_id desc, t.transaction_id desc, t.leg desc)
         order by t.subject_id desc, t.transaction_id desc, t.leg desc
         limit v_rows
@@ -2915,7 +2931,7 @@ begin
 end
 $$;
 
-create or replace function pay.ledger_page(
+create or replace function pay_internal.ledger_page(
   p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb,
   out data text, out has_more boolean, out next_cursor text
 )
@@ -2933,19 +2949,19 @@ begin
     string_agg(p.body, ',' order by p.place) filter (where p.is_shown),
     bool_or(p.is_match and not p.is_shown),
     min(p.id) filter (where p.is_shown),
-    min(p.id) filter (where p.n = pay.page_rows() / 2)
+    min(p.id) filter (where p.n = pay_internal.page_rows() / 2)
   into data, v_is_left, v_last_shown, v_last_read
   from (
     select e.*, b.body,
       e.is_match and (e.place = 1 or (
         e.place <= p_limit
-        and sum(octet_length(b.body)) over (order by e.id desc) <= pay.page_bytes()
+        and sum(octet_length(b.body)) over (order by e.id desc) <= pay_internal.page_bytes()
       )) as is_shown
     from (
       select m.movement, m.n, (m.movement).subject_id, side.direction, side.account, entry.id,
         entry.is_match,
         count(*) filter (where entry.is_match) over (order by entry.id desc) as place
-      from pay.page_movements(
+      from pay_internal.page_movements(
         p_environment_id, p_filters ->> 'subject_id', p_filters ->> 'transaction_id', v_account,
         v_before, case when v_account is null then p_limit / 2 else p_limit end + 2
       ) m
@@ -2954,7 +2970,8 @@ begin
       ) as side (direction, account)
       cross join lateral (
         select coalesce(side.account = v_account, true) as is_match,
-          pay.ledger_entry_id((m.movement).transaction_id, (m.movement).leg, side.direction) as id
+          pay_internal.ledger_entry_id(
+            (m.movement).transaction_id, (m.movement).leg, side.direction) as id
       ) entry
       where entry.id < v_before
     ) e
@@ -2966,7 +2983,7 @@ begin
           case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
           (e.movement).refund_id,
           case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
-          pay.wire_time((e.movement).created_at) as created_at
+          pay_internal.wire_time((e.movement).created_at) as created_at
       ) w
     ) b on e.is_match and e.place <= p_limit
   ) p;
@@ -2976,12 +2993,12 @@ begin
 end
 $$;
 
-create or replace function pay.add_to_total(
+create or replace function pay_internal.add_to_total(
   p_environment_id text, p_currency text, p_debit_account text, p_credit_account text,
   p_amount_minor numeric
 )
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -3022,11 +3039,11 @@ begin
 end
 $$;
 
-create or replace function pay.record_movements(
+create or replace function pay_internal.record_movements(
   p_ledger json, p_changes integer[], p_environments text[]
 )
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -3055,13 +3072,13 @@ begin
     group by m.environment_id, m.currency, m.debit_account, m.credit_account
     order by m.environment_id, m.currency, m.debit_account, m.credit_account
   loop
-    perform pay.add_to_total(v_total.environment_id, v_total.currency, v_total.debit_account,
-      v_total.credit_account, v_total.amount_minor);
+    perform pay_internal.add_to_total(v_total.environment_id, v_total.currency,
+      v_total.debit_account, v_total.credit_account, v_total.amount_minor);
   end loop;
 end
 $$;
 
-create or replace function pay.read_totals(p_environment_id text)
+create or replace function pay_internal.read_totals(p_environment_id text)
 returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
 language sql stable rows 10
 set search_path = pg_catalog, pg_temp
@@ -3095,13 +3112,13 @@ as $$
   group by n.currency, n.debit_account, n.credit_account
 $$;
 
-create or replace function pay.account_sums(p_environment_id text)
+create or replace function pay_internal.account_sums(p_environment_id text)
 returns table (currency text, account text, debits_minor numeric, credits_minor numeric)
 language sql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
   select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)
-  from pay.read_totals(p_environment_id) t
+  from pay_internal.read_totals(p_environment_id) t
   cross join lateral (
     values
       (t.debit_account, t.amount_minor, 0::numeric),
@@ -3110,29 +3127,29 @@ as $$
   group by t.currency, side.account
 $$;
 
-create or replace function pay.available_minor(p_environment_id text, p_currency text)
+create or replace function pay_internal.available_minor(p_environment_id text, p_currency text)
 returns numeric
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(sum(s.credits_minor - s.debits_minor), 0)
-  from pay.account_sums(p_environment_id) s
+  from pay_internal.account_sums(p_environment_id) s
   where s.currency = p_currency and s.account = 'available'
 $$;
 
-create or replace function pay.page_rows()
+create or replace function pay_internal.page_rows()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 2000 $$;
 
-create or replace function pay.page_bytes()
+create or replace function pay_internal.page_bytes()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 262144 $$;
 
-create or replace function pay.list_column(p_kind text, p_filters jsonb)
+create or replace function pay_internal.list_column(p_kind text, p_filters jsonb)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -3158,7 +3175,7 @@ as $$
   )
 $$;
 
-create or replace function pay.list_value(p_kind text, p_name text)
+create or replace function pay_internal.list_value(p_kind text, p_name text)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -3171,7 +3188,7 @@ as $$
   end
 $$;
 
-create or replace function pay.list_range(p_kind text, p_column text)
+create or replace function pay_internal.list_range(p_kind text, p_column text)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -3190,7 +3207,9 @@ as $$
   end
 $$;
 
-create or replace function pay.list_subject(p_environment_id text, p_kind text, p_filters jsonb)
+create or replace function pay_internal.list_subject(
+  p_environment_id text, p_kind text, p_filters jsonb
+)
 returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -3198,20 +3217,20 @@ as $$
 declare
   v_rows text := 'select t.* from pay.events t
     where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''
-    order by t.sequence limit pay.page_rows() + 1';
+    order by t.sequence limit pay_internal.page_rows() + 1';
   v_are_few boolean;
 begin
   if p_kind <> 'events' or not p_filters ? 'subject_id' then
     return null;
   end if;
-  execute format('select count(*) <= pay.page_rows() from (%s) few', v_rows)
+  execute format('select count(*) <= pay_internal.page_rows() from (%s) few', v_rows)
   into v_are_few
   using p_environment_id, p_filters;
   return case when v_are_few then v_rows end;
 end
 $$;
 
-create or replace function pay.list_query(
+create or replace function pay_internal.list_query(
   p_source text, p_range text, p_columns text[], p_match text, p_body text
 )
 returns text
@@ -3223,21 +3242,21 @@ as $$
        string_agg(page.body, '','' order by page.n) filter (where page.is_shown),
        bool_or(page.body is not null and not page.is_shown),
        min(page.id) filter (where page.is_shown),
-       min(page.id) filter (where page.n = pay.page_rows())
+       min(page.id) filter (where page.n = pay_internal.page_rows())
      from (
        select t.n, t.id, t.body,
          t.body is not null and (row_number() over shown = 1 or (
            row_number() over shown <= $5
-           and sum(octet_length(t.body)) over shown <= pay.page_bytes()
+           and sum(octet_length(t.body)) over shown <= pay_internal.page_bytes()
          )) as is_shown
        from (
          select %3$s, case when %5$s then %6$s end as body, row_number() over (order by %4$s) as n
          from %1$s t
          where %2$s
          order by %4$s
-         limit pay.page_rows()
+         limit pay_internal.page_rows()
        ) t
-       where t.body is not null or t.n = pay.page_rows()
+       where t.body is not null or t.n = pay_internal.page_rows()
        window shown as (order by %4$s rows unbounded preceding)
        limit $5 + 1
      ) page',
@@ -3248,7 +3267,7 @@ as $$
   )
 $$;
 
-create or replace function pay.list_page(
+create or replace function pay_internal.list_page(
   p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
   p_filters jsonb,
   out data text, out has_more boolean, out next_cursor text
@@ -3280,27 +3299,27 @@ begin
     v_filters := p_filters || jsonb_build_object('subject_id', v_subject);
   end if;
 
-  v_few := pay.list_subject(p_environment_id, p_kind, v_filters);
-  v_column := case when v_few is null then pay.list_column(p_kind, v_filters) end;
+  v_few := pay_internal.list_subject(p_environment_id, p_kind, v_filters);
+  v_column := case when v_few is null then pay_internal.list_column(p_kind, v_filters) end;
   select coalesce(
-    string_agg(format('%s = $2 ->> %L', pay.list_value(p_kind, c), c), ' and '), 'true'
+    string_agg(format('%s = $2 ->> %L', pay_internal.list_value(p_kind, c), c), ' and '), 'true'
   )
   into v_match
   from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
-  execute pay.list_query(
+  execute pay_internal.list_query(
     coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
-    pay.list_range(p_kind, v_column),
+    pay_internal.list_range(p_kind, v_column),
     array_remove(array[v_column, 'id'], null),
     v_match,
     case p_kind
-      when 'api_keys' then 'pay.api_key_body(t, $6)'
-      when 'faults' then 'pay.fault_body(t)'
-      when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
-      when 'webhook_endpoints' then 'pay.webhook_endpoint_body(t)'
+      when 'api_keys' then 'pay_internal.api_key_body(t, $6)'
+      when 'faults' then 'pay_internal.fault_body(t)'
+      when 'webhook_deliveries' then 'pay_internal.webhook_delivery_body(t)'
+      when 'webhook_endpoints' then 'pay_internal.webhook_endpoint_body(t)'
       -- A row without a body is not shown.
       when 'sandboxes' then
-        'case when t.expires_at > pay.server_time() then pay.sandbox_body(t) end'
-      when 'requests' then 'pay.request_body(t)'
+        'case when t.expires_at > pay_internal.server_time() then pay_internal.sandbox_body(t) end'
+      when 'requests' then 'pay_internal.request_body(t)'
       else 't.body'
     end
   )
@@ -3316,7 +3335,7 @@ begin
 end
 $$;
 
-create or replace function pay.filtered_page(
+create or replace function pay_internal.filtered_page(
   p_environment_id text, p_at timestamptz, p_request json,
   out outcome text, out data text, out has_more boolean, out next_cursor text
 )
@@ -3342,7 +3361,7 @@ begin
   end if;
   if v_starting_after is not null then
     if v_kind = 'ledger_entries' then
-      v_is_known := pay.has_ledger_entry(p_environment_id, v_starting_after);
+      v_is_known := pay_internal.has_ledger_entry(p_environment_id, v_starting_after);
     else
       execute format(
         'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', v_kind
@@ -3355,10 +3374,11 @@ begin
   end if;
   if v_kind = 'ledger_entries' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
-    from pay.ledger_page(p_environment_id, v_limit, v_starting_after, v_filters) p;
+    from pay_internal.ledger_page(p_environment_id, v_limit, v_starting_after, v_filters) p;
   else
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
-    from pay.list_page(p_environment_id, p_at, v_kind, v_limit, v_starting_after, v_filters) p;
+    from pay_internal.list_page(
+      p_environment_id, p_at, v_kind, v_limit, v_starting_after, v_filters) p;
   end if;
 end
 $$;
@@ -3376,7 +3396,7 @@ as $$
 #variable_conflict use_column
 declare
   v_requests json := p_requests::json;
-  v_found pay.admission[] := pay.admit(v_requests, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(v_requests, 'shared', true);
 begin
   return query
     with asked as materialized (
@@ -3415,7 +3435,7 @@ begin
       from (
         select t.id, t.body, row_number() over newest = 1 or (
           row_number() over newest <= a."limit"
-          and sum(octet_length(t.body)) over newest <= pay.page_bytes()
+          and sum(octet_length(t.body)) over newest <= pay_internal.page_bytes()
         ) as is_shown
         from pay.payments t
         where t.environment_id = a.environment_id and t.id < a.before
@@ -3426,14 +3446,14 @@ begin
       having a.outcome = 'ok' and a.is_plain and c.is_known
       union all
       select x.outcome, x.data, x.has_more, x.next_cursor
-      from pay.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
+      from pay_internal.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
       where a.outcome = 'ok' and not a.is_plain
     ) p on true;
 end
 $$;
 grant execute on function pay.list(text) to pay_api;
 
-create or replace function pay.read_resource(
+create or replace function pay_internal.read_resource(
   p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz,
   out body text, out detail text
 )
@@ -3458,16 +3478,16 @@ begin
       select t.body into body from pay.transfers t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'api_keys' then
-      select pay.api_key_body(t, p_at) into body from pay.api_keys t
+      select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'sandboxes' then
-      select pay.sandbox_body(t) into body from pay.sandboxes t
+      select pay_internal.sandbox_body(t) into body from pay.sandboxes t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'events' then
       select t.body into body from pay.events t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'shown_webhook_endpoints' then
-      select pay.webhook_endpoint_body(t) into body from pay.webhook_endpoints t
+      select pay_internal.webhook_endpoint_body(t) into body from pay.webhook_endpoints t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'webhook_endpoints' then
       select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets,
@@ -3477,13 +3497,13 @@ begin
       join pay.environments e on e.id = t.environment_id
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'faults' then
-      select pay.fault_body(t) into body from pay.faults t
+      select pay_internal.fault_body(t) into body from pay.faults t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'webhook_deliveries' then
-      select pay.whole_delivery_body(t) into body from pay.webhook_deliveries t
+      select pay_internal.whole_delivery_body(t) into body from pay.webhook_deliveries t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'idempotency_keys' then
-      body := pay.idempotency_key_body(p_environment_id, p_api_key_id, p_id);
+      body := pay_internal.idempotency_key_body(p_environment_id, p_api_key_id, p_id);
   end case;
 end
 $$;
@@ -3499,7 +3519,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_found pay.admission[] := pay.admit(p_requests::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_requests::json, 'shared', true);
 begin
   return query
     select f.n,
@@ -3522,7 +3542,7 @@ begin
     ) p on true
     left join lateral (
       select x.body, x.detail
-      from pay.read_resource(f.environment_id, f.api_key_id, r.kind, r.id, r.at) x
+      from pay_internal.read_resource(f.environment_id, f.api_key_id, r.kind, r.id, r.at) x
       where f.outcome = 'ok' and r.kind <> 'payments'
       -- Without this the function is called before the condition is checked.
       limit 1
@@ -3538,7 +3558,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
   v_access pay.admission := v_found[1];
 begin
   if v_access.outcome = 'ok' then
@@ -3551,7 +3571,7 @@ begin
     from (
       select s.currency, s.account, s.debits_minor, s.credits_minor,
         s.credits_minor - s.debits_minor as amount_minor
-      from pay.account_sums(v_access.environment_id) s
+      from pay_internal.account_sums(v_access.environment_id) s
     ) b;
   end if;
   return v_access;
@@ -3559,13 +3579,13 @@ end
 $$;
 grant execute on function pay.balance(text) to pay_api;
 
-create or replace function pay.recent_suffix()
+create or replace function pay_internal.recent_suffix()
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
-as $$ select pay.id_floor('', now() - interval '29 days') $$;
+as $$ select pay_internal.id_floor('', now() - interval '29 days') $$;
 
-create or replace function pay.is_arithmetic(p_oracle text)
+create or replace function pay_internal.is_arithmetic(p_oracle text)
 returns boolean
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -3574,9 +3594,9 @@ as $$
     'oracle_transfer_money', 'oracle_refunds')
 $$;
 
-create or replace function pay.find_breaches(p_oracle text)
+create or replace function pay_internal.find_breaches(p_oracle text)
 returns table (environment_id text, subject_id text, detail text, is_alarm boolean)
-language plpgsql volatile security definer rows 10
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -3585,11 +3605,11 @@ begin
      from pay.%I f
      left join pay.environments e on e.id = f.environment_id
      where e.retired_at is null', p_oracle)
-  using pay.is_arithmetic(p_oracle);
+  using pay_internal.is_arithmetic(p_oracle);
 end
 $$;
 
-create or replace function pay.list_oracles()
+create or replace function pay_internal.list_oracles()
 returns table (oracle text, promise text)
 language sql stable rows 100
 set search_path = pg_catalog, pg_temp
@@ -3610,13 +3630,13 @@ declare
   v_oracle record;
 begin
   perform set_config('pay.worker', 'on', true);
-  for v_oracle in select * from pay.list_oracles() o order by o.promise, o.oracle loop
+  for v_oracle in select * from pay_internal.list_oracles() o order by o.promise, o.oracle loop
     return query
       select v_oracle.oracle, v_oracle.promise, k.is_alarm, count(f.detail), coalesce(
         (array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail))
           filter (where f.detail is not null))[1:3], '{}')
       from (values (true), (false)) as k (is_alarm)
-      left join pay.find_breaches(v_oracle.oracle) f on f.is_alarm = k.is_alarm
+      left join pay_internal.find_breaches(v_oracle.oracle) f on f.is_alarm = k.is_alarm
       group by k.is_alarm
       having k.is_alarm or count(f.detail) > 0
       order by k.is_alarm desc;
@@ -3636,8 +3656,11 @@ declare
   v_total bigint := 0;
 begin
   perform set_config('pay.worker', 'on', true);
-  for v_oracle in select o.oracle from pay.list_oracles() o order by 1 loop
-    with found as materialized (select * from pay.find_breaches(v_oracle) b where b.is_alarm),
+  for v_oracle in select o.oracle from pay_internal.list_oracles() o order by 1 loop
+    with
+    found as materialized (
+      select * from pay_internal.find_breaches(v_oracle) b where b.is_alarm
+    ),
     noted as (
       insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
       select f.environment_id, v_oracle, f.subject_id, min(f.detail) from found f
@@ -3689,7 +3712,7 @@ begin
   ] loop
     return query
       select v_oracle, f.environment_id, f.subject_id, f.detail
-      from pay.find_breaches(v_oracle) f where f.is_alarm order by 2, 3, 4;
+      from pay_internal.find_breaches(v_oracle) f where f.is_alarm order by 2, 3, 4;
   end loop;
 end
 $$;
@@ -3704,7 +3727,7 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return (
-    select pay.provider_account_json(a.environment_id, a.id)
+    select pay_internal.provider_account_json(a.environment_id, a.id)
     from pay.provider_accounts a where a.id = p_id
   );
 end
@@ -3747,7 +3770,7 @@ begin
   insert into pay.provider_accounts (environment_id, id, connector, settings, secret_name,
     notification_secret_names, status, created_at)
   values (p_environment_id, p_id, p_connector, p_settings::jsonb, p_secret_name,
-    p_notification_secret_names, 'enabled', pay.server_time());
+    p_notification_secret_names, 'enabled', pay_internal.server_time());
   insert into pay.provider_methods (environment_id, method_kind, account_id)
   select p_environment_id, k.kind, p_id from unnest(p_method_kinds) as k (kind);
   insert into pay.provider_cursors (environment_id, account_id) values (p_environment_id, p_id);
@@ -3818,7 +3841,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   update pay.provider_accounts a
-  set status = 'disabled', disabled_at = pay.server_time()
+  set status = 'disabled', disabled_at = pay_internal.server_time()
   where a.id = p_id and a.status = 'enabled'
   returning a.environment_id into v_environment_id;
   delete from pay.provider_methods m
@@ -3828,7 +3851,9 @@ end
 $$;
 grant execute on function pay.disable_provider_account(text) to pay_operator;
 
-create or replace function pay.provider_account_json(p_environment_id text, p_account_id text)
+create or replace function pay_internal.provider_account_json(
+  p_environment_id text, p_account_id text
+)
 returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -3847,7 +3872,7 @@ begin
 end
 $$;
 
-create or replace function pay.provider_call_json(p_call pay.provider_calls)
+create or replace function pay_internal.provider_call_json(p_call pay.provider_calls)
 returns json
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -3855,29 +3880,30 @@ as $$
   select row_to_json(t) from (
     select p_call.id, p_call.op, p_call.subject_id, p_call.refund_id, p_call.amount_minor,
       p_call.currency, p_call.request, p_call.state, p_call.attempts,
-      pay.wire_time(p_call.created_at) as created_at,
-      pay.wire_time(p_call.first_sent_at) as first_sent_at,
+      pay_internal.wire_time(p_call.created_at) as created_at,
+      pay_internal.wire_time(p_call.first_sent_at) as first_sent_at,
       -- By the database's clock. Stripe forgets an id 24 hours after the first attempt. The cancel
       -- of an abandoned payment has the same effect without the id.
       p_call.may_repeat and (p_call.op = 'abandon'
         or coalesce(p_call.first_sent_at, p_call.created_at)
-          > pay.server_time() - interval '23 hours') as may_repeat,
+          > pay_internal.server_time() - interval '23 hours') as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
       p_call.decline_is_error,
-      case when p_call.request ? 'dispute' then pay.dispute_body(p_call.environment_id,
+      case when p_call.request ? 'dispute' then pay_internal.dispute_body(p_call.environment_id,
         p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body,
       case when p_call.connector = 'evm' then (
-        select json_build_object('index', d.xpub_index, 'expires_at', pay.wire_time(d.expires_at))
+        select json_build_object(
+          'index', d.xpub_index, 'expires_at', pay_internal.wire_time(d.expires_at))
         from pay.deposit_addresses d
         where d.environment_id = p_call.environment_id and d.call_id = p_call.id
       ) end as deposit,
-      pay.wire_time(p_call.due_at) as due_at,
+      pay_internal.wire_time(p_call.due_at) as due_at,
       (select row_to_json(w) from pay.sandbox_settings w
        where w.environment_id = p_call.environment_id) as settings
   ) t
 $$;
 
-create or replace function pay.find_providers(
+create or replace function pay_internal.find_providers(
   p_calls json, inout p_found pay.admission[], out providers jsonb
 )
 language plpgsql volatile
@@ -3931,14 +3957,14 @@ begin
       p_found[v_call.n].outcome := 'in_progress';
     else
       providers := providers || jsonb_build_object(v_call.n, jsonb_build_object(
-        'account', pay.provider_account_json(v_call.environment_id, v_call.account_id),
+        'account', pay_internal.provider_account_json(v_call.environment_id, v_call.account_id),
         'provider_reference', v_call.provider_reference));
     end if;
   end loop;
 end
 $$;
 
-create or replace function pay.write_calls(
+create or replace function pay_internal.write_calls(
   p_calls json, p_providers jsonb, p_changes json, p_found pay.admission[]
 )
 returns text[]
@@ -3947,8 +3973,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_look_after constant interval := '10 minutes';
-  v_now constant timestamptz := pay.server_time();
-  v_deposits constant jsonb := pay.allocate_deposits(p_calls, p_providers, p_found);
+  v_now constant timestamptz := pay_internal.server_time();
+  v_deposits constant jsonb := pay_internal.allocate_deposits(p_calls, p_providers, p_found);
   v_details text[];
 begin
   with
@@ -3981,7 +4007,7 @@ begin
       case when c.delay_ms is null then 1 else 0 end, c.made_at,
       case when c.delay_ms is null then v_now end,
       case when c.is_settled then null
-        when c.has_clock then pay.real_due(c.environment_id, c.due_at)
+        when c.has_clock then pay_internal.real_due(c.environment_id, c.due_at)
         else c.due_at end,
       case when not c.is_settled and c.delay_ms is null
         then v_now + c.lease_ms * interval '1 ms' end,
@@ -3996,7 +4022,7 @@ begin
   select array_agg(
     case when c.n is not null then json_build_object(
       'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
-      'created_at', pay.wire_time(c.made_at), 'deposit', v_deposits -> c.n::text)::text end
+      'created_at', pay_internal.wire_time(c.made_at), 'deposit', v_deposits -> c.n::text)::text end
     order by f.n)
   into v_details
   from unnest(p_found) f
@@ -4007,7 +4033,7 @@ begin
 end
 $$;
 
-create or replace function pay.reopen_facts(p_calls json)
+create or replace function pay_internal.reopen_facts(p_calls json)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -4037,7 +4063,7 @@ begin
 end
 $$;
 
-create or replace function pay.update_calls(p_calls json)
+create or replace function pay_internal.update_calls(p_calls json)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -4069,10 +4095,10 @@ begin
     last_reply = coalesce(r.last_reply, c.last_reply),
     may_repeat = coalesce(r.may_repeat, c.may_repeat),
     needs_operator = coalesce(r.needs_operator, false),
-    settled_at = case when r.new_state = 'settled' then pay.server_time() end
+    settled_at = case when r.new_state = 'settled' then pay_internal.server_time() end
   from result r
   where c.environment_id = r.environment_id and c.id = r.id;
-  perform pay.reopen_facts(p_calls);
+  perform pay_internal.reopen_facts(p_calls);
 end
 $$;
 
@@ -4084,25 +4110,25 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  perform pay.update_calls(p_calls::json);
+  perform pay_internal.update_calls(p_calls::json);
 end
 $$;
 grant execute on function pay.note_calls(text) to pay_api;
 
-create or replace function pay.keep_facts(p_facts json)
+create or replace function pay_internal.keep_facts(p_facts json)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay_internal.server_time();
   v_kept bigint;
 begin
   insert into pay.provider_facts (environment_id, account_id, reference, op, state, subject_id,
     refund_id, provider_reference, amount_minor, currency, happened_at, received_at, body)
   select f.environment_id, f.account_id, f.reference, f.op, f.state,
     coalesce(f.subject_id,
-      pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+      pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
     f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now, f.body
   from json_to_recordset(p_facts) as f (
     environment_id text, account_id text, reference text, op text, state text, subject_id text,
@@ -4116,7 +4142,7 @@ begin
 end
 $$;
 
-create or replace function pay.find_fact_subject(
+create or replace function pay_internal.find_fact_subject(
   p_environment_id text, p_account_id text, p_provider_reference text
 )
 returns text
@@ -4129,7 +4155,7 @@ as $$
   order by c.id limit 1
 $$;
 
-create or replace function pay.has_fact_call(
+create or replace function pay_internal.has_fact_call(
   p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text
 )
 returns boolean
@@ -4153,7 +4179,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  return pay.keep_facts((
+  return pay_internal.keep_facts((
     select coalesce(
       json_agg(f.value::jsonb || jsonb_build_object('environment_id', a.environment_id,
         'account_id', a.id, 'body', f.value::jsonb)),
@@ -4166,20 +4192,21 @@ end
 $$;
 grant execute on function pay.store_facts(text, text) to pay_api;
 
-create or replace function pay.write_later_calls(p_calls json, p_found pay.admission[])
+create or replace function pay_internal.write_later_calls(p_calls json, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay_internal.server_time();
 begin
   insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
     amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
     provider_reference, api_key_id, request_id, decline_is_error, due_at)
   select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
     c.currency, c.request, 'pending', 0, t.made_at,
-    case when f.ahead is null then t.due_at else pay.real_due(o.environment_id, t.due_at) end, true,
+    case when f.ahead is null then t.due_at
+      else pay_internal.real_due(o.environment_id, t.due_at) end, true,
     o.provider_reference, o.api_key_id, o.request_id, false,
     case when f.ahead is not null then t.due_at end
   from unnest(p_found) f
@@ -4203,7 +4230,7 @@ begin
 end
 $$;
 
-create or replace function pay.lease_facts(
+create or replace function pay_internal.lease_facts(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns table (environment_id text, account_id text, id text, place text)
@@ -4228,9 +4255,9 @@ begin
     update pay.provider_facts f
     set leased_until = p_leased_until,
       subject_id = coalesce(f.subject_id,
-        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+        pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
       refund_id = coalesce(f.refund_id, case when f.op = 'refund'
-        then pay.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
+        then pay_internal.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
     from open o
     where f.environment_id = o.environment_id and f.account_id = o.account_id
       and f.reference = o.reference
@@ -4239,7 +4266,7 @@ begin
 end
 $$;
 
-create or replace function pay.lease_work(
+create or replace function pay_internal.lease_work(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns table (environment_id text, account_id text, id text, place text)
@@ -4270,7 +4297,7 @@ begin
         where c.environment_id = d.environment_id and c.id = d.id
         returning c.environment_id, c.account_id, c.id, c.id;
     when 'fact' then
-      return query select * from pay.lease_facts(p_limit, p_at, p_leased_until);
+      return query select * from pay_internal.lease_facts(p_limit, p_at, p_leased_until);
     when 'look' then
       return query
         with due as materialized (
@@ -4291,7 +4318,7 @@ begin
         with due as materialized (
           select u.environment_id, u.account_id
           from pay.provider_cursors u
-          join pay.provider_readings d
+          join pay_internal.provider_readings d
             on d.environment_id = u.environment_id and d.account_id = u.account_id
           where (u.leased_until is null or u.leased_until <= p_at)
             and (d.poll_at <= p_at or d.totals_at <= p_at)
@@ -4326,7 +4353,7 @@ begin
       c.next_attempt_at, c.provider_reference, c.last_reply, coalesce(r.status, s.status)
     from pay.provider_calls c
     join pay.environments e on e.id = c.environment_id and e.livemode and e.retired_at is null
-    left join pay.provider_subjects s
+    left join pay_internal.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where c.state <> 'settled' and (c.state = 'operator' or c.needs_operator or p_all)
@@ -4344,11 +4371,12 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select 'call', c.environment_id, e.livemode,
-      pay.provider_account_json(c.environment_id, c.account_id), pay.provider_call_json(c),
+      pay_internal.provider_account_json(c.environment_id, c.account_id),
+      pay_internal.provider_call_json(c),
       null::json, s.body, s.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_calls c on c.environment_id = e.id and c.id = p_id
-    left join pay.provider_subjects s
+    left join pay_internal.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where e.livemode and e.retired_at is null;
@@ -4379,7 +4407,7 @@ begin
       end)
     from pay.provider_facts f
     join pay.environments e on e.id = f.environment_id and e.livemode and e.retired_at is null
-    left join pay.provider_subjects s
+    left join pay_internal.provider_subjects s
       on s.environment_id = f.environment_id and s.id = f.subject_id
     where (f.outcome in ('finding', 'unmatched') or f.finding is not null)
       and f.dismissed_at is null
@@ -4399,19 +4427,19 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select 'fact', f.environment_id, e.livemode,
-      pay.provider_account_json(f.environment_id, f.account_id), k.call,
-      (pay.provider_fact_json(f)::jsonb || jsonb_build_object('dispute_body',
-        pay.dispute_body(f.environment_id, s.id, split_part(f.reference, ':', 1)),
-        'transfers', pay.transfers_json(f, s.id)))::json,
+      pay_internal.provider_account_json(f.environment_id, f.account_id), k.call,
+      (pay_internal.provider_fact_json(f)::jsonb || jsonb_build_object('dispute_body',
+        pay_internal.dispute_body(f.environment_id, s.id, split_part(f.reference, ':', 1)),
+        'transfers', pay_internal.transfers_json(f, s.id)))::json,
       s.body, s.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_facts f on f.environment_id = e.id and f.reference = p_reference
       and f.account_id = coalesce(p_account_id, f.account_id)
     left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
-    left join pay.provider_subjects s
+    left join pay_internal.provider_subjects s
       on s.environment_id = e.id and s.id = coalesce(r.payment_id, p_subject_id)
     left join lateral (
-      select pay.provider_call_json(c) as call from pay.provider_calls c
+      select pay_internal.provider_call_json(c) as call from pay.provider_calls c
       where c.environment_id = f.environment_id and c.subject_id = s.id and c.op = f.op
         and c.refund_id is not distinct from p_refund_id
       order by c.id desc limit 1
@@ -4436,7 +4464,7 @@ begin
   where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
   if v_found = 1 then
     update pay.provider_facts f
-    set dismissed_at = pay.server_time(), dismissed_reason = p_reason
+    set dismissed_at = pay_internal.server_time(), dismissed_reason = p_reason
     from pay.list_reported_facts() l
     where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id)
       and f.environment_id = l.environment_id and f.account_id = l.account_id
@@ -4447,7 +4475,7 @@ end
 $$;
 grant execute on function pay.dismiss_fact(text, text, text) to pay_operator;
 
-create or replace function pay.read_readings(
+create or replace function pay_internal.read_readings(
   p_environments text[], p_accounts text[], p_at timestamptz
 )
 returns setof pay.provider_work
@@ -4457,14 +4485,14 @@ as $$
 begin
   return query
     select case when d.poll_at <= p_at then 'poll' else 'totals' end, u.environment_id, true,
-      pay.provider_account_json(u.environment_id, u.account_id), null::json, null::json,
+      pay_internal.provider_account_json(u.environment_id, u.account_id), null::json, null::json,
       null::text, null::integer, null::text,
       (case when d.poll_at <= p_at then u.cursor else u.totals_cursor end)::json,
       case when not d.poll_at <= p_at then d.day end
     from unnest(p_environments, p_accounts) as l (environment_id, account_id)
     join pay.provider_cursors u
       on u.environment_id = l.environment_id and u.account_id = l.account_id
-    join pay.provider_readings d
+    join pay_internal.provider_readings d
       on d.environment_id = u.environment_id and d.account_id = u.account_id;
 end
 $$;
@@ -4479,7 +4507,7 @@ begin
   perform set_config('pay.worker', 'on', true);
   update pay.provider_cursors u
   set cursor = p_cursor::jsonb, stalled_since = null, last_error = null,
-    polled_at = case when p_is_done then pay.server_time() else u.polled_at end,
+    polled_at = case when p_is_done then pay_internal.server_time() else u.polled_at end,
     leased_until = case when p_is_done then null else u.leased_until end
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
@@ -4516,7 +4544,7 @@ begin
     last_error = null
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
-    and (u.leased_until is null or u.leased_until <= pay.server_time()
+    and (u.leased_until is null or u.leased_until <= pay_internal.server_time()
       or u.stalled_since is not null);
   return found;
 end
@@ -4552,7 +4580,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   update pay.provider_cursors u
-  set stalled_since = coalesce(u.stalled_since, pay.server_time()), last_error = left(p_error, 500)
+  set stalled_since = coalesce(u.stalled_since, pay_internal.server_time()),
+    last_error = left(p_error, 500)
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
 end
@@ -4568,7 +4597,7 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   update pay.provider_cursors u
-  set leased_until = pay.server_time() + interval '1 second'
+  set leased_until = pay_internal.server_time() + interval '1 second'
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
 end
@@ -4582,7 +4611,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_now constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay_internal.server_time();
 begin
   perform set_config('pay.worker', 'on', true);
   update pay.provider_cursors u
@@ -4602,7 +4631,7 @@ end
 $$;
 grant execute on function pay.store_totals(text, date, text) to pay_api;
 
-create or replace function pay.open_records(p_records json)
+create or replace function pay_internal.open_records(p_records json)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -4620,7 +4649,7 @@ begin
   ) e;
   return array(
     select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
-      null, null, null, null, null, null, pay.time_ahead(w), null)::pay.admission
+      null, null, null, null, null, null, pay_internal.time_ahead(w), null)::pay.admission
     from json_to_recordset(p_records) as r (n integer, environment_id text)
     left join pay.environments e on e.id = r.environment_id and e.retired_at is null
     left join pay.sandbox_settings w on w.environment_id = e.id
@@ -4628,7 +4657,7 @@ begin
 end
 $$;
 
-create or replace function pay.lock_calls(p_records json, p_found pay.admission[])
+create or replace function pay_internal.lock_calls(p_records json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -4661,7 +4690,7 @@ begin
 end
 $$;
 
-create or replace function pay.lock_facts(p_records json, p_found pay.admission[])
+create or replace function pay_internal.lock_facts(p_records json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -4673,7 +4702,7 @@ as $$
 declare
   v_refused record;
 begin
-  perform pay.keep_facts((
+  perform pay_internal.keep_facts((
     select coalesce(
       json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
         'body', t.fact::jsonb
@@ -4731,15 +4760,15 @@ begin
 end
 $$;
 
-create or replace function pay.handle_facts(p_records json, p_found pay.admission[])
+create or replace function pay_internal.handle_facts(p_records json, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
--- As in pay.lock_facts.
+-- As in pay_internal.lock_facts.
 set enable_sort = off
 as $$
 begin
-  -- pay.lock_facts has locked the facts, so none moves.
+  -- pay_internal.lock_facts has locked the facts, so none moves.
   with handled as materialized (
     select k.place, r.expects_id, o.*
     from unnest(p_found) f
@@ -4758,7 +4787,7 @@ begin
     where f.outcome = 'ok' and o.outcome is not null
   )
   update pay.provider_facts k
-  set outcome = h.outcome, finding = h.finding, handled_at = pay.server_time(),
+  set outcome = h.outcome, finding = h.finding, handled_at = pay_internal.server_time(),
     booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
     -- The operator can match a fact with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
@@ -4771,13 +4800,13 @@ begin
 end
 $$;
 
-create or replace function pay.settle_calls(p_records json, p_found pay.admission[])
+create or replace function pay_internal.settle_calls(p_records json, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay.update_calls((
+  perform pay_internal.update_calls((
     select coalesce(
       json_agg(r.call::jsonb
         || jsonb_build_object('environment_id', f.environment_id, 'id', r.call_id)),
@@ -4840,43 +4869,43 @@ declare
   v_environments text[];
   v_deliveries bigint := 0;
 begin
-  v_found := pay.open_records(v_records);
-  v_found := pay.lock_subjects(v_records, v_found);
-  v_found := pay.lock_calls(v_records, v_found);
-  v_found := pay.lock_facts(v_records, v_found);
+  v_found := pay_internal.open_records(v_records);
+  v_found := pay_internal.lock_subjects(v_records, v_found);
+  v_found := pay_internal.lock_calls(v_records, v_found);
+  v_found := pay_internal.lock_facts(v_records, v_found);
   if strpos(p_records, '"expects_reports"') > 0 then
-    v_found := pay.check_transfers(v_records, v_found);
+    v_found := pay_internal.check_transfers(v_records, v_found);
   end if;
 
   select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
   from unnest(v_found) f where f.outcome = 'ok';
   if v_won is not null then
-    perform pay.handle_facts(v_records, v_found);
+    perform pay_internal.handle_facts(v_records, v_found);
     -- Most lists of records need only some of these steps.
     if p_payments <> '[]' then
-      perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
+      perform pay_internal.write_payments(p_payments::json, v_won, v_environments, v_moved);
     end if;
     if p_transfers <> '[]' then
-      perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+      perform pay_internal.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
     end if;
     if p_refunds <> '[]' then
-      perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+      perform pay_internal.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
     if p_disputes <> '[]' then
-      perform pay.write_disputes(p_disputes::json, v_won, v_environments);
+      perform pay_internal.write_disputes(p_disputes::json, v_won, v_environments);
     end if;
-    perform pay.settle_calls(v_records, v_found);
+    perform pay_internal.settle_calls(v_records, v_found);
     if p_calls <> '[]' then
-      perform pay.write_later_calls(p_calls::json, v_found);
+      perform pay_internal.write_later_calls(p_calls::json, v_found);
     end if;
     if p_ledger <> '[]' then
-      perform pay.record_movements(p_ledger::json, v_won, v_environments);
+      perform pay_internal.record_movements(p_ledger::json, v_won, v_environments);
     end if;
     if p_events <> '[]' then
-      v_deliveries := pay.write_events(p_events::json, v_found);
+      v_deliveries := pay_internal.write_events(p_events::json, v_found);
     end if;
     if strpos(p_records, '"did"') > 0 then
-      perform pay.count_results(v_records, v_found);
+      perform pay_internal.count_results(v_records, v_found);
     end if;
   end if;
   return query
@@ -4907,8 +4936,9 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select coalesce(p.body, t.body), r.body,
-      pay.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)), coalesce(f.booked_minor, 0),
-      case when f.reference is not null then pay.transfers_json(f, p_subject_id) end
+      pay_internal.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)),
+      coalesce(f.booked_minor, 0),
+      case when f.reference is not null then pay_internal.transfers_json(f, p_subject_id) end
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
     left join pay.transfers t on t.environment_id = e.id and t.id = p_subject_id
@@ -4921,7 +4951,7 @@ $$;
 grant execute on function pay.read_provider_subject(text, text, text, text, text)
   to pay_api, pay_operator;
 
-create or replace function pay.provider_work_is_due()
+create or replace function pay_internal.provider_work_is_due()
 returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -4937,7 +4967,7 @@ as $$
     )
     or exists (select from pay.provider_calls c where c.next_look_at <= now())
     or exists (
-      select from pay.provider_readings r
+      select from pay_internal.provider_readings r
       join pay.provider_cursors u
         on u.environment_id = r.environment_id and u.account_id = r.account_id
       where (r.poll_at <= now() or r.totals_at <= now())
@@ -4956,8 +4986,8 @@ set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_at constant timestamptz := least(p_at, pay.server_time());
-  v_leased_until constant timestamptz := pay.server_time() + p_lease_ms * interval '1 ms';
+  v_at constant timestamptz := least(p_at, pay_internal.server_time());
+  v_leased_until constant timestamptz := pay_internal.server_time() + p_lease_ms * interval '1 ms';
   v_share constant integer := greatest(p_limit / 4, 1);
   v_left integer := p_limit;
   v_asking_left integer := p_asking_limit;
@@ -4976,10 +5006,10 @@ begin
     v_limit := least(v_limit, v_left, case when v_kind <> 'fact' then v_asking_left end);
     continue when v_limit <= 0;
     begin
-      return query select * from pay.claim_kind(v_kind, v_limit, v_at, v_leased_until);
+      return query select * from pay_internal.claim_kind(v_kind, v_limit, v_at, v_leased_until);
       get diagnostics v_claimed = row_count;
     exception when others then
-      return next pay.given_up_work(v_kind, null, 'all', sqlstate, sqlerrm);
+      return next pay_internal.given_up_work(v_kind, null, 'all', sqlstate, sqlerrm);
       v_claimed := 0;
     end;
     v_left := v_left - v_claimed;
@@ -4990,7 +5020,7 @@ $$;
 grant execute on function pay.claim_provider_work(integer, integer, integer, timestamptz)
   to pay_api;
 
-create or replace function pay.claim_kind(
+create or replace function pay_internal.claim_kind(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns setof pay.provider_work
@@ -5003,15 +5033,15 @@ begin
   select array_agg(l.environment_id order by l.place) as environments,
     array_agg(l.account_id order by l.place) as accounts, array_agg(l.id order by l.place) as ids
   into v_leased
-  from pay.lease_work(p_kind, p_limit, p_at, p_leased_until) l;
+  from pay_internal.lease_work(p_kind, p_limit, p_at, p_leased_until) l;
   if v_leased.ids is not null then
-    return query select * from pay.read_work_apart(
+    return query select * from pay_internal.read_work_apart(
       p_kind, v_leased.environments, v_leased.accounts, v_leased.ids, p_at);
   end if;
 end
 $$;
 
-create or replace function pay.given_up_work(
+create or replace function pay_internal.given_up_work(
   p_kind text, p_environment_id text, p_id text, p_code text, p_message text
 )
 returns pay.provider_work
@@ -5029,7 +5059,7 @@ begin
 end
 $$;
 
-create or replace function pay.read_work_apart(
+create or replace function pay_internal.read_work_apart(
   p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
 )
 returns setof pay.provider_work
@@ -5037,20 +5067,21 @@ language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return query select * from pay.read_work(p_kind, p_environments, p_accounts, p_ids, p_at);
+  return query
+    select * from pay_internal.read_work(p_kind, p_environments, p_accounts, p_ids, p_at);
 exception when others then
   if cardinality(p_ids) = 1 then
-    return next pay.given_up_work(p_kind, p_environments[1], p_ids[1], sqlstate, sqlerrm);
+    return next pay_internal.given_up_work(p_kind, p_environments[1], p_ids[1], sqlstate, sqlerrm);
     return;
   end if;
   for v_n in 1..cardinality(p_ids) loop
-    return query select * from pay.read_work_apart(
+    return query select * from pay_internal.read_work_apart(
       p_kind, p_environments[v_n:v_n], p_accounts[v_n:v_n], p_ids[v_n:v_n], p_at);
   end loop;
 end
 $$;
 
-create or replace function pay.read_work(
+create or replace function pay_internal.read_work(
   p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
 )
 returns setof pay.provider_work
@@ -5060,18 +5091,18 @@ as $$
 begin
   case p_kind
     when 'call' then
-      return query select * from pay.read_calls(p_environments, p_ids);
+      return query select * from pay_internal.read_calls(p_environments, p_ids);
     when 'fact' then
-      return query select * from pay.read_facts(p_environments, p_accounts, p_ids);
+      return query select * from pay_internal.read_facts(p_environments, p_accounts, p_ids);
     when 'look' then
-      return query select * from pay.read_looks(p_environments, p_ids);
+      return query select * from pay_internal.read_looks(p_environments, p_ids);
     else
-      return query select * from pay.read_readings(p_environments, p_ids, p_at);
+      return query select * from pay_internal.read_readings(p_environments, p_ids, p_at);
   end case;
 end
 $$;
 
-create or replace function pay.read_calls(p_environments text[], p_ids text[])
+create or replace function pay_internal.read_calls(p_environments text[], p_ids text[])
 returns setof pay.provider_work
 language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
@@ -5079,19 +5110,20 @@ as $$
 begin
   return query
     select 'call', c.environment_id, e.livemode,
-      pay.provider_account_json(c.environment_id, c.account_id), pay.provider_call_json(c),
+      pay_internal.provider_account_json(c.environment_id, c.account_id),
+      pay_internal.provider_call_json(c),
       null::json, s.body, s.sequence, r.body, null::json, null::date
     from unnest(p_environments, p_ids) with ordinality as l (environment_id, id, n)
     join pay.provider_calls c on c.environment_id = l.environment_id and c.id = l.id
     join pay.environments e on e.id = c.environment_id
-    left join pay.provider_subjects s
+    left join pay_internal.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     order by l.n;
 end
 $$;
 
-create or replace function pay.follows_unmatched(p_fact pay.provider_facts)
+create or replace function pay_internal.follows_unmatched(p_fact pay.provider_facts)
 returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -5105,18 +5137,19 @@ as $$
   )
 $$;
 
-create or replace function pay.provider_fact_json(p_fact pay.provider_facts)
+create or replace function pay_internal.provider_fact_json(p_fact pay.provider_facts)
 returns json
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
-    'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence') then pay.dispute_body(
+    'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence')
+      then pay_internal.dispute_body(
       p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
-    'transfers', pay.transfers_json(p_fact, p_fact.subject_id),
+    'transfers', pay_internal.transfers_json(p_fact, p_fact.subject_id),
     'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
-    'follows_unmatched', pay.follows_unmatched(p_fact),
-    'received_at', pay.wire_time(p_fact.received_at), 'is_elsewhere',
+    'follows_unmatched', pay_internal.follows_unmatched(p_fact),
+    'received_at', pay_internal.wire_time(p_fact.received_at), 'is_elsewhere',
     exists (
       select from pay.provider_calls c
       where c.provider_reference = p_fact.provider_reference
@@ -5127,7 +5160,7 @@ as $$
     )))::json
 $$;
 
-create or replace function pay.find_fact_refund(
+create or replace function pay_internal.find_fact_refund(
   p_environment_id text, p_account_id text, p_reference text
 )
 returns text
@@ -5139,7 +5172,7 @@ as $$
     and f.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;
 
-create or replace function pay.read_facts(
+create or replace function pay_internal.read_facts(
   p_environments text[], p_accounts text[], p_references text[]
 )
 returns setof pay.provider_work
@@ -5149,8 +5182,8 @@ as $$
 begin
   return query
   select 'fact', f.environment_id, e.livemode,
-    pay.provider_account_json(f.environment_id, f.account_id), k.call,
-    pay.provider_fact_json(f),
+    pay_internal.provider_account_json(f.environment_id, f.account_id), k.call,
+    pay_internal.provider_fact_json(f),
     s.body, s.sequence, r.body, null::json, null::date
   from unnest(p_environments, p_accounts, p_references) with ordinality
     as o (environment_id, account_id, reference, n)
@@ -5158,13 +5191,14 @@ begin
     on f.environment_id = o.environment_id and f.account_id = o.account_id
     and f.reference = o.reference
   join pay.environments e on e.id = f.environment_id
-  left join pay.provider_subjects s
+  left join pay_internal.provider_subjects s
     on s.environment_id = f.environment_id and s.id = f.subject_id
-    and pay.has_fact_call(f.environment_id, f.account_id, f.subject_id, f.provider_reference)
+    and pay_internal.has_fact_call(
+      f.environment_id, f.account_id, f.subject_id, f.provider_reference)
   left join pay.refunds r
     on r.environment_id = f.environment_id and r.id = f.refund_id and r.payment_id = s.id
   left join lateral (
-    select pay.provider_call_json(c) as call from pay.provider_calls c
+    select pay_internal.provider_call_json(c) as call from pay.provider_calls c
     where c.environment_id = f.environment_id and c.subject_id = f.subject_id
       and c.refund_id is not distinct from f.refund_id
       -- Somebody can capture at the provider. Then the authorization finds the payment there.
@@ -5175,7 +5209,7 @@ begin
 end
 $$;
 
-create or replace function pay.read_looks(p_environments text[], p_ids text[])
+create or replace function pay_internal.read_looks(p_environments text[], p_ids text[])
 returns setof pay.provider_work
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
@@ -5193,7 +5227,7 @@ begin
       end as is_open
     from unnest(p_environments, p_ids) as d (environment_id, id)
     join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.id
-    left join pay.provider_subjects s
+    left join pay_internal.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
   ),
@@ -5203,23 +5237,25 @@ begin
     from found f
     where c.environment_id = f.environment_id and c.id = f.id
     returning c.environment_id, c.account_id, c.state, c.next_look_at,
-      pay.provider_call_json(c) as call, f.body, f.sequence, f.refund_body
+      pay_internal.provider_call_json(c) as call, f.body, f.sequence, f.refund_body
   )
   select 'look', c.environment_id, true,
-    pay.provider_account_json(c.environment_id, c.account_id), c.call, null::json,
+    pay_internal.provider_account_json(c.environment_id, c.account_id), c.call, null::json,
     c.body, c.sequence, c.refund_body, null::json, null::date
   from looked c
   where c.next_look_at is not null and c.state <> 'pending';
 end
 $$;
 
-create or replace function pay.max_windows_ahead()
+create or replace function pay_internal.max_windows_ahead()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 150 $$;
 
-create or replace function pay.requests_used(p_account text, p_livemode boolean, p_at timestamptz)
+create or replace function pay_internal.requests_used(
+  p_account text, p_livemode boolean, p_at timestamptz
+)
 returns table (api_key_id text, used numeric)
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
@@ -5239,13 +5275,13 @@ begin
         * sum(case when c.window_number >= v_window then c.previous_count else c.current_count end)
     from pay.rate_counters c
     where c.account = p_account and c.livemode = p_livemode
-      and c.window_number between v_window - 1 and v_window + pay.max_windows_ahead()
+      and c.window_number between v_window - 1 and v_window + pay_internal.max_windows_ahead()
     group by c.api_key_id;
   perform set_config('pay.worker', v_worker, true);
 end
 $$;
 
-create or replace function pay.limit_requests(
+create or replace function pay_internal.limit_requests(
   p_found pay.admission[], p_key_rates integer[], p_account_rates integer[], p_counts boolean
 )
 returns pay.admission[]
@@ -5278,7 +5314,7 @@ begin
       v_livemode := v_request.livemode;
       select array_agg(u.api_key_id), array_agg(u.used), coalesce(sum(u.used), 0)
       into v_keys, v_used, v_total
-      from pay.requests_used(v_account, v_livemode, v_request.at) u;
+      from pay_internal.requests_used(v_account, v_livemode, v_request.at) u;
     end if;
     v_key := array_position(v_keys, v_request.api_key_id);
     if v_key is null then
@@ -5298,11 +5334,11 @@ begin
       p_found[v_request.n].outcome := 'rate_limited';
     end if;
   end loop;
-  return case when p_counts then pay.count_requests(p_found) else p_found end;
+  return case when p_counts then pay_internal.count_requests(p_found) else p_found end;
 end
 $$;
 
-create or replace function pay.limit_list(
+create or replace function pay_internal.limit_list(
   p_requests json, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
   p_is_read boolean
 )
@@ -5311,20 +5347,20 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_limited pay.admission[] := pay.limit_requests(
+  v_limited pay.admission[] := pay_internal.limit_requests(
     p_found, p_key_rates, p_account_rates, p_is_read);
 begin
   if not p_is_read and cardinality(p_found) > 1 and exists (
     select from unnest(v_limited) f where f.outcome = 'rate_limited'
   ) then
-    v_limited := pay.limit_requests(
-      pay.find_answers(p_requests, p_found, true), p_key_rates, p_account_rates, false);
+    v_limited := pay_internal.limit_requests(
+      pay_internal.find_answers(p_requests, p_found, true), p_key_rates, p_account_rates, false);
   end if;
   return v_limited;
 end
 $$;
 
-create or replace function pay.add_requests(
+create or replace function pay_internal.add_requests(
   p_access pay.admission,
   p_at timestamptz,
   p_requests integer
@@ -5346,17 +5382,17 @@ begin
   if v_stripe is not null then
     update pay.rate_counters c
     set window_number = case
-        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+        when c.window_number between v_window and v_window + pay_internal.max_windows_ahead()
           then c.window_number
         else v_window
       end,
       current_count = p_requests + case
-        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+        when c.window_number between v_window and v_window + pay_internal.max_windows_ahead()
           then c.current_count
         else 0
       end,
       previous_count = case
-        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+        when c.window_number between v_window and v_window + pay_internal.max_windows_ahead()
           then c.previous_count
         when c.window_number = v_window - 1 then c.current_count
         else 0
@@ -5388,7 +5424,7 @@ begin
 end
 $$;
 
-create or replace function pay.count_requests(p_found pay.admission[])
+create or replace function pay_internal.count_requests(p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -5396,7 +5432,7 @@ as $$
 declare
   v_told record;
 begin
-  perform pay.add_requests(c.access, c.at, c.requests)
+  perform pay_internal.add_requests(c.access, c.at, c.requests)
   from (
     select (array_agg(f))[1] as access, max(f.at - coalesce(f.ahead, '0')) as at,
       count(*)::integer as requests
@@ -5423,7 +5459,7 @@ begin
 end
 $$;
 
-create or replace function pay.purge_counters(p_environment_id text, p_batch integer)
+create or replace function pay_internal.purge_counters(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -5434,7 +5470,7 @@ begin
   delete from pay.rate_counters c
   where c.ctid = any (array(
     select o.ctid from pay.rate_counters o
-    where o.window_number < floor(extract(epoch from pay.server_time()) / 2) - 1800
+    where o.window_number < floor(extract(epoch from pay_internal.server_time()) / 2) - 1800
       and (p_environment_id is null or o.environment_id = p_environment_id)
     limit p_batch for update skip locked
   ));
@@ -5460,51 +5496,51 @@ as $$
 declare
   v_longest_look constant interval := '100 ms';
   -- The lead of the caller's clock over the server's.
-  v_ahead constant interval := greatest(p_at - pay.server_time(), '0');
+  v_ahead constant interval := greatest(p_at - pay_internal.server_time(), '0');
   v_at constant timestamptz := p_at - v_ahead;
   -- By the server's time: other relays would find a lease of a slow clock expired.
-  v_leased_until constant timestamptz := pay.server_time() + (p_leased_until - p_at);
+  v_leased_until constant timestamptz := pay_internal.server_time() + (p_leased_until - p_at);
   v_rooms constant jsonb := p_rooms::jsonb;
   v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
   v_waiting record;
-  v_due pay.due_delivery[];
+  v_due pay_internal.due_delivery[];
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
   if p_results <> '[]' then
-    perform pay.record_attempts(p_results, v_at, v_ahead);
+    perform pay_internal.record_attempts(p_results, v_at, v_ahead);
   end if;
   if p_limit <= 0 then
     return;
   end if;
 
   select * into v_waiting
-  from pay.find_room(
+  from pay_internal.find_room(
     v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
   if v_waiting.inbox_endpoints is not null then
-    perform pay.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
+    perform pay_internal.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
   end if;
   if v_waiting.off_endpoint is not null then
     -- Fewer if results wait for the end of this turn.
-    perform pay.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
+    perform pay_internal.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
       case when p_results = '[]' then 2000 else 250 end);
   end if;
 
   -- If all due deliveries wait for earlier ones, the turn looks at those behind them, for as long
   -- as others can wait for it. Postponed deliveries stay postponed, and the next turn continues.
   loop
-    v_due := pay.lock_due(
+    v_due := pay_internal.lock_due(
       v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
     exit when v_due is null;
     -- One probe of an index that is mostly empty.
     if exists (select from pay.faults f where f.kind = 'delivery' and f.times_left > 0) then
-      v_due := pay.give_faults(v_due, v_at);
+      v_due := pay_internal.give_faults(v_due, v_at);
     end if;
-    return query select * from pay.claim_due(
+    return query select * from pay_internal.claim_due(
       v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
     get diagnostics v_claimed = row_count;
     if v_claimed < cardinality(v_due) then
-      perform pay.put_off_deliveries(v_due, v_at);
+      perform pay_internal.put_off_deliveries(v_due, v_at);
     end if;
     exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;
@@ -5515,7 +5551,7 @@ begin
     where d.next_attempt_at is not null and d.lost_claims > 0
   ) then
     return query
-      select * from pay.claim_suspect(
+      select * from pay_internal.claim_suspect(
         p_suspects_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
   end if;
 end
@@ -5560,24 +5596,24 @@ end
 $$;
 grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
 
-create or replace function pay.lock_due(
+create or replace function pay_internal.lock_due(
   p_endpoints text[],
   p_rooms integer[],
   p_shares integer[],
   p_reads integer[],
   p_at timestamptz
 )
-returns pay.due_delivery[]
+returns pay_internal.due_delivery[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_due pay.due_delivery[];
+  v_due pay_internal.due_delivery[];
   v_is_any_lost boolean;
 begin
   select
     array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
-      c.place - c.share, c.is_lost)::pay.due_delivery),
+      c.place - c.share, c.is_lost)::pay_internal.due_delivery),
     bool_or(c.is_lost)
   into v_due, v_is_any_lost
   from (
@@ -5607,8 +5643,8 @@ begin
 end
 $$;
 
-create or replace function pay.take_places(
-  p_due pay.due_delivery[],
+create or replace function pay_internal.take_places(
+  p_due pay_internal.due_delivery[],
   p_rooms jsonb,
   p_limit integer,
   p_per_environment integer,
@@ -5648,8 +5684,8 @@ begin
 end
 $$;
 
-create or replace function pay.claim_due(
-  p_due pay.due_delivery[],
+create or replace function pay_internal.claim_due(
+  p_due pay_internal.due_delivery[],
   p_rooms jsonb,
   p_limit integer,
   p_per_environment integer,
@@ -5669,7 +5705,7 @@ begin
         partition by k.endpoint_id, k.subject_id order by k.sequence
         range between unbounded preceding and 1 preceding
       ) as taken_before
-    from pay.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
+    from pay_internal.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
   ),
   judged as materialized (
     select k.*,
@@ -5710,7 +5746,9 @@ begin
 end
 $$;
 
-create or replace function pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamptz)
+create or replace function pay_internal.put_off_deliveries(
+  p_due pay_internal.due_delivery[], p_at timestamptz
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -5771,13 +5809,13 @@ begin
 end
 $$;
 
-create or replace function pay.call_off_deliveries(
+create or replace function pay_internal.call_off_deliveries(
   p_environment_id text,
   p_endpoint_id text,
   p_most integer
 )
 returns boolean
-language sql volatile security definer
+language sql volatile
 set search_path = pg_catalog, pg_temp
 as $$
   with called_off as (
@@ -5787,7 +5825,7 @@ as $$
       select w.id from pay.webhook_deliveries w
       where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
         and w.status = 'pending'
-        and (w.leased_until is null or w.leased_until <= pay.server_time())
+        and (w.leased_until is null or w.leased_until <= pay_internal.server_time())
       limit p_most
       for update skip locked
     ) waiting
@@ -5797,7 +5835,7 @@ as $$
   select count(*) >= p_most from called_off
 $$;
 
-create or replace function pay.called_off_at_once()
+create or replace function pay_internal.called_off_at_once()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -5826,21 +5864,22 @@ begin
   if not found then
     return 'stale';
   end if;
-  perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
+  perform pay_internal.call_off_deliveries(
+    p_environment_id, p_id, pay_internal.called_off_at_once());
   insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
   values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
     p_at, p_event_body);
   insert into pay.webhook_deliveries
     (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
       next_attempt_at, created_at, due_at)
-  select p_environment_id, pay.delivery_id(p_delivery_id, t.slot), p_event_id,
+  select p_environment_id, pay_internal.delivery_id(p_delivery_id, t.slot), p_event_id,
     'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
-    least(p_at, pay.server_time()), p_at,
+    least(p_at, pay_internal.server_time()), p_at,
     (select p_at from pay.sandbox_settings w where w.environment_id = p_environment_id)
   from pay.webhook_endpoints t
   where t.environment_id = p_environment_id
     and t.status = 'enabled'
-    and t.events && pay.patterns_of('webhook_endpoint.disabled');
+    and t.events && pay_internal.patterns_of('webhook_endpoint.disabled');
   return 'committed';
 end
 $$;
@@ -5861,8 +5900,10 @@ end
 $$;
 grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
 
-create or replace function pay.give_faults(p_due pay.due_delivery[], p_at timestamptz)
-returns pay.due_delivery[]
+create or replace function pay_internal.give_faults(
+  p_due pay_internal.due_delivery[], p_at timestamptz
+)
+returns pay_internal.due_delivery[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -5883,11 +5924,11 @@ begin
       )
     order by d.endpoint_id, d.subject_id, d.sequence, d.id
   loop
-    v_fault := pay.next_fault(v_delivery.environment_id, 'delivery',
+    v_fault := pay_internal.next_fault(v_delivery.environment_id, 'delivery',
       jsonb_build_object(
         'endpoint_id', v_delivery.endpoint_id, 'event_type', v_delivery.event_type),
       true,
-      case when v_delivery.has_no_order or pay.is_reordered(v_delivery.environment_id,
+      case when v_delivery.has_no_order or pay_internal.is_reordered(v_delivery.environment_id,
         v_delivery.endpoint_id, v_delivery.subject_id) then 'reorder' end);
     continue when v_fault.id is null;
     update pay.webhook_deliveries d
@@ -5899,16 +5940,16 @@ begin
     where d.environment_id = v_delivery.environment_id and d.id = v_delivery.id;
     case v_fault.fault
       when 'delay' then
-        perform pay.delay_delivery(v_delivery.environment_id, v_delivery.id,
+        perform pay_internal.delay_delivery(v_delivery.environment_id, v_delivery.id,
           p_at, v_fault.delay_ms * interval '1 ms');
         v_kept := v_kept || v_delivery.id;
       when 'drop_until_recovered' then
         v_kept := v_kept || v_delivery.id;
-        perform pay.release_overtaken(
+        perform pay_internal.release_overtaken(
           v_delivery.environment_id, v_delivery.endpoint_id, v_delivery.subject_id, p_at);
       when 'reorder' then
         v_kept := array_remove(v_kept || v_delivery.id
-          || pay.put_after_next(v_delivery.environment_id, v_delivery.id, p_at), null);
+          || pay_internal.put_after_next(v_delivery.environment_id, v_delivery.id, p_at), null);
       else
         null;
     end case;
@@ -5917,7 +5958,7 @@ begin
 end
 $$;
 
-create or replace function pay.delay_delivery(
+create or replace function pay_internal.delay_delivery(
   p_environment_id text, p_id text, p_at timestamptz, p_wait interval
 )
 returns void
@@ -5925,17 +5966,17 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_due_at constant timestamptz := pay.environment_time(p_environment_id) + p_wait;
+  v_due_at constant timestamptz := pay_internal.environment_time(p_environment_id) + p_wait;
 begin
   update pay.webhook_deliveries d
   set due_at = case when d.due_at is not null then v_due_at end,
     next_attempt_at = case when d.due_at is null then p_at + p_wait
-      else pay.real_due(p_environment_id, v_due_at) end
+      else pay_internal.real_due(p_environment_id, v_due_at) end
   where d.environment_id = p_environment_id and d.id = p_id;
 end
 $$;
 
-create or replace function pay.is_reordered(
+create or replace function pay_internal.is_reordered(
   p_environment_id text, p_endpoint_id text, p_subject_id text
 )
 returns boolean
@@ -5954,7 +5995,7 @@ begin
 end
 $$;
 
-create or replace function pay.put_after_next(
+create or replace function pay_internal.put_after_next(
   p_environment_id text, p_id text, p_at timestamptz
 )
 returns text
@@ -5982,7 +6023,7 @@ begin
   if v_next.id is null then
     update pay.webhook_deliveries d set sequence = v_behind_all
     where d.environment_id = p_environment_id and d.id = p_id;
-    perform pay.delay_delivery(p_environment_id, p_id, p_at, v_longest_wait);
+    perform pay_internal.delay_delivery(p_environment_id, p_id, p_at, v_longest_wait);
   else
     update pay.webhook_deliveries d
     set sequence = case d.id when p_id then v_next.sequence else v_delivery.sequence end
@@ -5992,7 +6033,7 @@ begin
 end
 $$;
 
-create or replace function pay.release_overtaken(
+create or replace function pay_internal.release_overtaken(
   p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamptz
 )
 returns void
@@ -6000,7 +6041,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay.release_next_deliveries(array[d.environment_id], array[d.id], p_at)
+  perform pay_internal.release_next_deliveries(array[d.environment_id], array[d.id], p_at)
   from pay.webhook_deliveries d
   where d.status = 'pending'
     and d.environment_id is not distinct from p_environment_id
@@ -6010,7 +6051,7 @@ begin
 end
 $$;
 
-create or replace function pay.waits_for_fault(p_delivery pay.webhook_deliveries)
+create or replace function pay_internal.waits_for_fault(p_delivery pay.webhook_deliveries)
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -6031,7 +6072,7 @@ begin
 end
 $$;
 
-create or replace function pay.record_attempts(
+create or replace function pay_internal.record_attempts(
   p_results text,
   p_at timestamptz,
   p_ahead interval
@@ -6054,26 +6095,27 @@ begin
       and d.attempt_count = r.attempt and d.leased_until is not null;
   end if;
 
-  select * into v_recorded from pay.record_results(p_results, p_at, p_ahead);
+  select * into v_recorded from pay_internal.record_results(p_results, p_at, p_ahead);
   if v_recorded.next_ids is not null then
-    perform pay.release_next_deliveries(v_recorded.next_environments, v_recorded.next_ids, p_at);
+    perform pay_internal.release_next_deliveries(
+      v_recorded.next_environments, v_recorded.next_ids, p_at);
   end if;
   -- Only the results of sandboxes with a clock of their own have a due_at.
   if p_results like '%"due_at"%' then
-    perform pay.count_attempts(p_results);
+    perform pay_internal.count_attempts(p_results);
   end if;
   -- Only the results of sandboxes have an exchange.
   if p_results like '%"exchange"%' then
-    perform pay.keep_exchanges(p_results);
+    perform pay_internal.keep_exchanges(p_results);
   end if;
   if v_recorded.turned_ids is not null then
-    perform pay.note_failing_endpoints(v_recorded.turned_environments, v_recorded.turned_ids,
-      v_recorded.turned_to_success, p_at);
+    perform pay_internal.note_failing_endpoints(
+      v_recorded.turned_environments, v_recorded.turned_ids, v_recorded.turned_to_success, p_at);
   end if;
 end
 $$;
 
-create or replace function pay.ended_attempts(p_results text, p_ahead interval)
+create or replace function pay_internal.ended_attempts(p_results text, p_ahead interval)
 returns table (
   environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
   record text, due_at timestamptz
@@ -6087,7 +6129,7 @@ begin
     select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
       -- The sandbox can have got a clock of its own in the attempt.
       coalesce(r.due_at, r.next_attempt_at - p_ahead + (
-        select pay.time_ahead(w) from pay.sandbox_settings w
+        select pay_internal.time_ahead(w) from pay.sandbox_settings w
         where w.environment_id = r.environment_id and r.next_attempt_at is not null
       ))
     from json_to_recordset(p_results::json) as r (
@@ -6098,7 +6140,7 @@ begin
 end
 $$;
 
-create or replace function pay.record_results(
+create or replace function pay_internal.record_results(
   p_results text,
   p_at timestamptz,
   p_ahead interval,
@@ -6114,7 +6156,7 @@ as $$
 begin
   with
   result as materialized (
-    select * from pay.ended_attempts(p_results, p_ahead) r order by r.environment_id, r.id
+    select * from pay_internal.ended_attempts(p_results, p_ahead) r order by r.environment_id, r.id
   ),
   recorded as (
     update pay.webhook_deliveries d
@@ -6125,7 +6167,7 @@ begin
       end,
       next_attempt_at = case
         when r.next_attempt_at is null or r.due_at is null then r.next_attempt_at - p_ahead
-        else pay.real_due(r.environment_id, r.due_at) end,
+        else pay_internal.real_due(r.environment_id, r.due_at) end,
       due_at = case when r.next_attempt_at is not null then r.due_at end,
       leased_until = null,
       -- The process survived the attempt. A crashed delivery stays a suspect.
@@ -6135,7 +6177,7 @@ begin
       attempts = case
         when d.attempts = '' then r.record
         when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
-        else pay.without_second_attempt(d.attempts) || ',' || r.record
+        else pay_internal.without_second_attempt(d.attempts) || ',' || r.record
       end
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
@@ -6174,7 +6216,7 @@ begin
 end
 $$;
 
-create or replace function pay.release_next_deliveries(
+create or replace function pay_internal.release_next_deliveries(
   p_environments text[],
   p_ids text[],
   p_at timestamptz
@@ -6189,7 +6231,7 @@ begin
     from unnest(p_environments, p_ids) as n (environment_id, id)
     join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
     where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
-      and (d.fault is null or not pay.waits_for_fault(d))
+      and (d.fault is null or not pay_internal.waits_for_fault(d))
     order by d.environment_id, d.id
     for update of d
   )
@@ -6201,7 +6243,7 @@ begin
 end
 $$;
 
-create or replace function pay.note_failing_endpoints(
+create or replace function pay_internal.note_failing_endpoints(
   p_environments text[],
   p_ids text[],
   p_to_success boolean[],
@@ -6226,7 +6268,7 @@ begin
 end
 $$;
 
-create or replace function pay.find_room(
+create or replace function pay_internal.find_room(
   p_rooms jsonb,
   p_limit integer,
   p_per_endpoint integer,
@@ -6287,7 +6329,7 @@ begin
       t.failing_since is not null as is_failing,
       coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
       coalesce(t.delivery = 'inbox', false) as is_inbox,
-      t.delivery = 'inbox' and pay.has_entries(w.endpoint_id) as has_entries
+      t.delivery = 'inbox' and pay_internal.has_entries(w.endpoint_id) as has_entries
   ) k
   cross join lateral (
     select least(
@@ -6302,7 +6344,7 @@ begin
 end
 $$;
 
-create or replace function pay.claim_suspect(
+create or replace function pay_internal.claim_suspect(
   p_suspects_ahead jsonb,
   p_at timestamptz,
   p_leased_until timestamptz,
@@ -6316,26 +6358,26 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_longest_look constant interval := '200 ms';
-  v_due pay.due_delivery[];
+  v_due pay_internal.due_delivery[];
   v_is_claimed boolean;
 begin
   loop
-    v_due := pay.lock_suspects(p_suspects_ahead, p_at, p_aside, p_only);
+    v_due := pay_internal.lock_suspects(p_suspects_ahead, p_at, p_aside, p_only);
     exit when v_due is null;
-    return query select * from pay.claim_first_suspect(v_due, p_leased_until, p_ahead);
+    return query select * from pay_internal.claim_first_suspect(v_due, p_leased_until, p_ahead);
     v_is_claimed := found;
     -- Postpones suspects that wait for an earlier delivery, and cancels those of disabled
     -- endpoints.
-    perform pay.put_off_deliveries(v_due, p_at);
+    perform pay_internal.put_off_deliveries(v_due, p_at);
     exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;
 end
 $$;
 
-create or replace function pay.lock_suspects(
+create or replace function pay_internal.lock_suspects(
   p_ahead jsonb, p_at timestamptz, p_aside text[], p_only text
 )
-returns pay.due_delivery[]
+returns pay_internal.due_delivery[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -6358,7 +6400,7 @@ begin
     )
     select array_agg(
       row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
-        l.leased_until is not null)::pay.due_delivery
+        l.leased_until is not null)::pay_internal.due_delivery
       order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
         l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence
     )
@@ -6383,8 +6425,8 @@ begin
 end
 $$;
 
-create or replace function pay.claim_first_suspect(
-  p_due pay.due_delivery[],
+create or replace function pay_internal.claim_first_suspect(
+  p_due pay_internal.due_delivery[],
   p_leased_until timestamptz,
   p_ahead interval
 )
@@ -6437,13 +6479,13 @@ begin
 end
 $$;
 
-create or replace function pay.kept_requests()
+create or replace function pay_internal.kept_requests()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
 
-create or replace function pay.request_body(p_request pay.requests)
+create or replace function pay_internal.request_body(p_request pay.requests)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -6462,11 +6504,11 @@ as $$
       round(p_request.duration_us / 1000.0, 2) as duration_ms,
       p_request.api_key_id,
       p_request.source,
-      pay.wire_time(p_request.created_at) as created_at
+      pay_internal.wire_time(p_request.created_at) as created_at
   ) t
 $$;
 
-create or replace function pay.idempotency_key_body(
+create or replace function pay_internal.idempotency_key_body(
   p_environment_id text, p_api_key_id text, p_key text
 )
 returns text
@@ -6481,13 +6523,14 @@ as $$
       split_part(k.request_line, ' ', 1) as method,
       split_part(k.request_line, ' ', 2) as path,
       nullif(k.status, 102) as status,
-      pay.wire_time(k.created_at) as created_at,
-      pay.wire_time(k.created_at + pay.idempotency_retention()) as expires_at,
+      pay_internal.wire_time(k.created_at) as created_at,
+      pay_internal.wire_time(k.created_at + pay_internal.idempotency_retention()) as expires_at,
       k.replays,
       case when k.status <> 102 then k.body::json end as body
     from pay.idempotency_keys k
     where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-      and k.created_at > pay.environment_time(p_environment_id) - pay.idempotency_retention()
+      and k.created_at > pay_internal.environment_time(p_environment_id)
+        - pay_internal.idempotency_retention()
   ) t
 $$;
 
@@ -6545,7 +6588,7 @@ end
 $$;
 grant execute on function pay.note_requests(text, text, text) to pay_api;
 
-create or replace function pay.purge_requests(
+create or replace function pay_internal.purge_requests(
   p_environment_id text,
   p_at timestamptz,
   p_batch integer
@@ -6555,9 +6598,9 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_oldest text := greatest(pay.id_floor('req_', p_at - interval '30 days'), (
+  v_oldest text := greatest(pay_internal.id_floor('req_', p_at - interval '30 days'), (
     select o.id from pay.requests o where o.environment_id = p_environment_id
-    order by o.id desc offset pay.kept_requests() - 1 limit 1
+    order by o.id desc offset pay_internal.kept_requests() - 1 limit 1
   ));
   v_rows bigint;
 begin
@@ -6572,17 +6615,17 @@ begin
 end
 $$;
 
-create or replace function pay.most_counted()
+create or replace function pay_internal.most_counted()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 250000 $$;
 
-create or replace function pay.sandbox_reset_body(
+create or replace function pay_internal.sandbox_reset_body(
   p_environment_id text, p_with_endpoints boolean, p_has_claim boolean
 )
 returns text
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set max_parallel_workers_per_gather = 0
 as $$
@@ -6604,20 +6647,21 @@ begin
     v_began := clock_timestamp();
     execute format(
       'select count(*) from (
-         select from pay.%I t where t.environment_id = $1 and $2 limit pay.most_counted() + 1
+         select from pay.%I t where t.environment_id = $1 and $2
+         limit pay_internal.most_counted() + 1
        ) counted', v_table)
     into v_count using p_environment_id, v_table <> 'webhook_endpoints' or p_with_endpoints;
     if v_table = 'idempotency_keys' and p_has_claim then
       v_count := v_count - 1;
     end if;
-    v_counts := v_counts || format('"%s":%s', v_table, least(v_count, pay.most_counted()));
+    v_counts := v_counts || format('"%s":%s', v_table, least(v_count, pay_internal.most_counted()));
     v_rest := least(clock_timestamp() - v_began, v_rests_left);
   end loop;
   return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
 end
 $$;
 
-create or replace function pay.move_environment(
+create or replace function pay_internal.move_environment(
   p_old text, p_new text, p_at timestamptz, p_with_endpoints boolean
 )
 returns void
@@ -6636,21 +6680,21 @@ begin
   update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
   -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
   update pay.api_key_secrets t
-  set environment_id = p_new, last_used_at = least(t.last_used_at, pay.server_time())
+  set environment_id = p_new, last_used_at = least(t.last_used_at, pay_internal.server_time())
   where t.environment_id = p_old;
   update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
   update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
-  perform pay.delete_pending(p_old);
+  perform pay_internal.delete_pending(p_old);
   if p_with_endpoints then
     delete from pay.webhook_endpoints t where t.environment_id = p_old;
   else
     update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
   end if;
-  perform pay.restart_seeded(p_old, p_new);
+  perform pay_internal.restart_seeded(p_old, p_new);
 end
 $$;
 
-create or replace function pay.delete_pending(p_environment_id text)
+create or replace function pay_internal.delete_pending(p_environment_id text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -6666,15 +6710,15 @@ begin
       where d.endpoint_id = t.id and d.status = 'pending'
         and d.environment_id is not distinct from p_environment_id
       order by d.subject_id, d.sequence
-      limit pay.called_off_at_once() for update skip locked
+      limit pay_internal.called_off_at_once() for update skip locked
     ) o
     where t.environment_id = p_environment_id
-    limit pay.called_off_at_once()
+    limit pay_internal.called_off_at_once()
   ));
 end
 $$;
 
-create or replace function pay.admit_alone(p_request text)
+create or replace function pay_internal.admit_alone(p_request text)
 returns pay.admission
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -6685,16 +6729,16 @@ declare
 begin
   -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
   -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
-  v_access := pay.admit_one(p_request, 'none');
+  v_access := pay_internal.admit_one(p_request, 'none');
   if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
     select from pay.idempotency_keys k
     where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
       and k.key = v_request ->> 'idempotency_key'
   )) then
-    v_access := pay.admit_one(p_request, 'alone');
+    v_access := pay_internal.admit_one(p_request, 'alone');
   else
     -- Without a lock a key that another reset is moving can look like one that lacks the scope.
-    v_access := pay.admit_one(p_request, 'shared');
+    v_access := pay_internal.admit_one(p_request, 'shared');
     if v_access.outcome = 'ok' then
       v_access.outcome := 'resetting';
     end if;
@@ -6721,24 +6765,24 @@ declare
   v_old text;
   v_access pay.admission;
 begin
-  v_access := pay.admit_alone(p_request);
+  v_access := pay_internal.admit_alone(p_request);
   v_old := v_access.environment_id;
-  v_access := pay.claim_one(p_request, v_access);
+  v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
 
   v_access.outcome := 'committed';
-  v_access.body := pay.sandbox_reset_body(
+  v_access.body := pay_internal.sandbox_reset_body(
     v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
   -- After the count, which takes time: a turn of the relay may wait for this row.
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
-  perform pay.keep_answer(p_request, v_access);
-  perform pay.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
+  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
   -- Kept for 24 hours from now by the new clock, which can be years behind the old one.
   update pay.idempotency_keys k
   set environment_id = p_environment_id,
-    created_at = least(k.created_at, pay.environment_time(p_environment_id))
+    created_at = least(k.created_at, pay_internal.environment_time(p_environment_id))
   where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;
@@ -6746,7 +6790,7 @@ end
 $$;
 grant execute on function pay.reset_sandbox(text, text, boolean) to pay_api;
 
-create or replace function pay.id_floor(p_prefix text, p_at timestamptz)
+create or replace function pay_internal.id_floor(p_prefix text, p_at timestamptz)
 returns text
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
@@ -6763,7 +6807,7 @@ begin
 end
 $$;
 
-create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
+create or replace function pay_internal.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -6798,7 +6842,7 @@ begin
     v_is_empty := v_is_empty and v_rows < p_batch;
   end loop;
   if v_is_empty then
-    v_rows := pay.delete_keys(array(
+    v_rows := pay_internal.delete_keys(array(
       select k.id from pay.api_keys k where k.environment_id = p_environment_id limit p_batch
     ));
     v_total := v_total + v_rows;
@@ -6822,7 +6866,7 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_at constant timestamptz := least(p_at, pay.server_time());
+  v_at constant timestamptz := least(p_at, pay_internal.server_time());
   v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
   v_step text;
   v_environment_id text;
@@ -6833,20 +6877,20 @@ begin
   foreach v_step in array array[
     'ends', 'sandboxes', 'exchanges', 'watches', 'counters'
   ] loop
-    v_total := v_total + pay.purge_apart(v_step, null, v_at, p_batch);
+    v_total := v_total + pay_internal.purge_apart(v_step, null, v_at, p_batch);
   end loop;
   for v_environment_id in
     select e.id from pay.environments e where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + pay.purge_apart('environment', v_environment_id, v_at, p_batch);
+    v_total := v_total + pay_internal.purge_apart('environment', v_environment_id, v_at, p_batch);
   end loop;
   for v_environment_id in
     select e.id from pay.environments e
     -- In random order, so that those that fail leave places for the others.
     where e.retired_at is not null order by random() limit 50
   loop
-    v_rows := v_rows + pay.purge_apart('retired', v_environment_id, v_at, p_batch);
+    v_rows := v_rows + pay_internal.purge_apart('retired', v_environment_id, v_at, p_batch);
     exit when v_rows >= p_batch;
   end loop;
   return v_total + v_rows;
@@ -6854,7 +6898,7 @@ end
 $$;
 grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operator;
 
-create or replace function pay.purge_apart(
+create or replace function pay_internal.purge_apart(
   p_step text, p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -6867,13 +6911,13 @@ declare
   v_total bigint := 0;
 begin
   return case p_step
-    when 'ends' then pay.retire_ended_sandboxes(p_environment_id, p_at)
-    when 'sandboxes' then pay.purge_sandboxes(p_environment_id, p_at, p_batch)
-    when 'exchanges' then pay.purge_exchanges(p_environment_id, p_at, p_batch)
-    when 'watches' then pay.end_watches(p_environment_id, p_at, p_batch)
-    when 'counters' then pay.purge_counters(p_environment_id, p_batch)
-    when 'environment' then pay.purge_environment(p_environment_id, p_at, p_batch)
-    when 'retired' then pay.purge_retired(p_environment_id, p_batch)
+    when 'ends' then pay_internal.retire_ended_sandboxes(p_environment_id, p_at)
+    when 'sandboxes' then pay_internal.purge_sandboxes(p_environment_id, p_at, p_batch)
+    when 'exchanges' then pay_internal.purge_exchanges(p_environment_id, p_at, p_batch)
+    when 'watches' then pay_internal.end_watches(p_environment_id, p_at, p_batch)
+    when 'counters' then pay_internal.purge_counters(p_environment_id, p_batch)
+    when 'environment' then pay_internal.purge_environment(p_environment_id, p_at, p_batch)
+    when 'retired' then pay_internal.purge_retired(p_environment_id, p_batch)
   end;
 exception when others then
   raise warning 'retention of % (%) failed: % %',
@@ -6883,13 +6927,13 @@ exception when others then
   end if;
   for v_environment_id in select e.id from pay.environments e order by random() loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + pay.purge_apart(p_step, v_environment_id, p_at, p_batch);
+    v_total := v_total + pay_internal.purge_apart(p_step, v_environment_id, p_at, p_batch);
   end loop;
   return v_total;
 end
 $$;
 
-create or replace function pay.purge_environment(
+create or replace function pay_internal.purge_environment(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -6906,34 +6950,34 @@ begin
   left join pay.sandbox_settings w on w.environment_id = e.id
   where e.id = p_environment_id;
   return case
-    when v_environment.has_clock then pay.purge_sandbox(p_environment_id, p_batch)
+    when v_environment.has_clock then pay_internal.purge_sandbox(p_environment_id, p_batch)
     when v_environment.is_disposable
-      then pay.purge_idempotency_keys(p_environment_id, p_at, p_batch)
-    else pay.purge_idempotency_keys(p_environment_id, p_at, p_batch)
-      + pay.purge_keys(p_environment_id, p_at, p_batch)
-      + pay.purge_old(p_environment_id, v_environment.livemode, p_at, p_batch)
+      then pay_internal.purge_idempotency_keys(p_environment_id, p_at, p_batch)
+    else pay_internal.purge_idempotency_keys(p_environment_id, p_at, p_batch)
+      + pay_internal.purge_keys(p_environment_id, p_at, p_batch)
+      + pay_internal.purge_old(p_environment_id, v_environment.livemode, p_at, p_batch)
   end + case
     when v_environment.livemode then 0
-    else pay.purge_requests(p_environment_id, p_at, p_batch)
+    else pay_internal.purge_requests(p_environment_id, p_at, p_batch)
   end;
 end
 $$;
 
-create or replace function pay.purge_sandbox(p_environment_id text, p_batch integer)
+create or replace function pay_internal.purge_sandbox(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_now constant timestamptz := pay_internal.environment_time(p_environment_id);
 begin
-  return pay.purge_idempotency_keys(p_environment_id, v_now, p_batch)
-    + pay.purge_keys(p_environment_id, v_now, p_batch)
-    + pay.purge_old(p_environment_id, false, v_now, p_batch);
+  return pay_internal.purge_idempotency_keys(p_environment_id, v_now, p_batch)
+    + pay_internal.purge_keys(p_environment_id, v_now, p_batch)
+    + pay_internal.purge_old(p_environment_id, false, v_now, p_batch);
 end
 $$;
 
-create or replace function pay.purge_idempotency_keys(
+create or replace function pay_internal.purge_idempotency_keys(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -6947,7 +6991,7 @@ begin
   where t.ctid = any (array(
     select o.ctid from pay.idempotency_keys o
     where o.environment_id = p_environment_id
-      and o.created_at <= p_at - pay.idempotency_retention()
+      and o.created_at <= p_at - pay_internal.idempotency_retention()
       -- The predicate of the index.
       and o.created_at > '-infinity'
     order by o.created_at
@@ -6958,7 +7002,7 @@ begin
 end
 $$;
 
-create or replace function pay.purge_old(
+create or replace function pay_internal.purge_old(
   p_environment_id text,
   p_livemode boolean,
   p_at timestamptz,
@@ -7002,7 +7046,8 @@ begin
          order by o.%3$I limit $3 %2$s
        ))',
       v_kind.table_name, v_kind.lock, v_kind.id_column
-    ) using p_environment_id, pay.id_floor(v_kind.prefix, p_at - interval '30 days'), p_batch;
+    ) using
+      p_environment_id, pay_internal.id_floor(v_kind.prefix, p_at - interval '30 days'), p_batch;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
   end loop;
@@ -7012,7 +7057,7 @@ begin
       select o.ctid from pay.provider_facts o
       where o.environment_id = p_environment_id
         -- The time of receipt is real.
-        and o.received_at < least(p_at, pay.server_time()) - interval '30 days'
+        and o.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
@@ -7022,13 +7067,13 @@ begin
 end
 $$;
 
-create or replace function pay.longest_advance()
+create or replace function pay_internal.longest_advance()
 returns interval
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '400 days' $$;
 
-create or replace function pay.clock_body(
+create or replace function pay_internal.clock_body(
   p_settings pay.sandbox_settings, p_is_advance boolean
 )
 returns text
@@ -7036,16 +7081,16 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_ahead interval := coalesce(pay.time_ahead(p_settings), '0');
-  v_did jsonb := case when p_is_advance then pay.done_so_far(p_settings) end;
+  v_ahead interval := coalesce(pay_internal.time_ahead(p_settings), '0');
+  v_did jsonb := case when p_is_advance then pay_internal.done_so_far(p_settings) end;
 begin
   return format('{"object":"clock","now":%s,"mode":%s,"offset_seconds":%s,"target":%s',
-    to_json(pay.wire_time(pay.server_time() + v_ahead)),
+    to_json(pay_internal.wire_time(pay_internal.server_time() + v_ahead)),
     case when p_settings.frozen_at is null then '"real"' else '"frozen"' end,
     -- A clock that stands has no constant distance to the real time.
     case when p_settings.frozen_at is null
       then round(extract(epoch from v_ahead))::text else 'null' end,
-    coalesce(to_json(pay.wire_time(p_settings.target_at))::text, 'null'))
+    coalesce(to_json(pay_internal.wire_time(p_settings.target_at))::text, 'null'))
     || case when p_is_advance then format(',"did":{"deliveries":%s,"expired_payments":%s,'
         '"disputes_closed":%s,"purged":%s},"has_more":%s',
       coalesce(v_did ->> 'deliveries', '0'),
@@ -7057,7 +7102,7 @@ begin
 end
 $$;
 
-create or replace function pay.inbox_positions(p_environment_id text)
+create or replace function pay_internal.inbox_positions(p_environment_id text)
 returns jsonb
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -7070,7 +7115,7 @@ begin
 end
 $$;
 
-create or replace function pay.done_so_far(p_settings pay.sandbox_settings)
+create or replace function pay_internal.done_so_far(p_settings pay.sandbox_settings)
 returns jsonb
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -7084,7 +7129,7 @@ begin
   return (p_settings.did - 'inboxes') || jsonb_build_object('deliveries',
     coalesce((p_settings.did ->> 'deliveries')::bigint, 0) + (
       select coalesce(sum(o.value::bigint - coalesce((v_begun ->> o.key)::bigint, 0)), 0)
-      from jsonb_each_text(pay.inbox_positions(p_settings.environment_id)) o
+      from jsonb_each_text(pay_internal.inbox_positions(p_settings.environment_id)) o
     ));
 end
 $$;
@@ -7096,7 +7141,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
   v_access pay.admission := v_found[1];
   v_settings pay.sandbox_settings;
 begin
@@ -7107,14 +7152,16 @@ begin
   elsif v_access.outcome = 'ok' then
     select * into v_settings from pay.sandbox_settings w
     where w.environment_id = v_access.environment_id;
-    v_access.body := pay.clock_body(v_settings, false);
+    v_access.body := pay_internal.clock_body(v_settings, false);
   end if;
   return v_access;
 end
 $$;
 grant execute on function pay.read_clock(text) to pay_api;
 
-create or replace function pay.count_did(p_environment_id text, p_name text, p_count bigint)
+create or replace function pay_internal.count_did(
+  p_environment_id text, p_name text, p_count bigint
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -7126,13 +7173,13 @@ begin
 end
 $$;
 
-create or replace function pay.count_attempts(p_results text)
+create or replace function pay_internal.count_attempts(p_results text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay.count_did(r.environment_id, 'deliveries', r.attempts)
+  perform pay_internal.count_did(r.environment_id, 'deliveries', r.attempts)
   from (
     select r.environment_id, count(*) as attempts
     from json_to_recordset(p_results::json) as r (
@@ -7143,13 +7190,13 @@ begin
 end
 $$;
 
-create or replace function pay.count_results(p_records json, p_found pay.admission[])
+create or replace function pay_internal.count_results(p_records json, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay.count_did(r.environment_id, r.did, r.records)
+  perform pay_internal.count_did(r.environment_id, r.did, r.records)
   from (
     select f.environment_id, r.did, count(*) as records
     from unnest(p_found) f
@@ -7160,19 +7207,19 @@ begin
 end
 $$;
 
-create or replace function pay.write_clock(p_settings pay.sandbox_settings)
+create or replace function pay_internal.write_clock(p_settings pay.sandbox_settings)
 returns pay.sandbox_settings
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_did constant jsonb := case when p_settings.target_at is null then '{}'
-    else jsonb_build_object('inboxes', pay.inbox_positions(p_settings.environment_id)) end;
+    else jsonb_build_object('inboxes', pay_internal.inbox_positions(p_settings.environment_id)) end;
   v_written pay.sandbox_settings;
 begin
   insert into pay.sandbox_settings as w
     (environment_id, version, offset_ms, frozen_at, target_at, runs_after, is_stopping, did)
-  values (p_settings.environment_id, pay.new_settings_version(), p_settings.offset_ms,
+  values (p_settings.environment_id, pay_internal.new_settings_version(), p_settings.offset_ms,
     p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, p_settings.is_stopping,
     v_did)
   on conflict on constraint sandbox_settings_pkey do update
@@ -7193,7 +7240,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeo
 as $$
 declare
   v_request json := p_request::json -> 0;
-  v_access pay.admission := pay.admit_alone(p_request);
+  v_access pay.admission := pay_internal.admit_alone(p_request);
   v_before pay.sandbox_settings;
   v_clock pay.sandbox_settings;
   v_now timestamptz;
@@ -7201,32 +7248,32 @@ begin
   if v_access.outcome = 'ok' then
     select * into v_before from pay.sandbox_settings w
     where w.environment_id = v_access.environment_id;
-    v_now := date_trunc('milliseconds', pay.environment_time(v_access.environment_id));
-    v_clock := pay.planned_clock(v_before, p_command::json, v_now);
+    v_now := date_trunc('milliseconds', pay_internal.environment_time(v_access.environment_id));
+    v_clock := pay_internal.planned_clock(v_before, p_command::json, v_now);
     v_access.outcome := case
       when (p_command::json ->> 'to')::timestamptz < v_now then 'behind'
-      when v_clock.target_at > pay.clock_ceiling() then 'beyond'
-      when v_clock.target_at > v_now + pay.longest_advance() then 'too_far'
+      when v_clock.target_at > pay_internal.clock_ceiling() then 'beyond'
+      when v_clock.target_at > v_now + pay_internal.longest_advance() then 'too_far'
       else 'ok' end;
     if v_access.outcome <> 'ok' then
-      v_access.detail := pay.wire_time(v_now);
+      v_access.detail := pay_internal.wire_time(v_now);
     end if;
   end if;
-  v_access := pay.claim_one(p_request, v_access);
+  v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
   v_clock.environment_id := v_access.environment_id;
-  if pay.stop_waiting(v_clock) then
+  if pay_internal.stop_waiting(v_clock) then
     -- Some still have real times. A command that moves no clock stops them on its way too.
     v_clock.target_at := coalesce(v_clock.target_at, v_now);
   end if;
-  v_clock := pay.write_clock(v_clock);
+  v_clock := pay_internal.write_clock(v_clock);
   v_access.outcome := 'committed';
   v_access.status := 200;
-  v_access.body := pay.clock_body(v_clock, true);
+  v_access.body := pay_internal.clock_body(v_clock, true);
   v_access.detail := row_to_json(v_clock)::text;
-  perform pay.keep_answer(p_request, v_access);
+  perform pay_internal.keep_answer(p_request, v_access);
   -- Kept for 24 hours after the advance, and not after its beginning.
   update pay.idempotency_keys k
   set created_at = greatest(k.created_at, v_clock.target_at), advances_to = v_clock.target_at
@@ -7237,7 +7284,7 @@ end
 $$;
 grant execute on function pay.set_clock(text, text) to pay_api;
 
-create or replace function pay.clock_target(
+create or replace function pay_internal.clock_target(
   p_command json, p_now timestamptz, p_pending timestamptz
 )
 returns timestamptz
@@ -7254,7 +7301,7 @@ as $$
   end
 $$;
 
-create or replace function pay.planned_clock(
+create or replace function pay_internal.planned_clock(
   p_before pay.sandbox_settings, p_command json, p_now timestamptz
 )
 returns pay.sandbox_settings
@@ -7269,7 +7316,7 @@ begin
   -- Attempts under way can leave deliveries that wait by the real time, so the next step looks too.
   v_clock.is_stopping := p_before.is_stopping is not false or p_before.frozen_at is null
     or p_before.offset_ms > 0;
-  v_clock.target_at := pay.clock_target(p_command, p_now, p_before.target_at);
+  v_clock.target_at := pay_internal.clock_target(p_command, p_now, p_before.target_at);
   v_clock.runs_after := v_clock.target_at is not null and case
     when p_command ->> 'mode' is not null then p_command ->> 'mode' = 'real'
     else p_before.frozen_at is null or p_before.runs_after
@@ -7277,7 +7324,7 @@ begin
   -- A clock that runs is never behind the real time: one that has stood until now catches up.
   if v_clock.runs_after then
     v_clock.target_at := greatest(
-      v_clock.target_at, date_trunc('milliseconds', pay.server_time()));
+      v_clock.target_at, date_trunc('milliseconds', pay_internal.server_time()));
   end if;
   return v_clock;
 end
@@ -7309,16 +7356,17 @@ begin
   select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
   if v_clock.target_at is null or v_target is null then
     v_state := 'done';
-  elsif pay.has_due_work(p_environment_id, p_sends) then
+  elsif pay_internal.has_due_work(p_environment_id, p_sends) then
     v_state := 'waiting';
   elsif v_target <= v_clock.frozen_at and v_target < v_clock.target_at then
     v_state := 'done';
   else
-    v_state := pay.move_clock(v_clock, p_sends);
+    v_state := pay_internal.move_clock(v_clock, p_sends);
     v_has_arrived := v_state = 'done';
     select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
   end if;
-  v_body := pay.step_answer(v_clock, v_answer, case when v_state <> 'done' then v_target end);
+  v_body := pay_internal.step_answer(
+    v_clock, v_answer, case when v_state <> 'done' then v_target end);
   if v_has_arrived then
     -- Advances that others have begun and not ended, because they have died or had no more time. No
     -- more than a step changes: the few that are left keep an answer that asks to go on.
@@ -7326,7 +7374,7 @@ begin
     where k.ctid = any (array(
       select o.ctid from pay.idempotency_keys o
       where o.environment_id = p_environment_id and o.advances_to is not null
-      limit pay.clock_batch() for update
+      limit pay_internal.clock_batch() for update
     ));
   end if;
   return query select v_state, v_body, row_to_json(v_clock)::text;
@@ -7334,7 +7382,7 @@ end
 $$;
 grant execute on function pay.step_clock(text, text, boolean) to pay_api;
 
-create or replace function pay.step_answer(
+create or replace function pay_internal.step_answer(
   p_clock pay.sandbox_settings, p_answer json, p_target timestamptz
 )
 returns text
@@ -7346,18 +7394,18 @@ declare
   v_body text;
 begin
   v_shown.target_at := p_target;
-  v_body := pay.clock_body(v_shown, true);
+  v_body := pay_internal.clock_body(v_shown, true);
   update pay.idempotency_keys k
   set body = case when k.advances_to is not null then v_body else k.body end,
     advances_to = case when k.advances_to is not null then p_target end
   where k.environment_id = p_clock.environment_id and k.api_key_id = p_answer ->> 'api_key_id'
     and k.key = p_answer ->> 'idempotency_key' and k.request_id = p_answer ->> 'request_id'
   returning k.body into v_body;
-  return coalesce(v_body, pay.clock_body(v_shown, true));
+  return coalesce(v_body, pay_internal.clock_body(v_shown, true));
 end
 $$;
 
-create or replace function pay.has_due_work(p_environment_id text, p_sends boolean)
+create or replace function pay_internal.has_due_work(p_environment_id text, p_sends boolean)
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -7367,20 +7415,21 @@ begin
   return exists (
     select from pay.provider_calls c
     where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
-      and c.account_id = 'sandbox' and c.next_attempt_at <= pay.server_time()
+      and c.account_id = 'sandbox' and c.next_attempt_at <= pay_internal.server_time()
     order by c.environment_id, c.next_attempt_at, c.due_at limit 1
   ) or p_sends and exists (
     -- A delivery with lost claims has no place here: the relay sends one such at a time.
     select from pay.webhook_endpoints t
     join pay.webhook_deliveries d
-      on d.endpoint_id = t.id and d.lost_claims = 0 and d.next_attempt_at <= pay.server_time()
+      on d.endpoint_id = t.id and d.lost_claims = 0
+        and d.next_attempt_at <= pay_internal.server_time()
       and d.environment_id = p_environment_id
     where t.environment_id = p_environment_id and t.status = 'enabled'
   );
 end
 $$;
 
-create or replace function pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
+create or replace function pay_internal.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
 returns text
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -7390,24 +7439,24 @@ declare
   v_next timestamptz;
   v_changed bigint;
 begin
-  if p_clock.is_stopping and pay.stop_waiting(p_clock) then
+  if p_clock.is_stopping and pay_internal.stop_waiting(p_clock) then
     return 'moved';
   end if;
   v_clock.is_stopping := false;
-  v_next := pay.next_due(p_clock.environment_id, p_sends);
+  v_next := pay_internal.next_due(p_clock.environment_id, p_sends);
   select g.changed, g.reached into v_changed, v_clock.frozen_at
-  from pay.give_real_times(v_clock, case
-    when v_next <= p_clock.target_at then greatest(p_clock.frozen_at, pay.last_due(
+  from pay_internal.give_real_times(v_clock, case
+    when v_next <= p_clock.target_at then greatest(p_clock.frozen_at, pay_internal.last_due(
       p_clock.environment_id, v_next, p_clock.target_at, p_sends))
     else p_clock.target_at end) g;
   if v_changed > 0 or v_clock.frozen_at > p_clock.frozen_at then
     -- Those that were left at the end of a batch can be due before the time of the clock.
     v_clock.frozen_at := greatest(v_clock.frozen_at, p_clock.frozen_at);
-    return pay.write_step(v_clock);
+    return pay_internal.write_step(v_clock);
   end if;
-  v_changed := pay.purge_sandbox(p_clock.environment_id, pay.clock_batch());
+  v_changed := pay_internal.purge_sandbox(p_clock.environment_id, pay_internal.clock_batch());
   if v_changed > 0 then
-    perform pay.count_did(p_clock.environment_id, 'purged', v_changed);
+    perform pay_internal.count_did(p_clock.environment_id, 'purged', v_changed);
     return 'moved';
   end if;
   v_clock.target_at := null;
@@ -7415,36 +7464,38 @@ begin
   if p_clock.runs_after then
     -- Rounded up, so that the clock does not go back. It runs from the first of these steps on.
     v_clock.offset_ms := coalesce(nullif(p_clock.offset_ms, 0), greatest(0,
-      ceil(extract(epoch from p_clock.target_at - pay.server_time()) * 1000)));
+      ceil(extract(epoch from p_clock.target_at - pay_internal.server_time()) * 1000)));
     v_clock.frozen_at := null;
-    v_changed := (select g.changed from pay.give_real_times(v_clock, pay.clock_ceiling()) g);
-    if v_changed >= pay.clock_batch() then
+    v_changed := (
+      select g.changed from pay_internal.give_real_times(v_clock, pay_internal.clock_ceiling()) g
+    );
+    if v_changed >= pay_internal.clock_batch() then
       v_clock.frozen_at := p_clock.frozen_at;
       v_clock.target_at := p_clock.target_at;
       v_clock.runs_after := true;
     end if;
   end if;
-  return pay.write_step(v_clock);
+  return pay_internal.write_step(v_clock);
 end
 $$;
 
-create or replace function pay.write_step(p_clock pay.sandbox_settings)
+create or replace function pay_internal.write_step(p_clock pay.sandbox_settings)
 returns text
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   update pay.sandbox_settings w
-  set version = pay.new_settings_version(), frozen_at = p_clock.frozen_at,
+  set version = pay_internal.new_settings_version(), frozen_at = p_clock.frozen_at,
     target_at = p_clock.target_at, runs_after = p_clock.runs_after, offset_ms = p_clock.offset_ms,
     is_stopping = p_clock.is_stopping,
-    did = case when p_clock.target_at is null then pay.done_so_far(w) else w.did end
+    did = case when p_clock.target_at is null then pay_internal.done_so_far(w) else w.did end
   where w.environment_id = p_clock.environment_id;
   return case when p_clock.target_at is null then 'done' else 'moved' end;
 end
 $$;
 
-create or replace function pay.next_due(p_environment_id text, p_sends boolean)
+create or replace function pay_internal.next_due(p_environment_id text, p_sends boolean)
 returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -7465,7 +7516,7 @@ begin
 end
 $$;
 
-create or replace function pay.last_due(
+create or replace function pay_internal.last_due(
   p_environment_id text, p_first timestamptz, p_last timestamptz, p_sends boolean
 )
 returns timestamptz
@@ -7510,20 +7561,20 @@ begin
 end
 $$;
 
-create or replace function pay.clock_batch()
+create or replace function pay_internal.clock_batch()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
 
-create or replace function pay.stop_waiting(p_clock pay.sandbox_settings)
+create or replace function pay_internal.stop_waiting(p_clock pay.sandbox_settings)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set enable_sort = off set enable_bitmapscan = off
 as $$
 declare
-  v_now constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay_internal.server_time();
   v_deliveries text[];
   v_calls text[];
 begin
@@ -7534,22 +7585,22 @@ begin
        where d.endpoint_id = t.id and d.lost_claims = 0
          and d.environment_id is not distinct from p_clock.environment_id
          and d.next_attempt_at > v_now and d.next_attempt_at < 'infinity'
-       order by d.next_attempt_at limit pay.clock_batch())
+       order by d.next_attempt_at limit pay_internal.clock_batch())
       union all
       (select d.id, d.next_attempt_at from pay.webhook_deliveries d
        where d.endpoint_id = t.id and d.lost_claims > 0
          and d.environment_id is not distinct from p_clock.environment_id
          and d.next_attempt_at > v_now and d.next_attempt_at < 'infinity'
-       limit pay.clock_batch())
+       limit pay_internal.clock_batch())
     ) w
     where t.environment_id = p_clock.environment_id
-    order by w.next_attempt_at limit pay.clock_batch()
+    order by w.next_attempt_at limit pay_internal.clock_batch()
   ) w;
   v_calls := array(
     select c.id from pay.provider_calls c
     where c.environment_id = any (array[p_clock.environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at > v_now and c.next_attempt_at < 'infinity'
-    order by c.environment_id, c.next_attempt_at, c.due_at limit pay.clock_batch()
+    order by c.environment_id, c.next_attempt_at, c.due_at limit pay_internal.clock_batch()
   );
   perform set_config('enable_sort', 'on', true);
   with waiting as materialized (
@@ -7559,7 +7610,7 @@ begin
     order by d.id for update of d
   )
   update pay.webhook_deliveries d
-  set due_at = w.due_at, next_attempt_at = pay.real_due_at(p_clock, w.due_at)
+  set due_at = w.due_at, next_attempt_at = pay_internal.real_due_at(p_clock, w.due_at)
   from waiting w
   where d.environment_id = p_clock.environment_id and d.id = w.id;
   with waiting as materialized (
@@ -7569,14 +7620,14 @@ begin
     order by c.id for update of c
   )
   update pay.provider_calls c
-  set due_at = w.due_at, next_attempt_at = pay.real_due_at(p_clock, w.due_at)
+  set due_at = w.due_at, next_attempt_at = pay_internal.real_due_at(p_clock, w.due_at)
   from waiting w
   where c.environment_id = p_clock.environment_id and c.id = w.id;
-  return pay.clock_batch() in (cardinality(v_deliveries), cardinality(v_calls));
+  return pay_internal.clock_batch() in (cardinality(v_deliveries), cardinality(v_calls));
 end
 $$;
 
-create or replace function pay.give_real_times(
+create or replace function pay_internal.give_real_times(
   p_clock pay.sandbox_settings, p_to timestamptz, out changed bigint, out reached timestamptz
 )
 language plpgsql volatile
@@ -7593,18 +7644,18 @@ begin
     select d.id, d.due_at from pay.webhook_deliveries d
     where d.environment_id = any (array[p_clock.environment_id])
       and d.next_attempt_at = 'infinity' and d.due_at <= p_to
-    order by d.environment_id, d.due_at limit pay.clock_batch()
+    order by d.environment_id, d.due_at limit pay_internal.clock_batch()
   ) w;
-  reached := case when cardinality(v_deliveries) = pay.clock_batch()
-    then v_last[pay.clock_batch()] else p_to end;
+  reached := case when cardinality(v_deliveries) = pay_internal.clock_batch()
+    then v_last[pay_internal.clock_batch()] else p_to end;
   select array_agg(w.id), array_agg(w.due_at) into v_calls, v_last from (
     select c.id, c.due_at from pay.provider_calls c
     where c.environment_id = any (array[p_clock.environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity' and c.due_at <= reached
-    order by c.environment_id, c.next_attempt_at, c.due_at limit pay.clock_batch()
+    order by c.environment_id, c.next_attempt_at, c.due_at limit pay_internal.clock_batch()
   ) w;
-  if cardinality(v_calls) = pay.clock_batch() then
-    reached := v_last[pay.clock_batch()];
+  if cardinality(v_calls) = pay_internal.clock_batch() then
+    reached := v_last[pay_internal.clock_batch()];
   end if;
   if v_clock.frozen_at is not null then
     v_clock.frozen_at := reached;
@@ -7617,7 +7668,7 @@ begin
     order by d.id for update of d
   )
   update pay.webhook_deliveries d
-  set next_attempt_at = pay.real_due_at(v_clock, d.due_at)
+  set next_attempt_at = pay_internal.real_due_at(v_clock, d.due_at)
   from waiting w
   where d.environment_id = p_clock.environment_id and d.id = w.id;
   get diagnostics changed = row_count;
@@ -7628,85 +7679,89 @@ begin
     order by c.id for update of c
   )
   update pay.provider_calls c
-  set next_attempt_at = pay.real_due_at(v_clock, c.due_at)
+  set next_attempt_at = pay_internal.real_due_at(v_clock, c.due_at)
   from waiting w
   where c.environment_id = p_clock.environment_id and c.id = w.id;
   changed := changed + cardinality(coalesce(v_calls, '{}'));
 end
 $$;
 
-create or replace function pay.clock_ceiling()
+create or replace function pay_internal.clock_ceiling()
 returns timestamptz
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select timestamptz '2200-01-01T00:00:00Z' $$;
 
-create or replace function pay.time_ahead(p_settings pay.sandbox_settings)
+create or replace function pay_internal.time_ahead(p_settings pay.sandbox_settings)
 returns interval
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(p_settings.frozen_at, least(
-    pay.server_time() + p_settings.offset_ms * interval '1 ms',
-    case when p_settings.version > 0 then pay.clock_ceiling() end)) - pay.server_time()
+    pay_internal.server_time() + p_settings.offset_ms * interval '1 ms',
+    case when p_settings.version > 0 then pay_internal.clock_ceiling() end))
+      - pay_internal.server_time()
 $$;
 
-create or replace function pay.environment_time(p_environment_id text)
+create or replace function pay_internal.environment_time(p_environment_id text)
 returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return pay.server_time() + coalesce((
-    select pay.time_ahead(w) from pay.sandbox_settings w where w.environment_id = p_environment_id
+  return pay_internal.server_time() + coalesce((
+    select pay_internal.time_ahead(w) from pay.sandbox_settings w
+    where w.environment_id = p_environment_id
   ), '0');
 end
 $$;
 
-create or replace function pay.real_due_at(p_settings pay.sandbox_settings, p_due_at timestamptz)
+create or replace function pay_internal.real_due_at(
+  p_settings pay.sandbox_settings, p_due_at timestamptz
+)
 returns timestamptz
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select case
-    when p_due_at > coalesce(p_settings.frozen_at, pay.clock_ceiling()) then 'infinity'
+    when p_due_at > coalesce(p_settings.frozen_at, pay_internal.clock_ceiling()) then 'infinity'
     when p_settings.frozen_at is null then p_due_at - p_settings.offset_ms * interval '1 ms'
-    else pay.server_time() - (p_settings.frozen_at - p_due_at)
+    else pay_internal.server_time() - (p_settings.frozen_at - p_due_at)
   end
 $$;
 
-create or replace function pay.real_due(p_environment_id text, p_due_at timestamptz)
+create or replace function pay_internal.real_due(p_environment_id text, p_due_at timestamptz)
 returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return coalesce((
-    select pay.real_due_at(w, p_due_at)
+    select pay_internal.real_due_at(w, p_due_at)
     from pay.sandbox_settings w where w.environment_id = p_environment_id
   ), p_due_at);
 end
 $$;
 
-create or replace function pay.new_settings_version()
+create or replace function pay_internal.new_settings_version()
 returns bigint
 language sql volatile
 set search_path = pg_catalog, pg_temp
 as $$ select pg_current_xact_id()::text::bigint $$;
 
-create or replace function pay.max_sandboxes()
+create or replace function pay_internal.max_sandboxes()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
 
-create or replace function pay.max_kept_sandboxes()
+create or replace function pay_internal.max_kept_sandboxes()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 10000 $$;
 
-create or replace function pay.sandbox_body(p_sandbox pay.sandboxes)
+create or replace function pay_internal.sandbox_body(p_sandbox pay.sandboxes)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -7717,12 +7772,12 @@ as $$
       'sandbox' as object,
       p_sandbox.name,
       p_sandbox.seed,
-      pay.wire_time(p_sandbox.created_at) as created_at,
-      pay.wire_time(p_sandbox.expires_at) as expires_at
+      pay_internal.wire_time(p_sandbox.created_at) as created_at,
+      pay_internal.wire_time(p_sandbox.expires_at) as expires_at
   ) t
 $$;
 
-create or replace function pay.take_sandbox_place(p_account text, p_at timestamptz)
+create or replace function pay_internal.take_sandbox_place(p_account text, p_at timestamptz)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -7737,19 +7792,19 @@ begin
   select case
       when exists (
         select from pay.sandboxes s where s.account = p_account
-        offset pay.max_kept_sandboxes() - 1
-      ) then pay.max_sandboxes()
+        offset pay_internal.max_kept_sandboxes() - 1
+      ) then pay_internal.max_sandboxes()
       else count(*)
     end
   into v_count
   from pay.sandboxes s
   where s.account = p_account and s.expires_at > p_at;
   perform set_config('pay.worker', v_worker, true);
-  return v_count < pay.max_sandboxes();
+  return v_count < pay_internal.max_sandboxes();
 end
 $$;
 
-create or replace function pay.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
+create or replace function pay_internal.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -7779,8 +7834,8 @@ begin
   values (p_sandbox.environment_id, p_sandbox.id, p_sandbox.account, p_sandbox.made_by,
     p_sandbox.name, p_sandbox.seed, p_sandbox.created_at, p_sandbox.expires_at);
   if p_sandbox.seed is not null then
-    perform pay.begin_seeded(
-      p_sandbox.id, p_sandbox.seed, pay.seed_root(p_sandbox.account, p_sandbox.seed));
+    perform pay_internal.begin_seeded(
+      p_sandbox.id, p_sandbox.seed, pay_internal.seed_root(p_sandbox.account, p_sandbox.seed));
   end if;
 end
 $$;
@@ -7792,7 +7847,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.admit_one(p_request);
+  v_access pay.admission := pay_internal.admit_one(p_request);
   v_asked json := p_sandbox::json;
   v_secret json := p_secret::json;
   v_caller record;
@@ -7800,7 +7855,7 @@ declare
   v_body text;
 begin
   select e.account, e.livemode, e.ends_at,
-    least(k.expires_at - v_access.at, k.ends_at - pay.server_time()) as remaining
+    least(k.expires_at - v_access.at, k.ends_at - pay_internal.server_time()) as remaining
   into v_caller
   from pay.environments e
   join pay.api_keys k on k.id = v_access.api_key_id and k.revoked_at is null
@@ -7812,7 +7867,7 @@ begin
     ) then 'resetting' else 'unauthorized' end;
   end if;
   -- In the precision of answers, so that the sandbox ends at the time that they show.
-  v_sandbox.created_at := date_trunc('milliseconds', pay.server_time());
+  v_sandbox.created_at := date_trunc('milliseconds', pay_internal.server_time());
   v_sandbox.environment_id := v_access.environment_id;
   v_sandbox.id := v_asked ->> 'id';
   v_sandbox.account := v_caller.account;
@@ -7822,10 +7877,10 @@ begin
   v_sandbox.expires_at := v_sandbox.created_at
     + least(make_interval(secs => (v_asked ->> 'expires_in')::integer),
       date_trunc('milliseconds', v_caller.remaining));
-  v_body := left(pay.sandbox_body(v_sandbox), -1) || ',"test_key":'
+  v_body := left(pay_internal.sandbox_body(v_sandbox), -1) || ',"test_key":'
     || to_json(v_secret ->> 'reference')::text || '}';
   -- The claim stores the answer, which a later update would write a second time.
-  v_access := pay.claim_one(
+  v_access := pay_internal.claim_one(
     jsonb_set(p_request::jsonb, '{0,body}', to_jsonb(v_body))::text, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -7833,29 +7888,30 @@ begin
   v_access.outcome := case
     when v_caller.livemode then 'live'
     when v_caller.ends_at is not null then 'disposable'
-    when not pay.take_sandbox_place(v_caller.account, v_sandbox.created_at) then 'full'
-    when v_sandbox.seed is not null and not pay.free_seed(
-      pay.seed_root(v_caller.account, v_sandbox.seed), v_sandbox.created_at) then 'seed_taken'
+    when not pay_internal.take_sandbox_place(v_caller.account, v_sandbox.created_at) then 'full'
+    when v_sandbox.seed is not null and not pay_internal.free_seed(
+      pay_internal.seed_root(v_caller.account, v_sandbox.seed), v_sandbox.created_at)
+      then 'seed_taken'
     else 'committed'
   end;
   if v_access.outcome <> 'committed' then
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
-  perform pay.write_sandbox(v_sandbox, v_secret);
+  perform pay_internal.write_sandbox(v_sandbox, v_secret);
   v_access.body := v_body;
   return v_access;
 end
 $$;
 grant execute on function pay.make_sandbox(text, text, text) to pay_api;
 
-create or replace function pay.retire_sandbox(p_public_id text, p_at timestamptz)
+create or replace function pay_internal.retire_sandbox(p_public_id text, p_at timestamptz)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_environment text := pay.hold_environment(p_public_id, true);
+  v_environment text := pay_internal.hold_environment(p_public_id, true);
 begin
   if v_environment is null then
     return;
@@ -7871,11 +7927,11 @@ begin
   delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
   update pay.webhook_endpoints t set status = 'disabled'
   where t.environment_id = v_environment and t.status = 'enabled';
-  perform pay.delete_pending(v_environment);
+  perform pay_internal.delete_pending(v_environment);
 end
 $$;
 
-create or replace function pay.end_sandboxes_of(p_api_key_id text)
+create or replace function pay_internal.end_sandboxes_of(p_api_key_id text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -7883,10 +7939,10 @@ as $$
 declare
   v_opened constant text := coalesce(current_setting('pay.environment_ids', true), '');
   v_worker constant text := coalesce(current_setting('pay.worker', true), '');
-  v_now constant timestamptz := date_trunc('milliseconds', pay.server_time());
+  v_now constant timestamptz := date_trunc('milliseconds', pay_internal.server_time());
   v_environments text[];
 begin
-  -- pay.max_sandboxes() at most, because the account has no more that have not ended.
+  -- pay_internal.max_sandboxes() at most, because the account has no more that have not ended.
   perform set_config('pay.worker', 'on', true);
   with ended as (
     update pay.sandboxes s set expires_at = v_now
@@ -7913,9 +7969,9 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_sandbox pay.sandboxes;
-  v_now timestamptz := date_trunc('milliseconds', pay.server_time());
+  v_now timestamptz := date_trunc('milliseconds', pay_internal.server_time());
 begin
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -7924,7 +7980,7 @@ begin
   where s.environment_id = v_access.environment_id and s.id = p_id for update;
   if v_sandbox.id is null then
     v_access.outcome := 'not_found';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
   if v_sandbox.expires_at > v_now then
@@ -7933,15 +7989,17 @@ begin
     where s.environment_id = v_access.environment_id and s.id = p_id;
   end if;
   v_access.outcome := 'committed';
-  v_access.body := pay.sandbox_body(v_sandbox);
-  perform pay.keep_answer(p_request, v_access);
-  perform pay.retire_sandbox(p_id, v_now);
+  v_access.body := pay_internal.sandbox_body(v_sandbox);
+  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.retire_sandbox(p_id, v_now);
   return v_access;
 end
 $$;
 grant execute on function pay.end_sandbox(text, text) to pay_api;
 
-create or replace function pay.retire_ended_sandboxes(p_environment_id text, p_at timestamptz)
+create or replace function pay_internal.retire_ended_sandboxes(
+  p_environment_id text, p_at timestamptz
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -7958,7 +8016,7 @@ begin
     order by e.ends_at limit 50
   loop
     if pg_try_advisory_xact_lock(hashtextextended('environment ' || v_id, 0)) then
-      perform pay.retire_sandbox(v_public_id, p_at);
+      perform pay_internal.retire_sandbox(v_public_id, p_at);
       v_total := v_total + 1;
     end if;
   end loop;
@@ -7966,7 +8024,7 @@ begin
 end
 $$;
 
-create or replace function pay.purge_sandboxes(
+create or replace function pay_internal.purge_sandboxes(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -7979,7 +8037,7 @@ begin
   delete from pay.sandboxes s
   where s.ctid = any (array(
     select o.ctid from pay.sandboxes o
-    where o.expires_at <= p_at - pay.idempotency_retention()
+    where o.expires_at <= p_at - pay_internal.idempotency_retention()
       and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.expires_at limit p_batch for update skip locked
   ));
@@ -8021,7 +8079,7 @@ begin
     select from pay.webhook_deliveries d
     where d.status = 'pending' and d.next_attempt_at <= now()
       and (d.leased_until is null or d.leased_until <= now())
-  ) and not pay.provider_work_is_due() then
+  ) and not pay_internal.provider_work_is_due() then
     return;
   end if;
   return query
@@ -8091,36 +8149,39 @@ end
 $$;
 grant execute on function pay.wake_relay() to pay_operator;
 
-create or replace function pay.max_transcript_lines()
+create or replace function pay_internal.max_transcript_lines()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 10000 $$;
 
-create or replace function pay.max_transcript_bytes()
+create or replace function pay_internal.max_transcript_bytes()
 returns bigint
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 16777216 $$;
 
-create or replace function pay.seed_root(p_account text, p_seed text)
+create or replace function pay_internal.seed_root(p_account text, p_seed text)
 returns text
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select encode(sha256(convert_to(p_account || E'\n' || p_seed, 'UTF8')), 'hex') $$;
 
-create or replace function pay.begin_seeded(p_environment_id text, p_seed text, p_root text)
+create or replace function pay_internal.begin_seeded(
+  p_environment_id text, p_seed text, p_root text
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into pay.sandbox_settings (environment_id, version, frozen_at, seed, seed_root)
-  values (p_environment_id, pay.new_settings_version(), '2030-01-01T00:00:00Z', p_seed, p_root);
+  values (
+    p_environment_id, pay_internal.new_settings_version(), '2030-01-01T00:00:00Z', p_seed, p_root);
 end
 $$;
 
-create or replace function pay.free_seed(p_root text, p_at timestamptz)
+create or replace function pay_internal.free_seed(p_root text, p_at timestamptz)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -8136,7 +8197,7 @@ begin
   where w.seed_root = p_root;
   v_is_free := v_holder.public_id is null or v_holder.ends_at <= p_at;
   if v_is_free and v_holder.public_id is not null then
-    perform pay.retire_sandbox(v_holder.public_id, p_at);
+    perform pay_internal.retire_sandbox(v_holder.public_id, p_at);
   end if;
   perform set_config('pay.worker', '', true);
   perform set_config('pay.environment_ids', v_opened, true);
@@ -8144,7 +8205,7 @@ begin
 end
 $$;
 
-create or replace function pay.restart_seeded(p_old text, p_new text)
+create or replace function pay_internal.restart_seeded(p_old text, p_new text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -8155,13 +8216,13 @@ begin
   delete from pay.sandbox_settings w where w.environment_id = p_old and w.seed is not null
   returning * into v_settings;
   if v_settings.seed is not null then
-    perform pay.begin_seeded(p_new, v_settings.seed, v_settings.seed_root);
+    perform pay_internal.begin_seeded(p_new, v_settings.seed, v_settings.seed_root);
     delete from pay.webhook_endpoints t where t.environment_id = p_new;
   end if;
 end
 $$;
 
-create or replace function pay.open_by_hash(p_key_hash text)
+create or replace function pay_internal.open_by_hash(p_key_hash text)
 returns text
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -8176,7 +8237,7 @@ begin
     v_environment := (
       select s.environment_id from pay.api_key_secrets s
       where s.hash = v_hash and s.revoked_at is null and not s.livemode
-        and (s.ends_at is null or s.ends_at > pay.server_time())
+        and (s.ends_at is null or s.ends_at > pay_internal.server_time())
     );
     exit when v_environment is null or v_environment = v_held;
     v_held := v_environment;
@@ -8196,7 +8257,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_environment constant text := pay.open_by_hash(p_key_hash);
+  v_environment constant text := pay_internal.open_by_hash(p_key_hash);
   v_settings text;
 begin
   if v_environment is not null then
@@ -8216,11 +8277,12 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_environment constant text := pay.open_by_hash(p_key_hash);
+  v_environment constant text := pay_internal.open_by_hash(p_key_hash);
 begin
   update pay.sandbox_settings w set transcript_bytes = w.transcript_bytes + octet_length(p_line)
   where w.environment_id = v_environment and w.seed is not null and w.requests >= p_n
-    and w.transcript_bytes < pay.max_transcript_bytes() and p_n <= pay.max_transcript_lines();
+    and w.transcript_bytes < pay_internal.max_transcript_bytes()
+    and p_n <= pay_internal.max_transcript_lines();
   if found then
     insert into pay.transcript_lines (environment_id, n, line)
     values (v_environment, p_n, p_line)
@@ -8237,7 +8299,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
   v_access pay.admission := v_found[1];
 begin
   if v_access.outcome <> 'ok' then
@@ -8259,7 +8321,7 @@ end
 $$;
 grant execute on function pay.transcript(text) to pay_api;
 
-create or replace function pay.server_time()
+create or replace function pay_internal.server_time()
 returns timestamptz
 language plpgsql stable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -8268,21 +8330,20 @@ begin
   return now();
 end
 $$;
-comment on function pay.server_time is 'Internal.';
 
-create or replace function pay.max_pending_deliveries()
+create or replace function pay_internal.max_pending_deliveries()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 20000 $$;
 
-create or replace function pay.few_pending_deliveries()
+create or replace function pay_internal.few_pending_deliveries()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 100 $$;
 
-create or replace function pay.count_pending(p_environment_id text, p_most integer)
+create or replace function pay_internal.count_pending(p_environment_id text, p_most integer)
 returns bigint
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -8308,14 +8369,14 @@ begin
 end
 $$;
 
-create or replace function pay.has_backlog(p_environment_id text)
+create or replace function pay_internal.has_backlog(p_environment_id text)
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return pay.count_pending(p_environment_id, pay.max_pending_deliveries())
-    >= pay.max_pending_deliveries();
+  return pay_internal.count_pending(p_environment_id, pay_internal.max_pending_deliveries())
+    >= pay_internal.max_pending_deliveries();
 end
 $$;
 
@@ -8326,13 +8387,13 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
   v_access pay.admission := v_found[1];
   v_room bigint;
 begin
   if v_access.outcome = 'ok' then
-    v_room := pay.max_pending_deliveries()
-      - pay.count_pending(v_access.environment_id, pay.max_pending_deliveries());
+    v_room := pay_internal.max_pending_deliveries()
+      - pay_internal.count_pending(v_access.environment_id, pay_internal.max_pending_deliveries());
     v_access.outcome := case when v_room > 0 then 'ok' else 'backlog' end;
     v_access.body := v_room;
   end if;
@@ -8341,7 +8402,7 @@ end
 $$;
 grant execute on function pay.read_room(text) to pay_api;
 
-create or replace function pay.find_uncounted(
+create or replace function pay_internal.find_uncounted(
   p_changes json, p_events json, p_found pay.admission[]
 )
 returns pay.admission[]
@@ -8356,8 +8417,8 @@ declare
   v_many constant text[] := array(
     select a.environment_id
     from (select distinct f.environment_id from unnest(p_found) f where f.n = any (v_asked)) a
-    where pay.count_pending(a.environment_id, pay.few_pending_deliveries())
-      >= pay.few_pending_deliveries());
+    where pay_internal.count_pending(a.environment_id, pay_internal.few_pending_deliveries())
+      >= pay_internal.few_pending_deliveries());
   v_n integer;
 begin
   if v_many = '{}' then
@@ -8367,7 +8428,7 @@ begin
     select distinct e.n from json_to_recordset(p_events) as e (n integer, type text)
     join pay.webhook_endpoints t
       on t.environment_id = p_found[e.n].environment_id
-      and t.status = 'enabled' and t.events && pay.patterns_of(e.type)
+      and t.status = 'enabled' and t.events && pay_internal.patterns_of(e.type)
     where e.n = any (v_asked) and p_found[e.n].environment_id = any (v_many)
   loop
     p_found[v_n].outcome := 'uncounted';
@@ -8376,7 +8437,7 @@ begin
 end
 $$;
 
-create or replace function pay.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
+create or replace function pay_internal.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -8405,7 +8466,7 @@ begin
 end
 $$;
 
-create or replace function pay.write_webhook_endpoint(
+create or replace function pay_internal.write_webhook_endpoint(
   p_environment_id text, p_id text, p_before pay.webhook_endpoints,
   p_endpoint pay.webhook_endpoints
 )
@@ -8417,24 +8478,24 @@ declare
   v_is_deleted boolean := p_endpoint.id is null;
 begin
   if p_before.status = 'disabled' and p_before.delivery = 'url' and p_endpoint.status = 'enabled'
-    and pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once())
+    and pay_internal.call_off_deliveries(p_environment_id, p_id, pay_internal.called_off_at_once())
   then
     return 'calling_off';
   end if;
   if p_before.delivery = 'inbox' and v_is_deleted
-    and not pay.call_off_inbox(p_environment_id, p_id)
+    and not pay_internal.call_off_inbox(p_environment_id, p_id)
   then
     return 'calling_off';
   end if;
   if p_before.delivery = 'inbox' and p_endpoint.delivery = 'url'
-    and not pay.empty_inbox(p_environment_id, p_id)
+    and not pay_internal.empty_inbox(p_environment_id, p_id)
   then
     return 'unread';
   end if;
   if v_is_deleted then
     delete from pay.webhook_endpoints t where t.environment_id = p_environment_id and t.id = p_id;
   elsif p_before.id is null then
-    if not pay.insert_webhook_endpoint(p_endpoint) then
+    if not pay_internal.insert_webhook_endpoint(p_endpoint) then
       return 'full';
     end if;
   else
@@ -8449,7 +8510,8 @@ begin
   end if;
   -- A disabled inbox keeps the deliveries from before.
   if v_is_deleted or (p_endpoint.status = 'disabled' and p_endpoint.delivery = 'url') then
-    perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
+    perform pay_internal.call_off_deliveries(
+      p_environment_id, p_id, pay_internal.called_off_at_once());
   end if;
   return 'committed';
 end
@@ -8464,7 +8526,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.admit_one(p_request);
+  v_access pay.admission := pay_internal.admit_one(p_request);
   v_before pay.webhook_endpoints;
   v_endpoint pay.webhook_endpoints;
 begin
@@ -8477,7 +8539,7 @@ begin
       v_access.outcome := 'stale';
     end if;
   end if;
-  v_access := pay.claim_one(p_request, v_access);
+  v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
@@ -8485,10 +8547,10 @@ begin
     v_endpoint := json_populate_record(null::pay.webhook_endpoints, p_endpoint::json);
     v_endpoint.environment_id := v_access.environment_id;
   end if;
-  v_access.outcome := pay.write_webhook_endpoint(
+  v_access.outcome := pay_internal.write_webhook_endpoint(
     v_access.environment_id, p_id, v_before, v_endpoint);
   if v_access.outcome <> 'committed' then
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
   end if;
   return v_access;
 end
@@ -8502,7 +8564,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_delivery pay.webhook_deliveries;
 begin
   if v_access.outcome <> 'ok' then
@@ -8513,12 +8575,12 @@ begin
   for update;
   if v_delivery.id is null then
     v_access.outcome := 'not_found';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
-  if v_delivery.status <> 'pending' and pay.has_backlog(v_access.environment_id) then
+  if v_delivery.status <> 'pending' and pay_internal.has_backlog(v_access.environment_id) then
     v_access.outcome := 'backlog';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
   if exists (
@@ -8532,20 +8594,20 @@ begin
         or v_delivery.leased_until <= v_access.at - coalesce(v_access.ahead, '0'))
     then
       update pay.webhook_deliveries d
-      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time()),
+      set status = 'pending', next_attempt_at = least(v_access.at, pay_internal.server_time()),
         due_at = case when v_access.ahead is not null then v_access.at end
       where d.environment_id = v_access.environment_id and d.id = p_id
       returning * into v_delivery;
     end if;
     v_access.outcome := 'committed';
     v_access.status := 200;
-    v_access.body := pay.webhook_delivery_body(v_delivery);
+    v_access.body := pay_internal.webhook_delivery_body(v_delivery);
   else
     v_access.outcome := 'off';
     v_access.status := 409;
     v_access.body := p_refusal;
   end if;
-  perform pay.keep_answer(p_request, v_access);
+  perform pay_internal.keep_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -8558,7 +8620,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.admit_one(p_request);
+  v_access pay.admission := pay_internal.admit_one(p_request);
   v_request json := p_request::json -> 0;
   v_trigger record;
   v_delivery pay.webhook_deliveries;
@@ -8569,14 +8631,15 @@ begin
     endpoint_id text, event_id text, type text, subject_id text, body text, delivery_id text,
     leased_until timestamptz
   );
-  v_leased_until := pay.server_time() + v_trigger.lease;
+  v_leased_until := pay_internal.server_time() + v_trigger.lease;
   if v_access.outcome = 'ok' then
     delete from pay.idempotency_keys k
     where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
       and k.key = v_request ->> 'idempotency_key' and k.status = 102
       -- Not a request with the same key that waits for a provider.
       and k.fingerprint = decode(v_request ->> 'fingerprint', 'hex')
-      and k.created_at <= pay.server_time() + coalesce(v_access.ahead, '0') - v_trigger.lease;
+      and k.created_at <= pay_internal.server_time() + coalesce(v_access.ahead, '0')
+        - v_trigger.lease;
     if not exists (
       select from pay.webhook_endpoints t
       where t.environment_id = v_access.environment_id and t.id = v_trigger.endpoint_id
@@ -8584,7 +8647,7 @@ begin
       v_access.outcome := 'not_found';
     end if;
   end if;
-  v_access := pay.claim_one(p_request, v_access);
+  v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome = 'ok' then
     insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
     values (v_access.environment_id, v_trigger.event_id, v_trigger.type, v_trigger.subject_id, null,
@@ -8596,17 +8659,18 @@ begin
       (v_access.environment_id, v_trigger.delivery_id, v_trigger.event_id, v_trigger.type,
         v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending',
         case when v_leased_until is null then 0 else 1 end,
-        coalesce(v_leased_until, pay.server_time()), v_leased_until, v_access.at,
+        coalesce(v_leased_until, pay_internal.server_time()), v_leased_until, v_access.at,
         case when v_access.ahead is not null then v_access.at end);
     v_access.outcome := 'committed';
   end if;
   if v_access.outcome = 'committed' and v_leased_until is null then
-    perform pay.fill_inbox(v_access.environment_id, v_trigger.endpoint_id, pay.inbox_fill());
+    perform pay_internal.fill_inbox(
+      v_access.environment_id, v_trigger.endpoint_id, pay_internal.inbox_fill());
     select * into v_delivery from pay.webhook_deliveries d
     where d.environment_id = v_access.environment_id and d.id = v_trigger.delivery_id;
     v_access.status := 200;
-    v_access.body := pay.webhook_delivery_body(v_delivery);
-    perform pay.keep_answer(p_request, v_access);
+    v_access.body := pay_internal.webhook_delivery_body(v_delivery);
+    perform pay_internal.keep_answer(p_request, v_access);
   end if;
   return v_access;
 end
@@ -8623,7 +8687,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_access pay.admission := pay.admit_one(p_request);
+  v_access pay.admission := pay_internal.admit_one(p_request);
   v_delivery pay.webhook_deliveries;
 begin
   if v_access.outcome <> 'ok' then
@@ -8639,14 +8703,14 @@ begin
     return v_access;
   end if;
   if p_exchange is not null then
-    perform pay.keep_exchanges(json_build_array(json_build_object(
+    perform pay_internal.keep_exchanges(json_build_array(json_build_object(
       'environment_id', v_delivery.environment_id, 'id', v_delivery.id,
       'attempt', v_delivery.attempt_count, 'exchange', p_exchange::json))::text);
   end if;
   v_access.outcome := 'committed';
   v_access.status := 200;
-  v_access.body := pay.webhook_delivery_body(v_delivery);
-  perform pay.keep_answer(p_request, v_access);
+  v_access.body := pay_internal.webhook_delivery_body(v_delivery);
+  perform pay_internal.keep_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -8664,7 +8728,7 @@ set enable_material = off set plan_cache_mode = force_generic_plan set lock_time
 as $$
 declare
   v_most_read constant integer := 20000;
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_status text;
   v_ids text[];
   v_cursor text;
@@ -8677,25 +8741,25 @@ begin
   where t.environment_id = v_access.environment_id and t.id = p_id;
   if v_status is null then
     v_access.outcome := 'not_found';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
   if v_status = 'disabled' then
     v_access.outcome := 'off';
     v_access.status := 409;
     v_access.body := p_refusal;
-    perform pay.keep_answer(p_request, v_access);
+    perform pay_internal.keep_answer(p_request, v_access);
     return v_access;
   end if;
 
-  if pay.has_backlog(v_access.environment_id) then
+  if pay_internal.has_backlog(v_access.environment_id) then
     v_access.outcome := 'backlog';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
 
   select m.ids, m.cursor into v_ids, v_cursor
-  from pay.missed_deliveries(
+  from pay_internal.missed_deliveries(
     v_access.environment_id, p_id, p_from, p_before, p_after, p_statuses, v_most_read) m;
   with locked as materialized (
     select d.id from pay.webhook_deliveries d
@@ -8706,7 +8770,7 @@ begin
   ),
   recovered as (
     update pay.webhook_deliveries d
-    set status = 'pending', next_attempt_at = pay.server_time(),
+    set status = 'pending', next_attempt_at = pay_internal.server_time(),
       due_at = case when v_access.ahead is not null then v_access.at end
     from locked l
     where d.environment_id = v_access.environment_id and d.id = l.id
@@ -8717,14 +8781,14 @@ begin
   v_access.status := 202;
   v_access.body := json_build_object('object', 'recovery', 'endpoint_id', p_id, 'count', v_count,
     'has_more', v_cursor is not null, 'next_cursor', v_cursor);
-  perform pay.keep_answer(p_request, v_access);
+  perform pay_internal.keep_answer(p_request, v_access);
   return v_access;
 end
 $$;
 grant execute on function pay.recover_deliveries(text, text, text, text, text, text[], text)
   to pay_api;
 
-create or replace function pay.missed_deliveries(
+create or replace function pay_internal.missed_deliveries(
   p_environment_id text, p_endpoint_id text, p_from text, p_before text, p_after text,
   p_statuses text[], p_most_read integer, out ids text[], out cursor text
 )
@@ -8743,23 +8807,23 @@ as $$
     select r.id from read r
     where r.status = any (p_statuses)
     order by r.id
-    limit pay.called_off_at_once()
+    limit pay_internal.called_off_at_once()
   )
   select array_agg(m.id order by m.id),
     case
-      when count(*) = pay.called_off_at_once() then max(m.id)
+      when count(*) = pay_internal.called_off_at_once() then max(m.id)
       when (select count(*) from read) = p_most_read then (select max(r.id) from read r)
     end
   from missed m
 $$;
 
-create or replace function pay.patterns_of(p_type text)
+create or replace function pay_internal.patterns_of(p_type text)
 returns text[]
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $$;
 
-create or replace function pay.delivery_id(p_stem text, p_slot smallint)
+create or replace function pay_internal.delivery_id(p_stem text, p_slot smallint)
 returns text
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -8770,7 +8834,7 @@ as $$
   end || substr('0123456789abcdefghjkmnpqrstvwxyz', p_slot % 32 + 1, 1)
 $$;
 
-create or replace function pay.wire_time(p_at timestamptz)
+create or replace function pay_internal.wire_time(p_at timestamptz)
 returns text
 language plpgsql stable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -8780,7 +8844,7 @@ begin
 end
 $$;
 
-create or replace function pay.without_second_attempt(p_attempts text)
+create or replace function pay_internal.without_second_attempt(p_attempts text)
 returns text
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -8789,7 +8853,7 @@ as $$
   from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
 $$;
 
-create or replace function pay.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
+create or replace function pay_internal.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -8799,7 +8863,7 @@ as $$
     else p_endpoint.body end
 $$;
 
-create or replace function pay.blocking_delivery(p_delivery pay.webhook_deliveries)
+create or replace function pay_internal.blocking_delivery(p_delivery pay.webhook_deliveries)
 returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -8819,7 +8883,7 @@ begin
 end
 $$;
 
-create or replace function pay.webhook_delivery_body(p_delivery pay.webhook_deliveries)
+create or replace function pay_internal.webhook_delivery_body(p_delivery pay.webhook_deliveries)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -8829,7 +8893,7 @@ as $$
   from (
     select row_to_json(t)::text as body,
       case when t.status = 'pending' and p_delivery.sequence is not null
-        then pay.blocking_delivery(p_delivery) end as blocked_by
+        then pay_internal.blocking_delivery(p_delivery) end as blocked_by
     from (
       select
         p_delivery.id,
@@ -8841,9 +8905,9 @@ as $$
         p_delivery.status,
         ('[' || p_delivery.attempts || ']')::json as attempts,
         -- The relay's column can be infinite if the sandbox has a clock of its own.
-        case when p_delivery.status = 'pending' then pay.wire_time(
+        case when p_delivery.status = 'pending' then pay_internal.wire_time(
           coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
-        pay.wire_time(p_delivery.created_at) as created_at
+        pay_internal.wire_time(p_delivery.created_at) as created_at
     ) t
   ) b
 $$;
@@ -8898,7 +8962,7 @@ grant select on pay.health to pay_operator;
 
 create or replace view pay.ledger_entries with (security_invoker = true) as
 select m.environment_id,
-  pay.ledger_entry_id(m.transaction_id, m.leg, side.direction) as id,
+  pay_internal.ledger_entry_id(m.transaction_id, m.leg, side.direction) as id,
   m.transaction_id, m.subject_id, m.refund_id, side.account, side.direction, m.amount_minor,
   m.currency, m.created_at
 from pay.ledger_movements m
@@ -8907,14 +8971,15 @@ cross join lateral (
 ) as side (direction, account);
 comment on view pay.ledger_entries is 'The two entries of each movement of the ledger.';
 
-create or replace view pay.sandbox_times with (security_invoker = true) as
-select t.environment_id, t.now, pay.id_floor('', t.now - interval '29 days') as recent_suffix
+create or replace view pay_internal.sandbox_times with (security_invoker = true) as
+select t.environment_id, t.now,
+  pay_internal.id_floor('', t.now - interval '29 days') as recent_suffix
 from (
-  select w.environment_id, now() + pay.time_ahead(w) as now from pay.sandbox_settings w
+  select w.environment_id, now() + pay_internal.time_ahead(w) as now from pay.sandbox_settings w
 ) t;
-comment on view pay.sandbox_times is 'Internal: the time of each sandbox with a clock of its own.';
+comment on view pay_internal.sandbox_times is 'The time of each sandbox with a clock of its own.';
 
-create or replace view pay.subject_accounts with (security_invoker = true) as
+create or replace view pay_internal.subject_accounts with (security_invoker = true) as
 select m.environment_id, m.subject_id, m.currency,
   coalesce(sum(s.amount) filter (where s.account = 'available'), 0) as available,
   coalesce(sum(s.amount) filter (where s.account = 'processor'), 0) as processor,
@@ -8929,8 +8994,8 @@ cross join lateral (
   values (m.debit_account, -m.amount_minor), (m.credit_account, m.amount_minor)
 ) as s (account, amount)
 group by m.environment_id, m.subject_id, m.currency;
-comment on view pay.subject_accounts is
-  'Internal: the sums of each account over the movements of a subject.';
+comment on view pay_internal.subject_accounts is
+  'The sums of each account over the movements of a subject.';
 
 create or replace view pay.oracle_ledger_legs with (security_invoker = true) as
 select m.environment_id, m.transaction_id as subject_id,
@@ -8957,7 +9022,7 @@ from (
 group by x.environment_id, x.currency, x.debit_account, x.credit_account
 having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id in (
   select v.id from pay.environments v
-  left join pay.sandbox_times c on c.environment_id = v.id
+  left join pay_internal.sandbox_times c on c.environment_id = v.id
   where v.livemode or v.created_at > coalesce(c.now, now()) - interval '29 days'
 );
 comment on view pay.oracle_ledger_totals is
@@ -8968,7 +9033,7 @@ select p.environment_id, p.id as subject_id,
   p.status || ': available ' || a.available || ', charged back ' || a.chargebacks || ', processor '
     || a.processor as detail
 from pay.payments p
-left join pay.subject_accounts s
+left join pay_internal.subject_accounts s
   on s.environment_id = p.environment_id and s.subject_id = p.id and s.currency = p.currency
 cross join lateral (
   -- The provider takes its fees out of the available money.
@@ -8983,8 +9048,8 @@ cross join lateral (
       else 0 end as available,
     p.amount_disputed as chargebacks
 ) must
-left join pay.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
@@ -8996,14 +9061,14 @@ select t.environment_id, t.id as subject_id,
   t.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out '
     || a.external as detail
 from pay.transfers t
-left join pay.subject_accounts s
+left join pay_internal.subject_accounts s
   on s.environment_id = t.environment_id and s.subject_id = t.id and s.currency = t.currency
 cross join lateral (
   select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
     coalesce(s.external, 0) as external
 ) a
-left join pay.sandbox_times c on c.environment_id = t.environment_id
-where (right(t.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = t.environment_id
+where (right(t.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or t.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     a.taken <> case when t.status in ('pending', 'completed') then t.amount_minor else 0 end
@@ -9025,8 +9090,8 @@ left join (
     sum(amount_minor) filter (where status = 'pending') as pending
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
-left join pay.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (coalesce(r.completed, 0) <> p.amount_refunded
     or coalesce(r.pending, 0) <> p.amount_refunding
@@ -9039,14 +9104,14 @@ select e.environment_id, e.id as subject_id, e.type || ' has no delivery to ' ||
 from pay.events e
 join pay.webhook_endpoints t
   on t.environment_id = e.environment_id
-  and t.events && pay.patterns_of(e.type)
+  and t.events && pay_internal.patterns_of(e.type)
   -- The endpoint was never changed, so it was always enabled. The margin of 10 seconds is for
   -- requests that were under way when it was created.
   and t.revision = 1
   and e.created_at > t.created_at + interval '10 seconds'
-left join pay.sandbox_times c on c.environment_id = e.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = e.environment_id
 where e.sequence is not null
-  and right(e.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+  and right(e.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
   and not exists (
     select from pay.webhook_deliveries d
     where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
@@ -9060,7 +9125,7 @@ create or replace view pay.oracle_endless_deliveries with (security_invoker = tr
 select d.environment_id, d.id as subject_id,
   'next attempt at ' || greatest(coalesce(d.due_at, d.next_attempt_at), d.leased_until) as detail
 from pay.webhook_deliveries d
-left join pay.sandbox_times c on c.environment_id = d.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = d.environment_id
 where d.status = 'pending'
   -- The longest delay of the schedule is 24 hours and a fifth, and twice that if the receiver asks
   -- for it. A lease lasts seconds. Infinity is the time of a clock that stands.
@@ -9070,7 +9135,7 @@ where d.status = 'pending'
 union all
 select d.environment_id, d.id, 'due by the clock of its sandbox since ' || d.due_at
 from pay.webhook_deliveries d
-join pay.sandbox_times c on c.environment_id = d.environment_id
+join pay_internal.sandbox_times c on c.environment_id = d.environment_id
 where d.next_attempt_at = 'infinity' and d.due_at <= c.now
   -- No step of an advance is still to make it due.
   and not exists (
@@ -9100,7 +9165,7 @@ where d.status = 'pending'
         '%"at":"' || to_char((t.now - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
           || '%' as last_hour
       from pay.environments v
-      left join pay.sandbox_times c on c.environment_id = v.id
+      left join pay_internal.sandbox_times c on c.environment_id = v.id
       cross join lateral (select coalesce(c.now, now()) as now) t
     ) h on h.id = o.environment_id
     where o.leased_until > now() - interval '1 hour'
@@ -9161,8 +9226,8 @@ left join (
   select environment_id, payment_id, count(*) as disputes, sum(amount_minor) as amount_minor
   from pay.disputes where status <> 'won' group by environment_id, payment_id
 ) d on d.environment_id = p.environment_id and d.payment_id = p.id
-left join pay.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (p.status = 'chargeback' or d.payment_id is not null)
   and (p.status <> 'chargeback' or coalesce(d.disputes, 0) = 0
@@ -9176,8 +9241,8 @@ comment on view pay.oracle_disputes is
 create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
 select d.environment_id, d.id as subject_id, 'row, body and event differ' as detail
 from pay.disputes d
-left join pay.sandbox_times c on c.environment_id = d.environment_id
-where (right(d.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = d.environment_id
+where (right(d.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or d.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(d.body, '{"id":"' || d.id || '",')
@@ -9187,7 +9252,8 @@ where (right(d.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())
     or position('"status":"' || d.status || '",' in d.body) = 0
     or (d.status in ('won', 'lost')) <> (position('"closed_at":null' in d.body) = 0)
     -- In a live environment retention may have deleted the event of the dispute.
-    or right(d.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())) and not exists (
+    or right(d.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+      and not exists (
       select from pay.events e
       where e.environment_id = d.environment_id and e.subject_id = d.payment_id
         and e.type = any (case d.status
@@ -9273,7 +9339,7 @@ from (
   ) o
   group by o.environment_id, o.subject_id, o.currency
 ) b
-left join pay.subject_accounts a
+left join pay_internal.subject_accounts a
   on a.environment_id = b.environment_id and a.subject_id = b.subject_id
   and a.currency = b.currency
 where b.booked <> coalesce(-(a.processor + a.chargebacks + a.external), 0)
@@ -9294,7 +9360,7 @@ select x.environment_id, x.payment_id as subject_id,
 from (
   select d.environment_id, d.payment_id, p.status, p.amount_minor,
     (p.body::json ->> 'amount_received')::bigint as received_minor,
-    pay.final_minor(d.environment_id, d.payment_id) as final_minor
+    pay_internal.final_minor(d.environment_id, d.payment_id) as final_minor
   from pay.deposit_addresses d
   join pay.payments p on p.environment_id = d.environment_id and p.id = d.payment_id
   -- A settled call has given the payment its address.
@@ -9326,9 +9392,9 @@ left join (
     count(*) as events
   from pay.events where sequence is not null group by environment_id, subject_id
 ) e on e.environment_id = x.environment_id and e.subject_id = x.id
-left join pay.sandbox_times c on c.environment_id = x.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = x.environment_id
 where case
-  when right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+  when right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     then e.first is distinct from 1 or e.last is distinct from x.sequence
       or e.events is distinct from x.sequence::bigint
   -- Retention may have deleted the first events of the resource, and all events if the resource has
@@ -9359,17 +9425,18 @@ from (
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
-    left join pay.sandbox_times c on c.environment_id = v.environment_id
+    left join pay_internal.sandbox_times c on c.environment_id = v.environment_id
     where v.sequence is not null
-      and (right(v.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+      and (right(v.subject_id, 26)
+          >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
       or v.environment_id in (select n.id from pay.environments n where n.livemode))
       and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
   ) e
 ) m
-left join pay.sandbox_times c on c.environment_id = m.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = m.environment_id
 -- Retention may have deleted earlier events of an old resource.
 where (m.directly_before is not null or m.sequence = 1
-    or right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())))
+    or right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix())))
   and case
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
@@ -9378,7 +9445,8 @@ where (m.directly_before is not null or m.sequence = 1
     when m.type = 'dispute.created' then m.directly_before is null or m.before is not null
     when m.type like 'dispute.%' then case
       when m.before is null
-        then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+        then right(m.subject_id, 26)
+          >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
       else m.before not in ('dispute.created', 'dispute.updated')
         -- A bank can give up a dispute that was lost before.
         and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
@@ -9399,7 +9467,8 @@ where (m.directly_before is not null or m.sequence = 1
     when m.directly_before = 'refund.completed'
       then m.type not in ('payment.partially_refunded', 'payment.refunded')
     when m.before is null and m.sequence > 1
-      then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+      then right(m.subject_id, 26)
+        >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     when m.type in ('payment.partially_refunded', 'payment.refunded')
       and m.before <> 'payment.chargeback' then true
     else not exists (
@@ -9441,8 +9510,8 @@ from (
 ) x
 left join pay.events e
   on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
-left join pay.sandbox_times c on c.environment_id = x.environment_id
-where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = x.environment_id
+where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
@@ -9453,7 +9522,7 @@ where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())
           and (x.status <> 'pending' or e.type <> x.kind || 'created')
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
-      else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+      else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
         or x.updated_at >= now() - interval '29 days'
     end
     -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
@@ -9477,8 +9546,8 @@ comment on view pay.oracle_bodies is
 create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
-left join pay.sandbox_times c on c.environment_id = r.environment_id
-where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = r.environment_id
+where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or r.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(r.body, '{"id":"' || r.id || '",')
@@ -9487,7 +9556,8 @@ where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())
     or position('"currency":"' || r.currency || '",' in r.body) = 0
     or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
-    or right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())) and not exists (
+    or right(r.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+      and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
         and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
@@ -9511,9 +9581,9 @@ from (
   union all
   select environment_id, id, subject_id from pay.webhook_deliveries
 ) x
-left join pay.sandbox_times c on c.environment_id = x.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = x.environment_id
 where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
-  and (right(x.owner_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+  and (right(x.owner_id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and not exists (
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
@@ -9533,14 +9603,14 @@ from (
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
-    and id >= (select pay.id_floor('evt_', least(now(), min(c.now)) - interval '23 hours')
-      from pay.sandbox_times c)
+    and id >= (select pay_internal.id_floor('evt_', least(now(), min(c.now)) - interval '23 hours')
+      from pay_internal.sandbox_times c)
   offset 0
 ) e
-left join pay.sandbox_times c on c.environment_id = e.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = e.environment_id
 where e.id >= coalesce(
-    (select pay.id_floor('evt_', c.now - interval '23 hours') where c.now is not null),
-    (select pay.id_floor('evt_', now() - interval '23 hours')))
+    (select pay_internal.id_floor('evt_', c.now - interval '23 hours') where c.now is not null),
+    (select pay_internal.id_floor('evt_', now() - interval '23 hours')))
   and right(e.request, 24) <> '"idempotency_key":null}}'
   and not exists (
     select from (
@@ -9576,7 +9646,7 @@ from (
         -- An error ends with the payment that was stored, if there is one.
         else left(substring(a.body from '"payment":(\{.*)'), -2) end as object
     from pay.idempotency_keys a
-    left join pay.sandbox_times c on c.environment_id = a.environment_id
+    left join pay_internal.sandbox_times c on c.environment_id = a.environment_id
     where a.created_at > coalesce(c.now, now()) - interval '23 hours'
   ) o
   join pay.environments v on v.id = o.environment_id
@@ -9592,11 +9662,11 @@ left join (
   union all
   select environment_id, id, payment_id, body from pay.disputes
 ) x on x.environment_id = k.environment_id and x.id = k.id
-left join pay.sandbox_times c on c.environment_id = k.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
   when k.is_error and not exists (
-    select from pay.error_catalogue() e
+    select from pay_internal.error_catalogue() e
     where e.status = k.status
       and starts_with(k.body, '{"error":{"type":"' || e.type || '","code":"' || e.code || '",')
   ) then true
@@ -9608,7 +9678,7 @@ where case
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     else true
   end
-  when right(k.id, 26) < coalesce(c.recent_suffix, (select pay.recent_suffix()))
+  when right(k.id, 26) < coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     and not k.livemode then false
   when not k.is_error and k.status not in (200, 201) then true
   when x.id is null then true
@@ -9624,7 +9694,7 @@ end;
 comment on view pay.oracle_kept_answers is
   'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';
 
-create or replace view pay.provider_readings with (security_invoker = true) as
+create or replace view pay_internal.provider_readings with (security_invoker = true) as
 select u.environment_id, u.account_id,
   coalesce(u.polled_at + case
     -- An address is open until the worker has applied the expiry to the payment.
@@ -9645,13 +9715,14 @@ join pay.provider_accounts a on a.environment_id = u.environment_id and a.id = u
 cross join lateral (
   select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
 ) d;
-comment on view pay.provider_readings is 'Internal: when each account of a provider is read next.';
+comment on view pay_internal.provider_readings is
+  'When each account of a provider is read next.';
 
-create or replace view pay.provider_subjects with (security_invoker = true) as
+create or replace view pay_internal.provider_subjects with (security_invoker = true) as
 select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p
 union all
 select t.environment_id, t.id, t.status, t.sequence, t.body from pay.transfers t;
-comment on view pay.provider_subjects is 'Internal: payments and transfers.';
+comment on view pay_internal.provider_subjects is 'Payments and transfers.';
 
 create or replace view pay.oracle_provider_totals with (security_invoker = true) as
 select x.environment_id, x.account_id as subject_id,
@@ -9673,7 +9744,7 @@ group by x.environment_id, x.account_id, x.day, x.currency
 having sum(x.provider_minor) <> sum(x.booked_minor)
 union all
 select r.environment_id, r.account_id, r.day || ': the totals of the provider are not read'
-from pay.provider_readings r
+from pay_internal.provider_readings r
 join pay.provider_accounts a on a.environment_id = r.environment_id and a.id = r.account_id
 where a.status = 'enabled' and r.totals_at < now() - interval '2 days';
 comment on view pay.oracle_provider_totals is

@@ -33,8 +33,8 @@
 
 -- Records that the secrets of admitted requests are in use: at the server's time, or at the time of
 -- a sandbox with a clock of its own. Writes only if the last use is null or an hour old. Skips rows
--- that another transaction has locked, so no request waits here. Internal.
-create or replace function pay.note_use(p_hashes bytea[], p_found pay.admission[])
+-- that another transaction has locked, so no request waits here.
+create or replace function pay_internal.note_use(p_hashes bytea[], p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -59,9 +59,9 @@ $$;
 
 -- Judges the requests of a list whose key had ended at the time of the request. If the function
 -- does not know the settings of the key's sandbox, that time is wrong, so the outcome is outdated.
--- It reads the settings without a lock, and opens no environment for its caller. Internal.
--- p_hashes, p_versions: of each request, as in pay.admit
-create or replace function pay.judge_ended_keys(
+-- It reads the settings without a lock, and opens no environment for its caller.
+-- p_hashes, p_versions: of each request, as in pay_internal.admit
+create or replace function pay_internal.judge_ended_keys(
   p_found pay.admission[], p_hashes bytea[], p_versions bigint[]
 )
 returns pay.admission[]
@@ -95,13 +95,13 @@ $$;
 -- Admits the requests of a list: finds the keys that they present, opens the environments of the
 -- valid ones for row-level security until the transaction ends, records that they are in use, and
 -- decides the outcome of each request as described above. Element n belongs to request n. Only this
--- function decides which key opens an environment. Internal.
+-- function decides which key opens an environment.
 -- p_hold     "shared": tries to share the lock of each sandbox. If that fails, the sandbox stays
 --            closed and its requests do not wait, because they would block the connection.
 --            "alone": waits for the lock. "none": takes no lock
 -- p_is_read  true: looks for the stored answers of idempotency keys, and counts the requests.
---            false: pay.claim does both later
-create or replace function pay.admit(p_requests json, p_hold text, p_is_read boolean)
+--            false: pay_internal.claim does both later
+create or replace function pay_internal.admit(p_requests json, p_hold text, p_is_read boolean)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -113,8 +113,7 @@ declare
   v_versions bigint[];
   v_scopes text[];
   v_has_keys boolean;
-  v_key_rates integer[];
-  v_account_rates integer[];
+  v_key_rates integer[]; v_account_rates integer[];
   v_api_keys text[];
   v_environments text[]; v_accounts text[]; v_livemodes boolean[];
   v_opened text[];
@@ -144,7 +143,7 @@ begin
         else true end as is_held
     from pay.api_key_secrets s
     where s.hash = a.hash and s.revoked_at is null and (s.expires_at is null or s.expires_at > a.at)
-      and (s.ends_at is null or s.ends_at > pay.server_time()) limit 1
+      and (s.ends_at is null or s.ends_at > pay_internal.server_time()) limit 1
   ) s on true;
   v_set := set_config('pay.environment_ids', coalesce(v_opened, '{}')::text, true);
   -- A new snapshot under the locks, for the settings too. It does not find a key whose environment
@@ -157,7 +156,7 @@ begin
         when a.scope is null or k.scopes is null or a.scope = any (k.scopes) then 'ok'
         else 'forbidden'
       end, a.api_key_id, a.environment_id, a.account, a.livemode, a.at, null, null, null,
-      case when k.version > 0 then pay.time_ahead(k.settings) end, case
+      case when k.version > 0 then pay_internal.time_ahead(k.settings) end, case
         when a.version is distinct from k.version then row_to_json(k.settings) end)::pay.admission
     from unnest(v_scopes, v_ats, v_versions, v_api_keys, v_environments, v_accounts, v_livemodes)
       with ordinality as a (scope, at, version, api_key_id, environment_id, account, livemode, n)
@@ -167,16 +166,17 @@ begin
       where k.id = a.api_key_id and k.environment_id = a.environment_id limit 1
     ) k on true order by a.n);
   if array_position(v_api_keys, null) is not null then
-    v_found := pay.judge_ended_keys(v_found, v_hashes, v_versions);
+    v_found := pay_internal.judge_ended_keys(v_found, v_hashes, v_versions);
   end if;
   if v_is_idle then
-    perform pay.note_use(v_hashes, v_found);
+    perform pay_internal.note_use(v_hashes, v_found);
   end if;
   if p_is_read and v_has_keys then
-    v_found := pay.find_answers(p_requests, v_found, true);
+    v_found := pay_internal.find_answers(p_requests, v_found, true);
   end if;
   if 0 < any (v_key_rates) or 0 < any (v_account_rates) then
-    v_found := pay.limit_list(p_requests, v_found, v_key_rates, v_account_rates, p_is_read);
+    v_found := pay_internal.limit_list(
+      p_requests, v_found, v_key_rates, v_account_rates, p_is_read);
   end if;
   return v_found;
 end

@@ -7,7 +7,7 @@
 -- A key as JSON text, with the secrets that are valid at p_at. The texts of secrets are not in it.
 -- A key also ends at a real time (key_limits.sql). It is shown by the clock of the sandbox, as the
 -- other times of the key are.
-create or replace function pay.api_key_body(p_key pay.api_keys, p_at timestamptz)
+create or replace function pay_internal.api_key_body(p_key pay.api_keys, p_at timestamptz)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -23,33 +23,34 @@ as $$
         select coalesce(json_agg(json_build_object(
           'prefix', s.prefix,
           'last4', s.last_four,
-          'created_at', pay.wire_time(s.created_at),
-          'expires_at', pay.wire_time(least(s.expires_at, s.ends_at + c.ahead))
+          'created_at', pay_internal.wire_time(s.created_at),
+          'expires_at', pay_internal.wire_time(least(s.expires_at, s.ends_at + c.ahead))
         ) order by s.created_at desc, s.hash desc), '[]'::json)
         from pay.api_key_secrets s
         where s.api_key_id = p_key.id and s.revoked_at is null
           and (s.expires_at is null or s.expires_at > p_at)
-          and (s.ends_at is null or s.ends_at > pay.server_time())
+          and (s.ends_at is null or s.ends_at > pay_internal.server_time())
       ) as secrets,
       (
-        select pay.wire_time(greatest(p_key.last_used_at, max(s.last_used_at)))
+        select pay_internal.wire_time(greatest(p_key.last_used_at, max(s.last_used_at)))
         from pay.api_key_secrets s where s.api_key_id = p_key.id
       ) as last_used_at,
-      pay.wire_time(p_key.created_at) as created_at,
-      pay.wire_time(least(p_key.expires_at, p_key.ends_at + c.ahead)) as expires_at,
-      pay.wire_time(p_key.revoked_at) as revoked_at
+      pay_internal.wire_time(p_key.created_at) as created_at,
+      pay_internal.wire_time(least(p_key.expires_at, p_key.ends_at + c.ahead)) as expires_at,
+      pay_internal.wire_time(p_key.revoked_at) as revoked_at
     from (
-      select pay.environment_time(p_key.environment_id) - pay.server_time() as ahead
+      select pay_internal.environment_time(p_key.environment_id)
+        - pay_internal.server_time() as ahead
     ) c
   ) t
 $$;
 
 -- Adds a secret to a key. The new secret ends with the key. The older secrets expire at
 -- p_older_expire_at or at their own expiry, whichever is earlier. If more than
--- pay.max_live_secrets() would be live, the oldest expires now.
+-- pay_internal.max_live_secrets() would be live, the oldest expires now.
 -- p_ahead: how far these times are ahead of the real time
--- Updates only rows that change. The caller has locked the row of the key. Internal.
-create or replace function pay.add_api_key_secret(
+-- Updates only rows that change. The caller has locked the row of the key.
+create or replace function pay_internal.add_api_key_secret(
   p_id text,
   p_at timestamptz,
   p_secret_hash text,
@@ -59,7 +60,7 @@ create or replace function pay.add_api_key_secret(
   p_ahead interval
 )
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -67,13 +68,14 @@ begin
   set expires_at = least(s.expires_at, live.until), ends_at = least(s.ends_at, live.until - p_ahead)
   from (
     select o.hash, case
-        when row_number() over (order by o.created_at desc, o.hash desc) >= pay.max_live_secrets()
+        when row_number() over (order by o.created_at desc, o.hash desc)
+          >= pay_internal.max_live_secrets()
           then p_at
         else p_older_expire_at end as until
     from pay.api_key_secrets o
     where o.api_key_id = p_id and o.revoked_at is null
       and (o.expires_at is null or o.expires_at > p_at)
-      and (o.ends_at is null or o.ends_at > pay.server_time())
+      and (o.ends_at is null or o.ends_at > pay_internal.server_time())
   ) live
   where s.hash = live.hash
     and (s.expires_at is null or s.expires_at > live.until
@@ -86,29 +88,29 @@ begin
   from pay.api_keys k
   join pay.environments e on e.id = k.environment_id
   where k.id = p_id;
-  perform pay.drop_ended_secrets(array[p_id], least(p_at, (
-    select pay.environment_time(k.environment_id) from pay.api_keys k where k.id = p_id
+  perform pay_internal.drop_ended_secrets(array[p_id], least(p_at, (
+    select pay_internal.environment_time(k.environment_id) from pay.api_keys k where k.id = p_id
   )));
 end
 $$;
 
--- Ends a key, all its secrets and all disposable sandboxes that it has made at once. Internal.
-create or replace function pay.end_api_key(p_id text, p_at timestamptz)
+-- Ends a key, all its secrets and all disposable sandboxes that it has made at once.
+create or replace function pay_internal.end_api_key(p_id text, p_at timestamptz)
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   update pay.api_keys k set revoked_at = coalesce(k.revoked_at, p_at) where k.id = p_id;
   update pay.api_key_secrets s set revoked_at = coalesce(s.revoked_at, p_at)
   where s.api_key_id = p_id;
-  perform pay.end_sandboxes_of(p_id);
+  perform pay_internal.end_sandboxes_of(p_id);
 end
 $$;
 
 -- Operator: creates an API key with its first secret. The caller passes the hash of the key and not
 -- its text. p_environment_id: the public id.
--- Raises program_limit_exceeded if the environment has pay.max_active_keys() active keys.
+-- Raises program_limit_exceeded if the environment has pay_internal.max_active_keys() active keys.
 create or replace function pay.create_api_key(
   p_id text,
   p_environment_id text,
@@ -123,7 +125,7 @@ returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_environment text := pay.hold_environment(p_environment_id);
+  v_environment text := pay_internal.hold_environment(p_environment_id);
   v_account text;
   v_livemode boolean;
   v_ends_at timestamptz;
@@ -134,9 +136,9 @@ begin
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
-  if not pay.take_key_place(v_environment, now()) then
+  if not pay_internal.take_key_place(v_environment, now()) then
     raise exception 'environment % has % active keys already',
-      p_environment_id, pay.max_active_keys()
+      p_environment_id, pay_internal.max_active_keys()
       using errcode = 'program_limit_exceeded';
   end if;
   v_ends_at := least(v_ends_at, p_expires_at);
@@ -183,7 +185,7 @@ $$;
 
 -- Operator: adds a secret to a key. Removes an expiry that has passed and keeps one in the future.
 -- Returns false if the key does not exist or is revoked. Raises program_limit_exceeded if an
--- expired key would exceed pay.max_active_keys().
+-- expired key would exceed pay_internal.max_active_keys().
 create or replace function pay.rotate_api_key(
   p_id text,
   p_secret_hash text,
@@ -203,9 +205,10 @@ begin
   if v_key.id is null then
     return false;
   end if;
-  if pay.key_has_ended(v_key, pay.environment_time(v_key.environment_id)) then
-    if not pay.take_key_place(v_key.environment_id, now()) then
-      raise exception 'the environment of % has % active keys already', p_id, pay.max_active_keys()
+  if pay_internal.key_has_ended(v_key, pay_internal.environment_time(v_key.environment_id)) then
+    if not pay_internal.take_key_place(v_key.environment_id, now()) then
+      raise exception 'the environment of % has % active keys already', p_id,
+        pay_internal.max_active_keys()
         using errcode = 'program_limit_exceeded';
     end if;
     update pay.api_keys k
@@ -213,7 +216,7 @@ begin
       select e.ends_at from pay.environments e where e.id = k.environment_id)
     where k.id = p_id;
   end if;
-  perform pay.add_api_key_secret(
+  perform pay_internal.add_api_key_secret(
     p_id, now(), p_secret_hash, p_prefix, p_last_four, p_older_expire_at, '0');
   return true;
 end
@@ -231,14 +234,14 @@ begin
   if not found then
     return false;
   end if;
-  perform pay.end_api_key(p_id, now());
+  perform pay_internal.end_api_key(p_id, now());
   return true;
 end
 $$;
 
 -- Decides whether a caller's key may create, rotate or revoke p_key. Returns committed, or an
--- outcome of pay.change_api_key: not_found | wider | outlives | ended | full. Internal.
-create or replace function pay.judge_key_change(
+-- outcome of pay.change_api_key: not_found | wider | outlives | ended | full.
+create or replace function pay_internal.judge_key_change(
   p_action text,
   p_caller pay.api_keys,
   p_key pay.api_keys,
@@ -256,16 +259,17 @@ as $$
     -- The caller learns the new secret, which must not outlive the caller's key.
     when p_action = 'rotate' and (p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
       or p_caller.ends_at < coalesce(p_key.ends_at, 'infinity')) then 'outlives'
-    when p_action = 'rotate' and pay.key_has_ended(p_key, p_at) then 'ended'
-    when p_action = 'create' and not pay.take_key_place(p_caller.environment_id, p_at) then 'full'
+    when p_action = 'rotate' and pay_internal.key_has_ended(p_key, p_at) then 'ended'
+    when p_action = 'create' and not pay_internal.take_key_place(p_caller.environment_id, p_at)
+      then 'full'
     else 'committed'
   end
 $$;
 
--- Writes a change that pay.judge_key_change permits, and returns the key as JSON text. p_caller is
--- the caller's key, p_ahead is how far its sandbox is ahead of the real time; the other parameters
--- are those of pay.change_api_key. Internal.
-create or replace function pay.write_key_change(
+-- Writes a change that pay_internal.judge_key_change permits, and returns the key as JSON text.
+-- p_caller is the caller's key, p_ahead is how far its sandbox is ahead of the real time; the other
+-- parameters are those of pay.change_api_key.
+create or replace function pay_internal.write_key_change(
   p_caller pay.api_keys,
   p_key pay.api_keys,
   p_action text,
@@ -288,14 +292,14 @@ begin
         least(p_key.expires_at - p_ahead, p_caller.ends_at));
   end if;
   if p_action = 'revoke' then
-    perform pay.end_api_key(p_key.id, p_at);
+    perform pay_internal.end_api_key(p_key.id, p_at);
   else
-    perform pay.add_api_key_secret(
+    perform pay_internal.add_api_key_secret(
       p_key.id, p_at, p_secret ->> 'hash', p_secret ->> 'prefix', p_secret ->> 'last_four',
       coalesce(p_older_expire_at, p_at), p_ahead);
   end if;
   return (
-    select pay.api_key_body(k, p_at) from pay.api_keys k
+    select pay_internal.api_key_body(k, p_at) from pay.api_keys k
     where k.environment_id = p_caller.environment_id and k.id = p_key.id
   );
 end
@@ -303,7 +307,7 @@ $$;
 
 -- Creates, rotates or revokes a key in the caller's own environment. The service calls it.
 -- p_action           create | rotate | revoke
--- p_request          the request, as pay.admit takes it, in a list of one
+-- p_request          the request, as pay_internal.admit takes it, in a list of one
 -- p_key              for a create: {name, scopes, expires_at}; scopes is null for all
 -- p_secret           {hash, prefix, last_four, reference} of a new secret; the reference replaces
 --                    the secret's text in the stored answer. Null for a revocation
@@ -315,7 +319,7 @@ $$;
 --           wider (the key would have, or has, a scope that the caller lacks)
 --           outlives (the caller's key ends before the key to rotate)
 --           ended (the key to rotate has expired)
---           full (the environment has pay.max_active_keys() active keys).
+--           full (the environment has pay_internal.max_active_keys() active keys).
 create or replace function pay.change_api_key(
   p_request text,
   p_action text,
@@ -331,7 +335,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_secret json := p_secret::json;
   v_caller pay.api_keys;
   v_key pay.api_keys;
@@ -348,13 +352,13 @@ begin
     where k.environment_id = v_access.environment_id and k.id = p_id and k.revoked_at is null
     for update;
   end if;
-  v_access.outcome := pay.judge_key_change(p_action, v_caller, v_key, v_access.at);
+  v_access.outcome := pay_internal.judge_key_change(p_action, v_caller, v_key, v_access.at);
   case v_access.outcome
     when 'ended' then
       v_access.status := 409;
       v_access.body := p_refusal;
     when 'committed' then
-      v_access.body := pay.write_key_change(
+      v_access.body := pay_internal.write_key_change(
         v_caller, v_key, p_action, v_access.at, v_secret, p_older_expire_at,
         coalesce(v_access.ahead, '0'));
       if v_secret is not null then
@@ -362,10 +366,10 @@ begin
           || to_json(v_secret ->> 'reference')::text || '}';
       end if;
     else
-      perform pay.release_key(p_request, v_access);
+      perform pay_internal.release_key(p_request, v_access);
       return v_access;
   end case;
-  perform pay.keep_answer(p_request, v_access);
+  perform pay_internal.keep_answer(p_request, v_access);
   return v_access;
 end
 $$;

@@ -1,8 +1,8 @@
 -- Purpose: payouts on a chain (architecture §7). The nonce and the fees of a transaction are
 -- committed before it is sent.
 
--- A payout as the connector reads it. Internal.
-create or replace function pay.payout_json(p_payout pay.chain_payouts)
+-- A payout as the connector reads it.
+create or replace function pay_internal.payout_json(p_payout pay.chain_payouts)
 returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -14,7 +14,8 @@ begin
       'destination', p_payout.destination, 'nonce', p_payout.nonce,
       'tx_hashes', p_payout.tx_hashes, 'max_fee', p_payout.max_fee,
       'priority_fee', p_payout.priority_fee,
-      'sent_seconds', extract(epoch from pay.server_time() - p_payout.sent_at)::double precision,
+      'sent_seconds',
+        extract(epoch from pay_internal.server_time() - p_payout.sent_at)::double precision,
       'is_exported', p_payout.exported_at is not null)
     from pay.provider_calls c
     where c.environment_id = p_payout.environment_id and c.id = p_payout.call_id limit 1
@@ -42,7 +43,7 @@ begin
   on conflict on constraint chain_payouts_pkey do nothing;
   select p.* into v_payout from pay.chain_payouts p
   where p.environment_id = v_environment_id and p.call_id = p_call_id;
-  return pay.payout_json(v_payout);
+  return pay_internal.payout_json(v_payout);
 end
 $$;
 grant execute on function pay.keep_payout(text, text, text) to pay_api;
@@ -95,7 +96,7 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   update pay.chain_payouts p
-  set sent_at = case when p_max_fee > coalesce(p.max_fee, -1) then pay.server_time()
+  set sent_at = case when p_max_fee > coalesce(p.max_fee, -1) then pay_internal.server_time()
       else p.sent_at end,
     max_fee = greatest(p.max_fee, p_max_fee),
     priority_fee = greatest(p.priority_fee, p_priority_fee)
@@ -136,14 +137,14 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select pay.payout_json(p) from pay.chain_payouts p
+    select pay_internal.payout_json(p) from pay.chain_payouts p
     cross join lateral (
       select c.state, c.op, c.subject_id, c.refund_id, c.settled_at from pay.provider_calls c
       where c.environment_id = p.environment_id and c.id = p.call_id limit 1
     ) c
     where p.account_id = p_account_id
       and (c.state <> 'settled' or p.nonce is not null
-        and c.settled_at > pay.server_time() - interval '7 days' and exists (
+        and c.settled_at > pay_internal.server_time() - interval '7 days' and exists (
           select from pay.provider_facts f
           where f.environment_id = p.environment_id and f.account_id = p.account_id
             and f.reference = p.call_id || ':failed'
@@ -252,12 +253,12 @@ begin
       order by p.call_id for update of p
     ),
     exported as (
-      update pay.chain_payouts p set exported_at = pay.server_time()
+      update pay.chain_payouts p set exported_at = pay_internal.server_time()
       from open o
       where p.environment_id = o.environment_id and p.call_id = o.call_id and p.nonce is null
       returning p.*
     )
-    select pay.payout_json(x) from exported x order by x.call_id;
+    select pay_internal.payout_json(x) from exported x order by x.call_id;
 end
 $$;
 grant execute on function pay.export_payouts(text, boolean) to pay_operator;

@@ -5,10 +5,10 @@
 -- Writes the payments of the committed changes: a change that expects a sequence updates its
 -- payment, the others insert one. p_won, p_environments: the n of the committed changes, and the
 -- environment of each. p_moved: the n of the changes that update. A new payment leaves out the
--- amounts that are 0. pay.lock_subjects has locked the rows that change, so none moves. Each is
--- looked up by its whole key: a join that was planned while the table was small would read all
--- payments of the environment. Internal.
-create or replace function pay.write_payments(
+-- amounts that are 0. pay_internal.lock_subjects has locked the rows that change, so none moves.
+-- Each is looked up by its whole key: a join that was planned while the table was small would read
+-- all payments of the environment.
+create or replace function pay_internal.write_payments(
   p_payments json, p_won integer[], p_environments text[], p_moved integer[]
 )
 returns void
@@ -57,8 +57,8 @@ begin
 end
 $$;
 
--- Writes the transfers of the committed changes, as pay.write_payments does. Internal.
-create or replace function pay.write_transfers(
+-- Writes the transfers of the committed changes, as pay_internal.write_payments does.
+create or replace function pay_internal.write_transfers(
   p_transfers json, p_won integer[], p_environments text[], p_moved integer[]
 )
 returns void
@@ -98,8 +98,7 @@ end
 $$;
 
 -- Writes the refunds of the committed changes: new ones, and those whose status has changed.
--- Internal.
-create or replace function pay.write_refunds(
+create or replace function pay_internal.write_refunds(
   p_refunds json, p_won integer[], p_environments text[]
 )
 returns void
@@ -122,14 +121,14 @@ end
 $$;
 
 -- Writes the events of the committed changes, and a delivery for each endpoint that subscribes to
--- them. Returns the number of deliveries. Internal.
-create or replace function pay.write_events(p_events json, p_found pay.admission[])
+-- them. Returns the number of deliveries.
+create or replace function pay_internal.write_events(p_events json, p_found pay.admission[])
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pay.server_time();
+  v_now timestamptz := pay_internal.server_time();
   v_deliveries bigint;
 begin
   with
@@ -150,14 +149,14 @@ begin
     insert into pay.webhook_deliveries
       (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
         next_attempt_at, created_at, due_at)
-    select e.environment_id, pay.delivery_id(e.delivery_id, t.slot), e.id, e.type, t.id,
+    select e.environment_id, pay_internal.delivery_id(e.delivery_id, t.slot), e.id, e.type, t.id,
       e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at,
       case when e.ahead is not null then e.created_at end
     from event e
     join pay.webhook_endpoints t
       on t.environment_id = e.environment_id
       and t.status = 'enabled'
-      and t.events && pay.patterns_of(e.type)
+      and t.events && pay_internal.patterns_of(e.type)
     returning 1
   )
   select count(*) into v_deliveries from delivery_made;

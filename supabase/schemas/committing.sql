@@ -18,20 +18,20 @@
 -- smaller of both. Null without a limit, and for changes that are sent or decided again (stale,
 -- expired, resetting, uncounted).
 --
--- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay.admit), payments by id,
--- transfers by id, declared faults by id, the balances that new transfers draw on, then idempotency
--- keys by key, then the stripes of totals (pay.record_movements). pay.record locks calls and facts
--- of providers after transfers; a commit waits for neither, because it only adds calls of payments
--- and transfers that it has locked or made. No transaction waits for one kind while it holds a
--- later one, so commits do not deadlock. A request that is refused at admission takes no row lock.
--- Transfers out of one balance queue: each sees the balance after the one before it. A twin of a
--- keyed request waits as idempotency.sql describes. A change of a payment waits for the row lock;
--- if the sequence is then another, the change is stale.
+-- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay_internal.admit),
+-- payments by id, transfers by id, declared faults by id, the balances that new transfers draw on,
+-- then idempotency keys by key, then the stripes of totals (pay_internal.record_movements).
+-- pay.record locks calls and facts of providers after transfers; a commit waits for neither,
+-- because it only adds calls of payments and transfers that it has locked or made. No transaction
+-- waits for one kind while it holds a later one, so commits do not deadlock. A request that is
+-- refused at admission takes no row lock. Transfers out of one balance queue: each sees the balance
+-- after the one before it. A twin of a keyed request waits as idempotency.sql describes. A change
+-- of a payment waits for the row lock; if the sequence is then another, the change is stale.
 
 -- Locks the payments and transfers that the admitted changes expect at a sequence. A change whose
 -- resource is at another sequence is stale. If the list has several changes of one resource, the
--- first is committed and the others are stale. Internal.
-create or replace function pay.lock_subjects(p_changes json, p_found pay.admission[])
+-- first is committed and the others are stale.
+create or replace function pay_internal.lock_subjects(p_changes json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -80,8 +80,8 @@ $$;
 
 -- Locks the balances that the new transfers of a list draw on. A transfer of more than the
 -- available balance becomes insufficient. A transfer whose idempotency key is already stored, or
--- belongs to an earlier transfer of the list, draws nothing: pay.claim finds its answer. Internal.
-create or replace function pay.lock_funds(
+-- belongs to an earlier transfer of the list, draws nothing: pay_internal.claim finds its answer.
+create or replace function pay_internal.lock_funds(
   p_changes json, p_transfers json, p_found pay.admission[]
 )
 returns pay.admission[]
@@ -109,14 +109,14 @@ begin
       v_fund := v_draw.environment_id || v_draw.currency;
       perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
       -- A separate statement after the lock, so that it sees the transfers committed before.
-      v_left := pay.available_minor(v_draw.environment_id, v_draw.currency);
+      v_left := pay_internal.available_minor(v_draw.environment_id, v_draw.currency);
     end if;
     if v_draw.whole_key = any (v_keys) or exists (
       select from pay.idempotency_keys k
       where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
         and k.key = v_draw.idempotency_key
     ) then
-      -- If pay.claim finds no answer, the request is sent again. Nothing was drawn.
+      -- If pay_internal.claim finds no answer, the request is sent again. Nothing was drawn.
       p_found[v_draw.n].outcome := 'expired';
     elsif v_draw.amount_minor > v_left then
       p_found[v_draw.n].outcome := 'insufficient';
@@ -129,17 +129,18 @@ begin
 end
 $$;
 
--- p_changes       the requests, as pay.admit takes them, with expects_id and expects_sequence; both
---                 are null for a create. Without a body, the body of the payment is the answer.
---                 fault_id: the declared fault that has decided the change; mostly absent.
---                 has_room: true if the sandbox may have more pending deliveries; mostly absent
+-- p_changes       the requests, as pay_internal.admit takes them, with expects_id and
+--                 expects_sequence; both are null for a create. Without a body, the body of the
+--                 payment is the answer. fault_id: the declared fault that has decided the change;
+--                 mostly absent. has_room: true if the sandbox may have more pending deliveries;
+--                 mostly absent
 -- p_payments      [{n, id, status, amount_minor, amount_refunded, amount_refunding,
 --                   amount_released, amount_disputed, currency, method_kind, reference, sequence,
 --                   created_at, updated_at, body}]. A create leaves out the
 --                   amounts that are 0
 -- p_transfers     [{n, id, status, amount_minor, currency, sequence, created_at, updated_at, body}]
 -- p_refunds       [{n, id, payment_id, status, amount_minor, currency, created_at, body}]
--- p_ledger        as pay.record_movements takes it
+-- p_ledger        as pay_internal.record_movements takes it
 -- p_events        [{n, id, type, subject_id, sequence, created_at, delivery_id, body}];
 --                 delivery_id is the id of its deliveries without the last character
 -- p_calls         [{n, id, op, subject_id, refund_id, method_kind, amount_minor, currency, request,
@@ -148,7 +149,7 @@ $$;
 --                 delay_ms the worker sends the call after that time. Otherwise the request holds
 --                 it for lease_ms; the idempotency key of such a change is claimed with the status
 --                 102, and pay.record stores the answer
--- p_disputes      as pay.write_disputes takes it
+-- p_disputes      as pay_internal.write_disputes takes it
 -- p_patience_ms   how long the statement waits for a lock; null for the 3 s of a twin
 -- n is the place of a row's change in the list. detail is JSON text for a change with a call:
 -- {call_id, account, provider_reference, created_at}, and for an outdated change its sandbox's
@@ -178,54 +179,54 @@ begin
   if p_patience_ms is not null then
     perform set_config('lock_timeout', p_patience_ms::text, true);
   end if;
-  v_found := pay.admit(v_changes, 'shared', false);
+  v_found := pay_internal.admit(v_changes, 'shared', false);
   -- Most lists of changes need only some of these steps.
   if strpos(p_changes, '"expects_id"') > 0 then
     v_moved := array(
       select c.n from json_to_recordset(v_changes) as c (n integer, expects_id text)
       where c.expects_id is not null);
-    v_found := pay.lock_subjects(v_changes, v_found);
+    v_found := pay_internal.lock_subjects(v_changes, v_found);
   end if;
   if p_calls <> '[]' then
-    select * into v_found, v_providers from pay.find_providers(p_calls::json, v_found);
+    select * into v_found, v_providers from pay_internal.find_providers(p_calls::json, v_found);
   end if;
   if v_has_faults then
-    v_found := pay.lock_faults(v_changes, v_found);
+    v_found := pay_internal.lock_faults(v_changes, v_found);
   end if;
   if p_events <> '[]' then
-    v_found := pay.find_uncounted(v_changes, p_events::json, v_found);
+    v_found := pay_internal.find_uncounted(v_changes, p_events::json, v_found);
   end if;
   if p_transfers <> '[]' then
-    v_found := pay.lock_funds(v_changes, p_transfers::json, v_found);
+    v_found := pay_internal.lock_funds(v_changes, p_transfers::json, v_found);
   end if;
-  v_found := pay.claim(v_changes, v_found, v_payments);
+  v_found := pay_internal.claim(v_changes, v_found, v_payments);
 
   select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
   from unnest(v_found) f where f.outcome = 'ok';
   -- A list of replays writes nothing: its rows are not even read.
   if v_won is not null then
     if p_payments <> '[]' then
-      perform pay.write_payments(v_payments, v_won, v_environments, v_moved);
+      perform pay_internal.write_payments(v_payments, v_won, v_environments, v_moved);
     end if;
     if p_transfers <> '[]' then
-      perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+      perform pay_internal.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
     end if;
     if p_refunds <> '[]' then
-      perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+      perform pay_internal.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
     if p_disputes <> '[]' then
-      perform pay.write_disputes(p_disputes::json, v_won, v_environments);
+      perform pay_internal.write_disputes(p_disputes::json, v_won, v_environments);
     end if;
     if p_calls <> '[]' then
-      v_details := pay.write_calls(p_calls::json, v_providers, v_changes, v_found);
+      v_details := pay_internal.write_calls(p_calls::json, v_providers, v_changes, v_found);
     end if;
     if p_ledger <> '[]' then
-      perform pay.record_movements(p_ledger::json, v_won, v_environments);
+      perform pay_internal.record_movements(p_ledger::json, v_won, v_environments);
     end if;
     if v_has_faults then
-      perform pay.count_faults(v_changes, v_won, v_environments);
+      perform pay_internal.count_faults(v_changes, v_won, v_environments);
     end if;
-    v_deliveries := pay.write_events(p_events::json, v_found);
+    v_deliveries := pay_internal.write_events(p_events::json, v_found);
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,

@@ -2,14 +2,14 @@
 -- (ADR 0022).
 
 -- How many attempts of a delivery keep their exchange: the newest ones.
-create or replace function pay.kept_exchanges()
+create or replace function pay_internal.kept_exchanges()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 5 $$;
 
 -- How long an exchange is kept.
-create or replace function pay.exchange_retention()
+create or replace function pay_internal.exchange_retention()
 returns interval
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -20,8 +20,8 @@ as $$ select interval '7 days' $$;
 -- Distinct, because an error here would make the relay send its results again and again.
 -- p_results  [{environment_id, id, attempt, exchange: {url, headers, answer, answer_truncated}}],
 --            where headers is JSON text. Other members are ignored
--- Concurrency: runs after the statement that has locked and changed the deliveries. Internal.
-create or replace function pay.keep_exchanges(p_results text)
+-- Concurrency: runs after the statement that has locked and changed the deliveries.
+create or replace function pay_internal.keep_exchanges(p_results text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -30,8 +30,8 @@ begin
   insert into pay.delivery_exchanges as x (environment_id, delivery_id, slot, attempt, url, headers,
     answer, answer_truncated, kept_at)
   select distinct on (d.environment_id, d.id)
-    d.environment_id, d.id, r.attempt % pay.kept_exchanges(), r.attempt, k.url, k.headers,
-    k.answer, coalesce(k.answer_truncated, false), pay.server_time()
+    d.environment_id, d.id, r.attempt % pay_internal.kept_exchanges(), r.attempt, k.url, k.headers,
+    k.answer, coalesce(k.answer_truncated, false), pay_internal.server_time()
   from json_to_recordset(p_results::json) as r (
     environment_id text, id text, attempt integer, exchange json
   )
@@ -54,13 +54,13 @@ $$;
 
 -- A delivery as JSON text with the exchanges that are kept, oldest first. Without one it is the
 -- delivery alone.
-create or replace function pay.whole_delivery_body(p_delivery pay.webhook_deliveries)
+create or replace function pay_internal.whole_delivery_body(p_delivery pay.webhook_deliveries)
 returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_body constant text := pay.webhook_delivery_body(p_delivery);
+  v_body constant text := pay_internal.webhook_delivery_body(p_delivery);
   v_exchanges text;
 begin
   select string_agg(row_to_json(t)::text, ',' order by t.attempt) into v_exchanges
@@ -83,8 +83,8 @@ $$;
 
 -- Deletes one batch of the exchanges that have outlived their retention. p_environment_id: null is
 -- all. Returns the number of deleted rows. Their times are the database's, so an advance of a
--- sandbox's clock deletes none, and its count does not depend on receivers. Internal.
-create or replace function pay.purge_exchanges(
+-- sandbox's clock deletes none, and its count does not depend on receivers.
+create or replace function pay_internal.purge_exchanges(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -99,7 +99,7 @@ begin
   with old as materialized (
     select o.environment_id, o.delivery_id, o.slot
     from pay.delivery_exchanges o
-    where o.kept_at < p_at - pay.exchange_retention()
+    where o.kept_at < p_at - pay_internal.exchange_retention()
       and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.kept_at
     limit p_batch for update skip locked

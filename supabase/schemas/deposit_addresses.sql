@@ -5,8 +5,8 @@
 -- Returns the next index of an extended public key, and increments the counter. Counters belong to
 -- no environment, so only the setting pay.worker gives access. The rest of the commit runs without
 -- it.
--- Concurrency: locks the counter until the end of the transaction. Internal.
-create or replace function pay.next_xpub_index(p_xpub text)
+-- Concurrency: locks the counter until the end of the transaction.
+create or replace function pay_internal.next_xpub_index(p_xpub text)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -25,11 +25,11 @@ end
 $$;
 
 -- Allocates an index for each authorization of the admitted changes that goes to an account of a
--- chain. Returns by n: {index, expires_at}. p_calls, p_providers: as pay.write_calls takes them.
+-- chain. Returns by n: {index, expires_at}. p_calls, p_providers: as pay_internal.write_calls takes
+-- them.
 -- Concurrency: locks the counters in the order of their keys, after the subjects of the commit,
 -- until the end of the transaction. A rollback returns the indexes, and no committed row has them.
--- Internal.
-create or replace function pay.allocate_deposits(
+create or replace function pay_internal.allocate_deposits(
   p_calls json, p_providers jsonb, p_found pay.admission[]
 )
 returns jsonb
@@ -38,7 +38,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_watch_after constant interval := '30 days';
-  v_now constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay_internal.server_time();
   v_deposits jsonb := '{}';
   v_call record;
   v_index bigint;
@@ -55,14 +55,14 @@ begin
     where f.outcome = 'ok' and c.op = 'authorize' and k.found -> 'account' ->> 'connector' = 'evm'
     order by k.found -> 'account' -> 'settings' ->> 'xpub' collate "C", c.n
   loop
-    v_index := pay.next_xpub_index(v_call.xpub);
+    v_index := pay_internal.next_xpub_index(v_call.xpub);
     v_expires_at := v_now + v_call.expires_after;
     insert into pay.deposit_addresses (environment_id, account_id, call_id, payment_id, xpub_index,
       expires_at, watch_until)
     values (v_call.environment_id, v_call.account_id, v_call.id, v_call.subject_id, v_index,
       v_expires_at, v_expires_at + v_watch_after);
     v_deposits := v_deposits || jsonb_build_object(v_call.n, jsonb_build_object(
-      'index', v_index, 'expires_at', pay.wire_time(v_expires_at)));
+      'index', v_index, 'expires_at', pay_internal.wire_time(v_expires_at)));
   end loop;
   return v_deposits;
 end
@@ -82,7 +82,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
--- The facts of a payment: as in pay.lock_facts, only their index has the order by payment.
+-- The facts of a payment: as in pay_internal.lock_facts, only their index has the order by payment.
 set enable_sort = off
 as $$
 begin
@@ -106,7 +106,7 @@ begin
       limit p_limit
     )
     select d.xpub_index, d.payment_id, d.provider_reference, d.currency,
-      pay.wire_time(d.expires_at), p.status in ('pending', 'processing'),
+      pay_internal.wire_time(d.expires_at), p.status in ('pending', 'processing'),
       coalesce(f.is_open, false), coalesce(f.unfinal, '[]')
     from page d
     cross join lateral (
@@ -141,8 +141,7 @@ $$;
 grant execute on function pay.watched_deposits(text, bigint, integer) to pay_api;
 
 -- Sum of the final transfers to the address of a payment that are applied, in minor units.
--- Internal.
-create or replace function pay.final_minor(p_environment_id text, p_payment_id text)
+create or replace function pay_internal.final_minor(p_environment_id text, p_payment_id text)
 returns bigint
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -164,8 +163,8 @@ end
 $$;
 
 -- The handled facts about one transfer on a chain: [{state, reference}]. A reference is
--- <transaction>:<log>, followed by :<block>:<state> if the transfer is not final. Internal.
-create or replace function pay.transfer_reports(
+-- <transaction>:<log>, followed by :<block>:<state> if the transfer is not final.
+create or replace function pay_internal.transfer_reports(
   p_environment_id text, p_account_id text, p_reference text
 )
 returns json
@@ -190,9 +189,9 @@ end
 $$;
 
 -- The state on which the decision about a transfer on a chain depends: {final_minor, reports}, from
--- pay.final_minor and pay.transfer_reports. Null for a fact about anything else.
--- p_payment_id: the payment that the fact is applied to. Internal.
-create or replace function pay.transfers_json(p_fact pay.provider_facts, p_payment_id text)
+-- pay_internal.final_minor and pay_internal.transfer_reports. Null for a fact about anything else.
+-- p_payment_id: the payment that the fact is applied to.
+create or replace function pay_internal.transfers_json(p_fact pay.provider_facts, p_payment_id text)
 returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -207,17 +206,17 @@ begin
     return null;
   end if;
   return json_build_object(
-    'final_minor', pay.final_minor(p_fact.environment_id, p_payment_id),
+    'final_minor', pay_internal.final_minor(p_fact.environment_id, p_payment_id),
     'reports',
-      pay.transfer_reports(p_fact.environment_id, p_fact.account_id, p_fact.reference));
+      pay_internal.transfer_reports(p_fact.environment_id, p_fact.account_id, p_fact.reference));
 end
 $$;
 
 -- Marks a record as stale if the sum of final transfers, or the number of reports about the
 -- transfer of its first fact, has changed since the decision.
--- Concurrency: runs after pay.lock_subjects, so of two transactions that handle facts of one
--- payment, the second sees the changes of the first. Internal.
-create or replace function pay.check_transfers(p_records json, p_found pay.admission[])
+-- Concurrency: runs after pay_internal.lock_subjects, so of two transactions that handle facts of
+-- one payment, the second sees the changes of the first.
+create or replace function pay_internal.check_transfers(p_records json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -232,9 +231,9 @@ begin
       on r.n = f.n
     where f.outcome = 'ok' and (
       r.expects_final_minor is not null
-        and r.expects_final_minor <> pay.final_minor(f.environment_id, r.expects_id)
+        and r.expects_final_minor <> pay_internal.final_minor(f.environment_id, r.expects_id)
       or r.expects_reports is not null and r.expects_reports <> json_array_length(
-        pay.transfer_reports(f.environment_id, r.facts -> 0 ->> 'account_id',
+        pay_internal.transfer_reports(f.environment_id, r.facts -> 0 ->> 'account_id',
           r.facts -> 0 ->> 'reference')))
   loop
     p_found[v_n].outcome := 'stale';
@@ -245,8 +244,8 @@ $$;
 
 -- Stops watching addresses after their watch_until, unless the payment still waits. Returns the
 -- number of rows. p_environment_id: null is all.
--- Concurrency: skips locked rows. Internal.
-create or replace function pay.end_watches(
+-- Concurrency: skips locked rows.
+create or replace function pay_internal.end_watches(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint

@@ -4,8 +4,7 @@
 -- Writes the disputes of the committed changes: new ones, and those that have changed.
 -- p_disputes  [{n, id, payment_id, status, amount_minor, currency, provider_reference, created_at,
 --             body}]; without a provider_reference the stored one stays
--- Internal.
-create or replace function pay.write_disputes(
+create or replace function pay_internal.write_disputes(
   p_disputes json, p_won integer[], p_environments text[]
 )
 returns void
@@ -29,8 +28,7 @@ end
 $$;
 
 -- The body of the dispute of a payment that has an id, ours or the provider's; null: there is none.
--- Internal.
-create or replace function pay.dispute_body(
+create or replace function pay_internal.dispute_body(
   p_environment_id text, p_payment_id text, p_object_id text
 )
 returns text

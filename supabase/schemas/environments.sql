@@ -16,11 +16,13 @@ end
 $$;
 
 -- The present id of the environment with a public id; null if there is none. Also locks a sandbox,
--- so that it is not reset before the transaction ends. Internal.
+-- so that it is not reset before the transaction ends.
 -- p_is_alone: true: also waits until no request of the sandbox is under way
-create or replace function pay.hold_environment(p_public_id text, p_is_alone boolean default false)
+create or replace function pay_internal.hold_environment(
+  p_public_id text, p_is_alone boolean default false
+)
 returns text
-language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
+language plpgsql volatile set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_held text := '';

@@ -1,8 +1,8 @@
 -- Written by "deno task generate" from shared/core/errors.ts: do not edit.
 -- Purpose: the errors that can be stored as the answer of a request.
 
--- The codes of the catalogue below 500, each with its type and HTTP status. Internal.
-create or replace function pay.error_catalogue()
+-- The codes of the catalogue below 500, each with its type and HTTP status.
+create or replace function pay_internal.error_catalogue()
 returns table (code text, type text, status integer)
 language sql immutable parallel safe rows 20
 set search_path = pg_catalog, pg_temp

@@ -11,7 +11,7 @@
 -- deliveries that the relay has locked with "skip locked".
 
 -- A fault as JSON text, in the order of the contract (§7).
-create or replace function pay.fault_body(p_fault pay.faults)
+create or replace function pay_internal.fault_body(p_fault pay.faults)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -26,13 +26,13 @@ as $$
       p_fault.times_left as "left",
       p_fault.filter as "where",
       p_fault.delay_ms,
-      pay.wire_time(p_fault.created_at) as created_at
+      pay_internal.wire_time(p_fault.created_at) as created_at
   ) t
 $$;
 
 -- Whether a thing matches the conditions of a fault. p_thing has a text, or a list of texts, for
 -- each condition that a fault of its kind can have.
-create or replace function pay.fault_matches(p_filter jsonb, p_thing jsonb)
+create or replace function pay_internal.fault_matches(p_filter jsonb, p_thing jsonb)
 returns boolean
 language plpgsql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -46,10 +46,10 @@ begin
 end
 $$;
 
--- The oldest open fault that a thing matches; all columns are null if there is none. Internal.
+-- The oldest open fault that a thing matches; all columns are null if there is none.
 -- p_takes    true: counts the fault, which waits for other transactions that count it
 -- p_without  a fault that the thing cannot have; null: it can have all
-create or replace function pay.next_fault(
+create or replace function pay_internal.next_fault(
   p_environment_id text, p_kind text, p_thing jsonb, p_takes boolean, p_without text default null
 )
 returns pay.faults
@@ -62,14 +62,14 @@ begin
   if not p_takes then
     select f.* into v_fault from pay.faults f
     where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
-      and pay.fault_matches(f.filter::jsonb, p_thing)
+      and pay_internal.fault_matches(f.filter::jsonb, p_thing)
     order by f.id limit 1;
     return v_fault;
   end if;
   -- If another transaction uses the fault up while this one waits, the next one is locked.
   select f.* into v_fault from pay.faults f
   where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
-    and f.fault is distinct from p_without and pay.fault_matches(f.filter::jsonb, p_thing)
+    and f.fault is distinct from p_without and pay_internal.fault_matches(f.filter::jsonb, p_thing)
   order by f.id limit 1 for update;
   update pay.faults f set times_left = f.times_left - 1
   where f.environment_id = p_environment_id and f.id = v_fault.id;
@@ -78,8 +78,8 @@ end
 $$;
 
 -- Writes the kinds of open faults into the settings of a sandbox, if they differ. The caller holds
--- the lock of the sandbox alone. Internal.
-create or replace function pay.note_fault_kinds(p_environment_id text)
+-- the lock of the sandbox alone.
+create or replace function pay_internal.note_fault_kinds(p_environment_id text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -91,22 +91,22 @@ declare
     order by 1);
 begin
   update pay.sandbox_settings w
-  set fault_kinds = v_kinds, version = pay.new_settings_version()
+  set fault_kinds = v_kinds, version = pay_internal.new_settings_version()
   where w.environment_id = p_environment_id and w.fault_kinds <> v_kinds;
   if not found and v_kinds <> '{}' then
     insert into pay.sandbox_settings (environment_id, version, fault_kinds)
-    values (p_environment_id, pay.new_settings_version(), v_kinds)
+    values (p_environment_id, pay_internal.new_settings_version(), v_kinds)
     on conflict on constraint sandbox_settings_pkey do nothing;
   end if;
 end
 $$;
 
 -- Finds the fault of a request or of a call to the simulated provider.
--- p_request  the request, as pay.admit takes it, in a list of one
+-- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_kind     request or provider
--- p_thing    as in pay.fault_matches
+-- p_thing    as in pay_internal.fault_matches
 -- p_takes    true: counts the fault. A call to the provider only looks, and the commit of its
---            result counts (pay.lock_faults)
+--            result counts (pay_internal.lock_faults)
 -- Outcomes: those of admission.sql; ok (body: {id, fault, delay_ms}; null: no fault matches).
 -- If no fault of any kind is open any more, this function tries to remove the kinds from the
 -- settings, so that later requests do not ask. It does not wait for the requests under way, and
@@ -120,14 +120,14 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
   v_access pay.admission := v_found[1];
   v_fault pay.faults;
 begin
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
-  v_fault := pay.next_fault(v_access.environment_id, p_kind, p_thing::jsonb, p_takes);
+  v_fault := pay_internal.next_fault(v_access.environment_id, p_kind, p_thing::jsonb, p_takes);
   if v_fault.id is not null then
     v_access.body := json_build_object(
       'id', v_fault.id, 'fault', v_fault.fault, 'delay_ms', v_fault.delay_ms);
@@ -138,7 +138,7 @@ begin
   ) and pg_try_advisory_xact_lock(
     hashtextextended('environment ' || v_access.environment_id, 0)
   ) then
-    perform pay.note_fault_kinds(v_access.environment_id);
+    perform pay_internal.note_fault_kinds(v_access.environment_id);
   end if;
   return v_access;
 end
@@ -155,7 +155,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_alone(p_request));
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
   v_fault pay.faults := json_populate_record(null::pay.faults, p_fault::json);
 begin
   if v_access.outcome <> 'ok' then
@@ -166,17 +166,17 @@ begin
     where f.environment_id = v_access.environment_id and f.times_left > 0
   ) >= p_limit then
     v_access.outcome := 'full';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
   v_fault.environment_id := v_access.environment_id;
   v_fault.times_left := v_fault.times;
   v_fault.created_at := v_access.at;
   insert into pay.faults select v_fault.*;
-  perform pay.note_fault_kinds(v_access.environment_id);
+  perform pay_internal.note_fault_kinds(v_access.environment_id);
   v_access.outcome := 'committed';
-  v_access.body := pay.fault_body(v_fault);
-  perform pay.keep_answer(p_request, v_access);
+  v_access.body := pay_internal.fault_body(v_fault);
+  perform pay_internal.keep_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -191,7 +191,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_alone(p_request));
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
 begin
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -199,20 +199,20 @@ begin
   delete from pay.faults f where f.environment_id = v_access.environment_id and f.id = p_id;
   if not found then
     v_access.outcome := 'not_found';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
-  perform pay.note_fault_kinds(v_access.environment_id);
+  perform pay_internal.note_fault_kinds(v_access.environment_id);
   v_access.outcome := 'committed';
   v_access.body := json_build_object('id', p_id, 'object', 'fault', 'deleted', true);
-  perform pay.keep_answer(p_request, v_access);
+  perform pay_internal.keep_answer(p_request, v_access);
   return v_access;
 end
 $$;
 
 -- Locks the provider faults that the changes of a list use. A change is stale if its fault cannot
--- happen any more, or if earlier changes of the list use it up. Internal.
-create or replace function pay.lock_faults(p_changes json, p_found pay.admission[])
+-- happen any more, or if earlier changes of the list use it up.
+create or replace function pay_internal.lock_faults(p_changes json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -247,8 +247,8 @@ end
 $$;
 
 -- Counts the provider faults of the committed changes. p_won, p_environments: as in
--- pay.write_payments. Internal.
-create or replace function pay.count_faults(
+-- pay_internal.write_payments.
+create or replace function pay_internal.count_faults(
   p_changes json, p_won integer[], p_environments text[]
 )
 returns void

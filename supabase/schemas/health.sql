@@ -56,7 +56,7 @@ begin
     (
       select count(*) from pay.environments e
       join pay.webhook_deliveries d on d.environment_id = e.id
-        and d.id >= pay.id_floor('whd_', now() - interval '1 hour')
+        and d.id >= pay_internal.id_floor('whd_', now() - interval '1 hour')
       where d.status = 'failed' and e.livemode and e.retired_at is null
     ),
     (
@@ -113,11 +113,11 @@ begin
     exists (
       select from pay.environments e
       -- Retention obeys the clock of a sandbox, which can stand.
-      left join pay.sandbox_times c on c.environment_id = e.id
+      left join pay_internal.sandbox_times c on c.environment_id = e.id
       cross join lateral (
         select v.id from pay.events v where v.environment_id = e.id order by v.id limit 1
       ) oldest
-      where oldest.id < pay.id_floor('evt_', coalesce(c.now, now()) - interval '31 days')
+      where oldest.id < pay_internal.id_floor('evt_', coalesce(c.now, now()) - interval '31 days')
     ),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),

@@ -6,7 +6,7 @@
 -- longer than lock_timeout gets SQLSTATE 55P03.
 
 -- The time for which an answer is stored for replays, from the first request (interface §8).
-create or replace function pay.idempotency_retention()
+create or replace function pay_internal.idempotency_retention()
 returns interval
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -15,11 +15,11 @@ as $$ select interval '24 hours' $$;
 -- Finds the stored answers of requests and sets their outcomes: replay (status, body), conflict
 -- (another fingerprint), in_progress (a call to a provider or a triggered attempt is under way),
 -- expired (the answer is over 24 hours old; this function deletes it, so the request can be sent
--- again). Internal.
+-- again).
 -- p_is_read: true for a load. Then the function ignores answers that have expired, and triggered
 --            attempts; the write that follows the load decides about them. A call is not ignored,
 --            because the loaded payment already shows its claim.
-create or replace function pay.find_answers(
+create or replace function pay_internal.find_answers(
   p_requests json, p_found pay.admission[], p_is_read boolean
 )
 returns pay.admission[]
@@ -27,7 +27,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pay.server_time();
+  v_now timestamptz := pay_internal.server_time();
   v_kept record;
 begin
   -- Looked up one by one, by the whole key: without statistics a join would read all keys of the
@@ -36,7 +36,7 @@ begin
     with asked as materialized (
       select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
         decode(r.fingerprint, 'hex') as fingerprint,
-        v_now + coalesce(f.ahead, '0') - pay.idempotency_retention() as kept_since
+        v_now + coalesce(f.ahead, '0') - pay_internal.idempotency_retention() as kept_since
       from unnest(p_found) f
       join json_to_recordset(p_requests)
         as r (n integer, kind text, idempotency_key text, fingerprint text)
@@ -86,10 +86,10 @@ $$;
 -- Claims the idempotency keys of the requests that are still "ok", with the answers to store, and
 -- counts all requests. If another request has the key already, the outcome is that of the stored
 -- answer. The same holds for a request that was refused before (except unauthorized, resetting and
--- forbidden), because a replay comes before these refusals. Internal.
+-- forbidden), because a replay comes before these refusals.
 -- p_payments: the rows of the requests, as pay.commit takes them. A request without a body is
 --             answered with the body of its payment.
-create or replace function pay.claim(
+create or replace function pay_internal.claim(
   p_requests json, p_found pay.admission[], p_payments json default '[]'
 )
 returns pay.admission[]
@@ -97,7 +97,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now timestamptz := pay.server_time();
+  v_now timestamptz := pay_internal.server_time();
   v_lost integer[];
   v_n integer;
   v_are_refused boolean;
@@ -142,44 +142,44 @@ begin
     p_found[v_n].outcome := 'expired';
   end loop;
   if v_are_refused or v_lost <> '{}' then
-    p_found := pay.find_answers(p_requests, p_found, false);
+    p_found := pay_internal.find_answers(p_requests, p_found, false);
   end if;
   if v_are_limited then
-    p_found := pay.count_requests(p_found);
+    p_found := pay_internal.count_requests(p_found);
   end if;
   return p_found;
 end
 $$;
 
--- Admits a single request that writes. Internal.
-create or replace function pay.admit_one(p_request text, p_hold text default 'shared')
+-- Admits a single request that writes.
+create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
 returns pay.admission
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, p_hold, false);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, p_hold, false);
 begin
   return v_found[1];
 end
 $$;
 
--- Claims the idempotency key of a single request that writes, and counts the request. Internal.
-create or replace function pay.claim_one(p_request text, p_access pay.admission)
+-- Claims the idempotency key of a single request that writes, and counts the request.
+create or replace function pay_internal.claim_one(p_request text, p_access pay.admission)
 returns pay.admission
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_found pay.admission[] := pay.claim(p_request::json, array[p_access]);
+  v_found pay.admission[] := pay_internal.claim(p_request::json, array[p_access]);
 begin
   return v_found[1];
 end
 $$;
 
 -- Stores the answer of a request under the key that the request has claimed. If p_access has no
--- status, the status of the claim stays. Internal.
-create or replace function pay.keep_answer(p_request text, p_access pay.admission)
+-- status, the status of the claim stays.
+create or replace function pay_internal.keep_answer(p_request text, p_access pay.admission)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -194,8 +194,8 @@ begin
 end
 $$;
 
--- Releases the key that a request has claimed, because its refusal is not stored. Internal.
-create or replace function pay.release_key(p_request text, p_access pay.admission)
+-- Releases the key that a request has claimed, because its refusal is not stored.
+create or replace function pay_internal.release_key(p_request text, p_access pay.admission)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp

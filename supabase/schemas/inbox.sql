@@ -1,22 +1,22 @@
 -- Purpose: the inboxes of webhook endpoints (ADR 0021).
 --
--- A change writes a delivery to an inbox as it writes every other delivery: pending. pay.fill_inbox
--- gives pending deliveries a position in the inbox, under the lock of the endpoint. So positions
--- become visible in their order, and a reader that has seen a position has seen all before it.
--- Reads fill the inbox that they read; turns of the relay fill the others.
+-- A change writes a delivery to an inbox as it writes every other delivery: pending.
+-- pay_internal.fill_inbox gives pending deliveries a position in the inbox, under the lock of the
+-- endpoint. So positions become visible in their order, and a reader that has seen a position has
+-- seen all before it. Reads fill the inbox that they read; turns of the relay fill the others.
 
 -- The maximum number of deliveries that one call adds to an inbox.
-create or replace function pay.inbox_fill()
+create or replace function pay_internal.inbox_fill()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
 
 -- Adds at most p_most pending deliveries of an endpoint to its inbox, and after them the reordered
--- ones that waited for these. Returns their number; 0 if the endpoint has no inbox. Internal.
+-- ones that waited for these. Returns their number; 0 if the endpoint has no inbox.
 -- Concurrency: locks the endpoint, then skips deliveries that another transaction has locked. Waits
 -- for other transactions that count the same fault.
-create or replace function pay.fill_inbox(
+create or replace function pay_internal.fill_inbox(
   p_environment_id text, p_endpoint_id text, p_most integer
 )
 returns bigint
@@ -24,7 +24,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_at constant timestamptz := pay.server_time();
+  v_at constant timestamptz := pay_internal.server_time();
   v_position bigint;
   v_checked text[];
   v_added bigint;
@@ -40,9 +40,9 @@ begin
     select from pay.faults f
     where f.kind = 'delivery' and f.environment_id = p_environment_id and f.times_left > 0
   ) then
-    v_checked := pay.give_inbox_faults(p_environment_id, p_endpoint_id, p_most, v_at);
+    v_checked := pay_internal.give_inbox_faults(p_environment_id, p_endpoint_id, p_most, v_at);
   end if;
-  v_added := pay.add_to_inbox(
+  v_added := pay_internal.add_to_inbox(
     p_environment_id, p_endpoint_id, v_position, p_most, v_at, v_checked);
   -- If less than p_most were added, few are left, so this reads few rows.
   if v_added < p_most and exists (
@@ -50,11 +50,11 @@ begin
     where d.status = 'pending' and d.endpoint_id = p_endpoint_id
       and d.environment_id is not distinct from p_environment_id and d.fault is not null
   ) then
-    if pay.release_reordered(p_environment_id, p_endpoint_id, v_at) then
-      v_added := v_added + pay.add_to_inbox(
+    if pay_internal.release_reordered(p_environment_id, p_endpoint_id, v_at) then
+      v_added := v_added + pay_internal.add_to_inbox(
         p_environment_id, p_endpoint_id, v_position + v_added, p_most, v_at, v_checked);
     end if;
-    perform pay.put_off_behind_held(p_environment_id, p_endpoint_id, v_at);
+    perform pay_internal.put_off_behind_held(p_environment_id, p_endpoint_id, v_at);
   end if;
   if v_added > 0 then
     update pay.webhook_endpoints t
@@ -66,14 +66,14 @@ end
 $$;
 
 -- Adds at most p_most pending deliveries to an inbox, behind a position, without those that a
--- declared fault holds back. Returns their number. Internal.
+-- declared fault holds back. Returns their number.
 -- p_checked: the deliveries that were given their faults. Others wait for the next call, because
 --            they can have been committed since. Null: the sandbox has no faults.
 -- Order: a delivery is added only with or after all earlier pending deliveries of its endpoint and
 -- subject. An attempt under way from before the change to an inbox ends first.
 -- Concurrency: a statement after the lock of the endpoint, so that it sees the deliveries that
 -- others have added. Skips deliveries that another transaction has locked.
-create or replace function pay.add_to_inbox(
+create or replace function pay_internal.add_to_inbox(
   p_environment_id text, p_endpoint_id text, p_position bigint, p_most integer, p_at timestamptz,
   p_checked text[]
 )
@@ -91,7 +91,7 @@ begin
     where d.status = 'pending' and d.endpoint_id = p_endpoint_id
       and d.environment_id is not distinct from p_environment_id
       and (d.leased_until is null or d.leased_until <= p_at)
-      and (d.next_attempt_at <= p_at or not pay.is_held_back(d, p_at))
+      and (d.next_attempt_at <= p_at or not pay_internal.is_held_back(d, p_at))
       and (p_checked is null or d.id = any (p_checked) or d.fault_attempt = d.attempt_count + 1
         or d.sequence is null and d.attempt_count = 0)
     order by d.subject_id, d.sequence
@@ -135,10 +135,10 @@ begin
 end
 $$;
 
--- Fills inboxes for the relay. Internal.
+-- Fills inboxes for the relay.
 -- Concurrency: skips an endpoint that another transaction has locked, because that one fills the
 -- inbox, or the next turn does.
-create or replace function pay.fill_inboxes(p_environments text[], p_endpoints text[])
+create or replace function pay_internal.fill_inboxes(p_environments text[], p_endpoints text[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -154,15 +154,16 @@ begin
     order by t.environment_id, t.id
     for update of t skip locked
   loop
-    perform pay.fill_inbox(v_endpoint.environment_id, v_endpoint.id, pay.inbox_fill());
+    perform pay_internal.fill_inbox(
+      v_endpoint.environment_id, v_endpoint.id, pay_internal.inbox_fill());
   end loop;
 end
 $$;
 
 -- Records that the receiver has acknowledged the deliveries up to a position: available ones become
--- delivered, at most 1000 of them. A later call continues. Internal.
+-- delivered, at most 1000 of them. A later call continues.
 -- Concurrency: the caller has locked the endpoint.
-create or replace function pay.acknowledge_inbox(
+create or replace function pay_internal.acknowledge_inbox(
   p_environment_id text, p_endpoint_id text, p_from bigint, p_to bigint
 )
 returns void
@@ -199,9 +200,9 @@ $$;
 -- A page of an inbox as JSON text: {public_id, account, position, newest, secrets, data: [{id,
 -- event_id, attempt, fault, body}]}. position: the end of the page; all deliveries up to it are in
 -- this page or before it. newest: the position of the newest delivery. A page has
--- at most p_most deliveries and pay.page_bytes() bytes of bodies, but at least one delivery if
--- there is any. Internal.
-create or replace function pay.inbox_page(
+-- at most p_most deliveries and pay_internal.page_bytes() bytes of bodies, but at least one
+-- delivery if there is any.
+create or replace function pay_internal.inbox_page(
   p_endpoint pay.webhook_endpoints, p_after bigint, p_most integer
 )
 returns text
@@ -234,10 +235,10 @@ begin
         select e.public_id from pay.environments e where e.id = p_endpoint.environment_id),
       'account', (select e.account from pay.environments e where e.id = p_endpoint.environment_id),
       'position', case
-        when bool_or(s.n > 1 and s.bytes > pay.page_bytes())
+        when bool_or(s.n > 1 and s.bytes > pay_internal.page_bytes())
           or (select count(*) from entry) = p_most
           then coalesce(
-            min(s.position) filter (where s.n > 1 and s.bytes > pay.page_bytes()) - 1,
+            min(s.position) filter (where s.n > 1 and s.bytes > pay_internal.page_bytes()) - 1,
             (select max(e.position) from entry e))
         else greatest(p_endpoint.inbox_position, p_after)
       end,
@@ -248,7 +249,7 @@ begin
           json_build_object('id', s.id, 'event_id', s.event_id, 'attempt', s.attempt,
             'fault', s.fault, 'body', s.body)
           order by s.position
-        ) filter (where s.n = 1 or s.bytes <= pay.page_bytes()), '[]')
+        ) filter (where s.n = 1 or s.bytes <= pay_internal.page_bytes()), '[]')
     )::text
     from shown s
   );
@@ -256,9 +257,10 @@ end
 $$;
 
 -- Reads the inbox of an endpoint and acknowledges the deliveries up to p_after.
--- p_request  the request, as pay.admit takes it, in a list of one
+-- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_after    the position that the receiver has read; null: the one that it has acknowledged
--- Outcomes: ok (body: pay.inbox_page) | not_found | no_inbox | unknown_position (p_after is beyond
+-- Outcomes: ok (body: pay_internal.inbox_page) | not_found | no_inbox | unknown_position (p_after
+-- is beyond
 --           the newest delivery).
 -- Concurrency: locks the endpoint only if there is something to add or to acknowledge.
 create or replace function pay.read_inbox(
@@ -270,7 +272,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
   v_access pay.admission := v_found[1];
   v_endpoint pay.webhook_endpoints;
 begin
@@ -282,7 +284,7 @@ begin
     where d.status = 'pending' and d.endpoint_id = p_id
       and d.environment_id is not distinct from v_access.environment_id
   ) then
-    perform pay.fill_inbox(v_access.environment_id, p_id, pay.inbox_fill());
+    perform pay_internal.fill_inbox(v_access.environment_id, p_id, pay_internal.inbox_fill());
   end if;
   select * into v_endpoint from pay.webhook_endpoints t
   where t.environment_id = v_access.environment_id and t.id = p_id;
@@ -298,11 +300,11 @@ begin
       where t.environment_id = v_access.environment_id and t.id = p_id
       for update;
       if p_after > v_endpoint.inbox_acknowledged then
-        perform pay.acknowledge_inbox(
+        perform pay_internal.acknowledge_inbox(
           v_access.environment_id, p_id, v_endpoint.inbox_acknowledged, p_after);
       end if;
     end if;
-    v_access.body := pay.inbox_page(
+    v_access.body := pay_internal.inbox_page(
       v_endpoint, coalesce(p_after, v_endpoint.inbox_acknowledged), p_most);
   end if;
   return v_access;
@@ -312,14 +314,14 @@ grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api
 
 -- Whether an inbox has something to add: a delivery that is due, or one that no fault holds back.
 -- Looks at 100 of the latter, because a sandbox can have many that are held back, and every turn of
--- the relay asks. Those behind them enter when they are due, or at the next read. Internal.
-create or replace function pay.has_entries(p_endpoint_id text)
+-- the relay asks. Those behind them enter when they are due, or at the next read.
+create or replace function pay_internal.has_entries(p_endpoint_id text)
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay_internal.server_time();
 begin
   return exists (
     select from pay.webhook_deliveries d
@@ -332,7 +334,7 @@ begin
         and (d.leased_until is null or d.leased_until <= v_now)
       limit 100
     ) w
-    where not pay.is_held_back(w.d, v_now)
+    where not pay_internal.is_held_back(w.d, v_now)
   );
 end
 $$;
@@ -356,7 +358,7 @@ begin
     )
     left join pay.webhook_endpoints t
       on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
-    where t.id is null or t.inbox_position > w.after or pay.has_entries(w.endpoint_id);
+    where t.id is null or t.inbox_position > w.after or pay_internal.has_entries(w.endpoint_id);
 end
 $$;
 grant execute on function pay.changed_inboxes(text) to pay_api;

@@ -5,7 +5,7 @@
 -- The id of a movement's entry. The ids of one change differ only in their last character, the
 -- ordinal (shared/core/ids.ts). The debit of leg k has the ordinal of its transaction plus 2k + 1,
 -- the credit has that ordinal plus 2k + 2. The application gives these ordinals to no other id.
-create or replace function pay.ledger_entry_id(
+create or replace function pay_internal.ledger_entry_id(
   p_transaction_id text, p_leg smallint, p_direction text
 )
 returns text
@@ -28,7 +28,7 @@ $$;
 -- environment; a filter by environment_id and transaction_id reads an index.
 create or replace view pay.ledger_entries with (security_invoker = true) as
 select m.environment_id,
-  pay.ledger_entry_id(m.transaction_id, m.leg, side.direction) as id,
+  pay_internal.ledger_entry_id(m.transaction_id, m.leg, side.direction) as id,
   m.transaction_id, m.subject_id, m.refund_id, side.account, side.direction, m.amount_minor,
   m.currency, m.created_at
 from pay.ledger_movements m
@@ -38,8 +38,8 @@ cross join lateral (
 comment on view pay.ledger_entries is 'The two entries of each movement of the ledger.';
 
 -- Whether an entry exists, by its id. Its movement belongs to a transaction of the same change,
--- whose ordinal is less. Internal.
-create or replace function pay.has_ledger_entry(p_environment_id text, p_id text)
+-- whose ordinal is less.
+create or replace function pay_internal.has_ledger_entry(p_environment_id text, p_id text)
 returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -54,12 +54,12 @@ as $$
 $$;
 
 -- The movements that a page of ledger entries needs, newest first, each with its number among the
--- movements that the page reads. A page reads half of pay.page_rows() movements, because each has
--- two entries. The last movement that it may read is always among the rows.
+-- movements that the page reads. A page reads half of pay_internal.page_rows() movements, because
+-- each has two entries. The last movement that it may read is always among the rows.
 -- p_before: the id of the entry after which the page begins; '~' for the first page. It can be the
 -- credit of a movement whose debit is on the next page. Each query can use one index only, as in
--- pay.list_range, and is planned once (ADR 0005). Internal.
-create or replace function pay.page_movements(
+-- pay_internal.list_range, and is planned once (ADR 0005).
+create or replace function pay_internal.page_movements(
   p_environment_id text, p_subject_id text, p_transaction_id text, p_account text, p_before text,
   p_limit integer
 )
@@ -69,7 +69,7 @@ set search_path = pg_catalog, pg_temp
 set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_rows constant integer := pay.page_rows() / 2;
+  v_rows constant integer := pay_internal.page_rows() / 2;
   v_before constant text := replace(p_before, 'le_', 'txn_');
   -- The transactions of the change that the entry belongs to begin with this.
   v_change constant text := substr(v_before, 1, 29);
@@ -86,7 +86,7 @@ begin
           and t.transaction_id between v_first and v_last
           and t.transaction_id < v_before
           and (t.transaction_id < v_change
-            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+            or pay_internal.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
           and (p_subject_id is null or t.subject_id = p_subject_id)
         window newest as (order by t.environment_id desc, t.transaction_id desc, t.leg desc)
         order by t.environment_id desc, t.transaction_id desc, t.leg desc
@@ -102,7 +102,7 @@ begin
         where t.subject_id = any (array[p_subject_id]) and t.environment_id = p_environment_id
           and t.transaction_id < v_before
           and (t.transaction_id < v_change
-            or pay.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
+            or pay_internal.ledger_entry_id(t.transaction_id, t.leg, 'debit') < p_before)
         window newest as (order by t.subject_id desc, t.transaction_id desc, t.leg desc)
         order by t.subject_id desc, t.transaction_id desc, t.leg desc
         limit v_rows
@@ -113,10 +113,10 @@ begin
 end
 $$;
 
--- A page of ledger entries, in the form of pay.list_page. It reads two movements more than the
--- entries of the page need, because the page can begin and end between the two entries of a
--- movement. Internal.
-create or replace function pay.ledger_page(
+-- A page of ledger entries, in the form of pay_internal.list_page. It reads two movements more than
+-- the entries of the page need, because the page can begin and end between the two entries of a
+-- movement.
+create or replace function pay_internal.ledger_page(
   p_environment_id text, p_limit integer, p_starting_after text, p_filters jsonb,
   out data text, out has_more boolean, out next_cursor text
 )
@@ -134,19 +134,19 @@ begin
     string_agg(p.body, ',' order by p.place) filter (where p.is_shown),
     bool_or(p.is_match and not p.is_shown),
     min(p.id) filter (where p.is_shown),
-    min(p.id) filter (where p.n = pay.page_rows() / 2)
+    min(p.id) filter (where p.n = pay_internal.page_rows() / 2)
   into data, v_is_left, v_last_shown, v_last_read
   from (
     select e.*, b.body,
       e.is_match and (e.place = 1 or (
         e.place <= p_limit
-        and sum(octet_length(b.body)) over (order by e.id desc) <= pay.page_bytes()
+        and sum(octet_length(b.body)) over (order by e.id desc) <= pay_internal.page_bytes()
       )) as is_shown
     from (
       select m.movement, m.n, (m.movement).subject_id, side.direction, side.account, entry.id,
         entry.is_match,
         count(*) filter (where entry.is_match) over (order by entry.id desc) as place
-      from pay.page_movements(
+      from pay_internal.page_movements(
         p_environment_id, p_filters ->> 'subject_id', p_filters ->> 'transaction_id', v_account,
         v_before, case when v_account is null then p_limit / 2 else p_limit end + 2
       ) m
@@ -155,7 +155,8 @@ begin
       ) as side (direction, account)
       cross join lateral (
         select coalesce(side.account = v_account, true) as is_match,
-          pay.ledger_entry_id((m.movement).transaction_id, (m.movement).leg, side.direction) as id
+          pay_internal.ledger_entry_id(
+            (m.movement).transaction_id, (m.movement).leg, side.direction) as id
       ) entry
       where entry.id < v_before
     ) e
@@ -167,7 +168,7 @@ begin
           case when e.subject_id like 'pay\_%' then e.subject_id end as payment_id,
           (e.movement).refund_id,
           case when e.subject_id like 'tr\_%' then e.subject_id end as transfer_id,
-          pay.wire_time((e.movement).created_at) as created_at
+          pay_internal.wire_time((e.movement).created_at) as created_at
       ) w
     ) b on e.is_match and e.place <= p_limit
   ) p;
@@ -189,13 +190,13 @@ $$;
 -- While an old snapshot is open (a backup), PostgreSQL cannot remove dead versions of a row, and it
 -- finds the newest version more slowly after each update. So every 64th update increments the
 -- generation, which is part of the primary key. A backward scan finds the newest generation first,
--- and a generation has at most 64 versions. Internal.
-create or replace function pay.add_to_total(
+-- and a generation has at most 64 versions.
+create or replace function pay_internal.add_to_total(
   p_environment_id text, p_currency text, p_debit_account text, p_credit_account text,
   p_amount_minor numeric
 )
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -244,12 +245,11 @@ $$;
 --                 credit_account, amount_minor, currency, created_at}]
 -- p_changes       the n of the changes that are committed
 -- p_environments  the environment of each of them
--- Internal.
-create or replace function pay.record_movements(
+create or replace function pay_internal.record_movements(
   p_ledger json, p_changes integer[], p_environments text[]
 )
 returns void
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
@@ -278,16 +278,16 @@ begin
     group by m.environment_id, m.currency, m.debit_account, m.credit_account
     order by m.environment_id, m.currency, m.debit_account, m.credit_account
   loop
-    perform pay.add_to_total(v_total.environment_id, v_total.currency, v_total.debit_account,
-      v_total.credit_account, v_total.amount_minor);
+    perform pay_internal.add_to_total(v_total.environment_id, v_total.currency,
+      v_total.debit_account, v_total.credit_account, v_total.amount_minor);
   end loop;
 end
 $$;
 
 -- The totals of an environment, in one snapshot. Each step finds the newest generation of a stripe
 -- and then the next stripe by the primary key, so it does not read older generations
--- (pay.add_to_total). Internal.
-create or replace function pay.read_totals(p_environment_id text)
+-- (pay_internal.add_to_total).
+create or replace function pay_internal.read_totals(p_environment_id text)
 returns table (currency text, debit_account text, credit_account text, amount_minor numeric)
 language sql stable rows 10
 set search_path = pg_catalog, pg_temp
@@ -322,13 +322,13 @@ as $$
 $$;
 
 -- Debits and credits of each currency and account of an environment, in one snapshot.
-create or replace function pay.account_sums(p_environment_id text)
+create or replace function pay_internal.account_sums(p_environment_id text)
 returns table (currency text, account text, debits_minor numeric, credits_minor numeric)
 language sql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
   select t.currency, side.account, sum(side.debits_minor), sum(side.credits_minor)
-  from pay.read_totals(p_environment_id) t
+  from pay_internal.read_totals(p_environment_id) t
   cross join lateral (
     values
       (t.debit_account, t.amount_minor, 0::numeric),
@@ -338,12 +338,12 @@ as $$
 $$;
 
 -- The amount that can be transferred: credits less debits of the available account.
-create or replace function pay.available_minor(p_environment_id text, p_currency text)
+create or replace function pay_internal.available_minor(p_environment_id text, p_currency text)
 returns numeric
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select coalesce(sum(s.credits_minor - s.debits_minor), 0)
-  from pay.account_sums(p_environment_id) s
+  from pay_internal.account_sums(p_environment_id) s
   where s.currency = p_currency and s.account = 'available'
 $$;

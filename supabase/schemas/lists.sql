@@ -6,7 +6,7 @@
 -- The maximum number of rows that a page reads to find items that match its filters. A page that
 -- has read so many rows ends, even with few or no items. Its cursor is then the last row that it
 -- has read (ADR 0005).
-create or replace function pay.page_rows()
+create or replace function pay_internal.page_rows()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -14,7 +14,7 @@ as $$ select 2000 $$;
 
 -- The maximum number of bytes of a page's items together. A page shows its first item whatever its
 -- size. A hundred usual payments have less than half of this number (ADR 0005).
-create or replace function pay.page_bytes()
+create or replace function pay_internal.page_bytes()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -23,7 +23,7 @@ as $$ select 262144 $$;
 -- The first column of the index that reads a list. The index is (column, environment_id, id), or
 -- the primary key if the column is environment_id. In it all rows of one value and one environment
 -- are in the order of the list.
-create or replace function pay.list_column(p_kind text, p_filters jsonb)
+create or replace function pay_internal.list_column(p_kind text, p_filters jsonb)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -49,11 +49,12 @@ as $$
   )
 $$;
 
--- The text that a filter is compared with; $2 as in pay.list_query. Most filters are columns. The
--- e-mail address of a payment's customer is only in its body: a column would cost every create more
--- than the filter costs a page, which reads pay.page_rows() bodies at most (ADR 0005). JSON escapes
--- no character of an e-mail address, so only bodies that contain the address are parsed.
-create or replace function pay.list_value(p_kind text, p_name text)
+-- The text that a filter is compared with; $2 as in pay_internal.list_query. Most filters are
+-- columns. The e-mail address of a payment's customer is only in its body: a column would cost
+-- every create more than the filter costs a page, which reads pay_internal.page_rows() bodies at
+-- most (ADR 0005). JSON escapes no character of an e-mail address, so only bodies that contain the
+-- address are parsed.
+create or replace function pay_internal.list_value(p_kind text, p_name text)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -66,12 +67,12 @@ as $$
   end
 $$;
 
--- The condition on the index of a list; $1 to $4 as in pay.list_query. p_column is null if a
--- subquery supplies the rows. The condition compares the column with an array of one element, and
+-- The condition on the index of a list; $1 to $4 as in pay_internal.list_query. p_column is null if
+-- a subquery supplies the rows. The condition compares the column with an array of one element, and
 -- the list is ordered by the column. Only the index of this column has that order, so the planner
 -- uses it with any statistics. With a plain "=" the planner knows that the column is constant. It
 -- could then read the primary key and discard an unlimited number of rows that do not match.
-create or replace function pay.list_range(p_kind text, p_column text)
+create or replace function pay_internal.list_range(p_kind text, p_column text)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -92,8 +93,10 @@ $$;
 
 -- A query for all events of one subject, whose index by subject has another order than the list;
 -- null if there are more rows than a page may read. Only the index by subject has the order of the
--- query. Reads the environment that is open; $1 and $2 as in pay.list_query. Internal.
-create or replace function pay.list_subject(p_environment_id text, p_kind text, p_filters jsonb)
+-- query. Reads the environment that is open; $1 and $2 as in pay_internal.list_query.
+create or replace function pay_internal.list_subject(
+  p_environment_id text, p_kind text, p_filters jsonb
+)
 returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -101,13 +104,13 @@ as $$
 declare
   v_rows text := 'select t.* from pay.events t
     where t.environment_id = $1 and t.subject_id = $2 ->> ''subject_id''
-    order by t.sequence limit pay.page_rows() + 1';
+    order by t.sequence limit pay_internal.page_rows() + 1';
   v_are_few boolean;
 begin
   if p_kind <> 'events' or not p_filters ? 'subject_id' then
     return null;
   end if;
-  execute format('select count(*) <= pay.page_rows() from (%s) few', v_rows)
+  execute format('select count(*) <= pay_internal.page_rows() from (%s) few', v_rows)
   into v_are_few
   using p_environment_id, p_filters;
   return case when v_are_few then v_rows end;
@@ -122,7 +125,7 @@ $$;
 -- page, $6 the time of the request.
 -- p_columns: the order of the list, descending; p_match: the conditions that p_range does not
 -- contain.
-create or replace function pay.list_query(
+create or replace function pay_internal.list_query(
   p_source text, p_range text, p_columns text[], p_match text, p_body text
 )
 returns text
@@ -134,21 +137,21 @@ as $$
        string_agg(page.body, '','' order by page.n) filter (where page.is_shown),
        bool_or(page.body is not null and not page.is_shown),
        min(page.id) filter (where page.is_shown),
-       min(page.id) filter (where page.n = pay.page_rows())
+       min(page.id) filter (where page.n = pay_internal.page_rows())
      from (
        select t.n, t.id, t.body,
          t.body is not null and (row_number() over shown = 1 or (
            row_number() over shown <= $5
-           and sum(octet_length(t.body)) over shown <= pay.page_bytes()
+           and sum(octet_length(t.body)) over shown <= pay_internal.page_bytes()
          )) as is_shown
        from (
          select %3$s, case when %5$s then %6$s end as body, row_number() over (order by %4$s) as n
          from %1$s t
          where %2$s
          order by %4$s
-         limit pay.page_rows()
+         limit pay_internal.page_rows()
        ) t
-       where t.body is not null or t.n = pay.page_rows()
+       where t.body is not null or t.n = pay_internal.page_rows()
        window shown as (order by %4$s rows unbounded preceding)
        limit $5 + 1
      ) page',
@@ -159,8 +162,8 @@ as $$
   )
 $$;
 
--- A page of the environment that is open, in the form that pay.list returns. Internal.
-create or replace function pay.list_page(
+-- A page of the environment that is open, in the form that pay.list returns.
+create or replace function pay_internal.list_page(
   p_environment_id text, p_at timestamptz, p_kind text, p_limit integer, p_starting_after text,
   p_filters jsonb,
   out data text, out has_more boolean, out next_cursor text
@@ -192,27 +195,27 @@ begin
     v_filters := p_filters || jsonb_build_object('subject_id', v_subject);
   end if;
 
-  v_few := pay.list_subject(p_environment_id, p_kind, v_filters);
-  v_column := case when v_few is null then pay.list_column(p_kind, v_filters) end;
+  v_few := pay_internal.list_subject(p_environment_id, p_kind, v_filters);
+  v_column := case when v_few is null then pay_internal.list_column(p_kind, v_filters) end;
   select coalesce(
-    string_agg(format('%s = $2 ->> %L', pay.list_value(p_kind, c), c), ' and '), 'true'
+    string_agg(format('%s = $2 ->> %L', pay_internal.list_value(p_kind, c), c), ' and '), 'true'
   )
   into v_match
   from jsonb_object_keys(v_filters - array[coalesce(v_column, ''), 'id_from', 'id_before']) c;
-  execute pay.list_query(
+  execute pay_internal.list_query(
     coalesce('(' || v_few || ')', format('pay.%I', p_kind)),
-    pay.list_range(p_kind, v_column),
+    pay_internal.list_range(p_kind, v_column),
     array_remove(array[v_column, 'id'], null),
     v_match,
     case p_kind
-      when 'api_keys' then 'pay.api_key_body(t, $6)'
-      when 'faults' then 'pay.fault_body(t)'
-      when 'webhook_deliveries' then 'pay.webhook_delivery_body(t)'
-      when 'webhook_endpoints' then 'pay.webhook_endpoint_body(t)'
+      when 'api_keys' then 'pay_internal.api_key_body(t, $6)'
+      when 'faults' then 'pay_internal.fault_body(t)'
+      when 'webhook_deliveries' then 'pay_internal.webhook_delivery_body(t)'
+      when 'webhook_endpoints' then 'pay_internal.webhook_endpoint_body(t)'
       -- A row without a body is not shown.
       when 'sandboxes' then
-        'case when t.expires_at > pay.server_time() then pay.sandbox_body(t) end'
-      when 'requests' then 'pay.request_body(t)'
+        'case when t.expires_at > pay_internal.server_time() then pay_internal.sandbox_body(t) end'
+      when 'requests' then 'pay_internal.request_body(t)'
       else 't.body'
     end
   )
@@ -229,8 +232,8 @@ end
 $$;
 
 -- A page of one admitted request, with its outcome: ok, not_found or unknown_cursor. PostgreSQL
--- plans the query for the filters of the request. Internal.
-create or replace function pay.filtered_page(
+-- plans the query for the filters of the request.
+create or replace function pay_internal.filtered_page(
   p_environment_id text, p_at timestamptz, p_request json,
   out outcome text, out data text, out has_more boolean, out next_cursor text
 )
@@ -256,7 +259,7 @@ begin
   end if;
   if v_starting_after is not null then
     if v_kind = 'ledger_entries' then
-      v_is_known := pay.has_ledger_entry(p_environment_id, v_starting_after);
+      v_is_known := pay_internal.has_ledger_entry(p_environment_id, v_starting_after);
     else
       execute format(
         'select exists (select from pay.%I t where t.environment_id = $1 and t.id = $2)', v_kind
@@ -269,19 +272,20 @@ begin
   end if;
   if v_kind = 'ledger_entries' then
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
-    from pay.ledger_page(p_environment_id, v_limit, v_starting_after, v_filters) p;
+    from pay_internal.ledger_page(p_environment_id, v_limit, v_starting_after, v_filters) p;
   else
     select p.data, p.has_more, p.next_cursor into data, has_more, next_cursor
-    from pay.list_page(p_environment_id, p_at, v_kind, v_limit, v_starting_after, v_filters) p;
+    from pay_internal.list_page(
+      p_environment_id, p_at, v_kind, v_limit, v_starting_after, v_filters) p;
   end if;
 end
 $$;
 
 -- A page of a list for each request, newest first, one statement for all. data contains the bodies,
--- joined by commas. A page reads at most pay.page_rows() rows, so it can have fewer items than its
--- limit, or none, before the list ends. Then next_cursor is the id of the last row read, which need
--- not match the filters.
--- p_requests  the requests, as pay.admit takes them, with
+-- joined by commas. A page reads at most pay_internal.page_rows() rows, so it can have fewer items
+-- than its limit, or none, before the list ends. Then next_cursor is the id of the last row read,
+-- which need not match the filters.
+-- p_requests  the requests, as pay_internal.admit takes them, with
 --               kind            the name of the table
 --               limit           the maximum number of items of the page
 --               starting_after  the cursor; null for the first page
@@ -304,7 +308,7 @@ as $$
 #variable_conflict use_column
 declare
   v_requests json := p_requests::json;
-  v_found pay.admission[] := pay.admit(v_requests, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(v_requests, 'shared', true);
 begin
   return query
     with asked as materialized (
@@ -343,7 +347,7 @@ begin
       from (
         select t.id, t.body, row_number() over newest = 1 or (
           row_number() over newest <= a."limit"
-          and sum(octet_length(t.body)) over newest <= pay.page_bytes()
+          and sum(octet_length(t.body)) over newest <= pay_internal.page_bytes()
         ) as is_shown
         from pay.payments t
         where t.environment_id = a.environment_id and t.id < a.before
@@ -354,7 +358,7 @@ begin
       having a.outcome = 'ok' and a.is_plain and c.is_known
       union all
       select x.outcome, x.data, x.has_more, x.next_cursor
-      from pay.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
+      from pay_internal.filtered_page(a.environment_id, a.at, v_requests -> (a.n - 1)) x
       where a.outcome = 'ok' and not a.is_plain
     ) p on true;
 end

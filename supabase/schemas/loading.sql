@@ -6,8 +6,8 @@
 -- for two kinds. Of a webhook endpoint it is its revision, the values that its secrets are derived
 -- from, the public id of its environment, and its account. Of a dispute it is the provider's id.
 -- The function reads no payments, because pay.load reads all payments of a list together. Only
--- idempotency keys depend on the API key. Internal.
-create or replace function pay.read_resource(
+-- idempotency keys depend on the API key.
+create or replace function pay_internal.read_resource(
   p_environment_id text, p_api_key_id text, p_kind text, p_id text, p_at timestamptz,
   out body text, out detail text
 )
@@ -32,16 +32,16 @@ begin
       select t.body into body from pay.transfers t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'api_keys' then
-      select pay.api_key_body(t, p_at) into body from pay.api_keys t
+      select pay_internal.api_key_body(t, p_at) into body from pay.api_keys t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'sandboxes' then
-      select pay.sandbox_body(t) into body from pay.sandboxes t
+      select pay_internal.sandbox_body(t) into body from pay.sandboxes t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'events' then
       select t.body into body from pay.events t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'shown_webhook_endpoints' then
-      select pay.webhook_endpoint_body(t) into body from pay.webhook_endpoints t
+      select pay_internal.webhook_endpoint_body(t) into body from pay.webhook_endpoints t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'webhook_endpoints' then
       select t.body, json_build_object('revision', t.revision, 'secrets', t.secrets,
@@ -51,20 +51,20 @@ begin
       join pay.environments e on e.id = t.environment_id
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'faults' then
-      select pay.fault_body(t) into body from pay.faults t
+      select pay_internal.fault_body(t) into body from pay.faults t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'webhook_deliveries' then
-      select pay.whole_delivery_body(t) into body from pay.webhook_deliveries t
+      select pay_internal.whole_delivery_body(t) into body from pay.webhook_deliveries t
       where t.environment_id = p_environment_id and t.id = p_id;
     when 'idempotency_keys' then
-      body := pay.idempotency_key_body(p_environment_id, p_api_key_id, p_id);
+      body := pay_internal.idempotency_key_body(p_environment_id, p_api_key_id, p_id);
   end case;
 end
 $$;
 
 -- Loads a resource for each request of a list, one statement for all.
--- p_requests  the requests, as pay.admit takes them, with kind and id. A request without a kind is
---             admitted and reads nothing
+-- p_requests  the requests, as pay_internal.admit takes them, with kind and id. A request without a
+--             kind is admitted and reads nothing
 -- If the idempotency key of a request has a stored answer, the outcome is replay, also when the
 -- resource does not exist.
 create or replace function pay.load(p_requests text)
@@ -78,7 +78,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_found pay.admission[] := pay.admit(p_requests::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_requests::json, 'shared', true);
 begin
   return query
     select f.n,
@@ -101,7 +101,7 @@ begin
     ) p on true
     left join lateral (
       select x.body, x.detail
-      from pay.read_resource(f.environment_id, f.api_key_id, r.kind, r.id, r.at) x
+      from pay_internal.read_resource(f.environment_id, f.api_key_id, r.kind, r.id, r.at) x
       where f.outcome = 'ok' and r.kind <> 'payments'
       -- Without this the function is called before the condition is checked.
       limit 1
@@ -111,7 +111,7 @@ $$;
 
 -- The sums of each account in each currency, as JSON text (contract §3). Sums are numeric, so their
 -- text is exact beyond 2^53 too.
--- p_request  the request, as pay.admit takes it, in a list of one
+-- p_request  the request, as pay_internal.admit takes it, in a list of one
 create or replace function pay.balance(p_request text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -119,7 +119,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
   v_access pay.admission := v_found[1];
 begin
   if v_access.outcome = 'ok' then
@@ -132,7 +132,7 @@ begin
     from (
       select s.currency, s.account, s.debits_minor, s.credits_minor,
         s.credits_minor - s.debits_minor as amount_minor
-      from pay.account_sums(v_access.environment_id) s
+      from pay_internal.account_sums(v_access.environment_id) s
     ) b;
   end if;
   return v_access;

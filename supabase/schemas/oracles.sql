@@ -13,24 +13,25 @@
 
 -- The suffix (the id without its prefix) of 29 days ago. Retention deletes no row with a later
 -- suffix, so the oracles can rely on these rows. Sandboxes with a clock of their own have another
--- one (pay.sandbox_times).
-create or replace function pay.recent_suffix()
+-- one (pay_internal.sandbox_times).
+create or replace function pay_internal.recent_suffix()
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
-as $$ select pay.id_floor('', now() - interval '29 days') $$;
+as $$ select pay_internal.id_floor('', now() - interval '29 days') $$;
 
 -- The sandboxes with a clock of their own: their time, and the suffix of 29 days before it. Other
 -- environments have no row, and their time is now().
-create or replace view pay.sandbox_times with (security_invoker = true) as
-select t.environment_id, t.now, pay.id_floor('', t.now - interval '29 days') as recent_suffix
+create or replace view pay_internal.sandbox_times with (security_invoker = true) as
+select t.environment_id, t.now,
+  pay_internal.id_floor('', t.now - interval '29 days') as recent_suffix
 from (
-  select w.environment_id, now() + pay.time_ahead(w) as now from pay.sandbox_settings w
+  select w.environment_id, now() + pay_internal.time_ahead(w) as now from pay.sandbox_settings w
 ) t;
-comment on view pay.sandbox_times is 'Internal: the time of each sandbox with a clock of its own.';
+comment on view pay_internal.sandbox_times is 'The time of each sandbox with a clock of its own.';
 
 -- Credits less debits of each account, over the movements of each subject.
-create or replace view pay.subject_accounts with (security_invoker = true) as
+create or replace view pay_internal.subject_accounts with (security_invoker = true) as
 select m.environment_id, m.subject_id, m.currency,
   coalesce(sum(s.amount) filter (where s.account = 'available'), 0) as available,
   coalesce(sum(s.amount) filter (where s.account = 'processor'), 0) as processor,
@@ -45,8 +46,8 @@ cross join lateral (
   values (m.debit_account, -m.amount_minor), (m.credit_account, m.amount_minor)
 ) as s (account, amount)
 group by m.environment_id, m.subject_id, m.currency;
-comment on view pay.subject_accounts is
-  'Internal: the sums of each account over the movements of a subject.';
+comment on view pay_internal.subject_accounts is
+  'The sums of each account over the movements of a subject.';
 
 create or replace view pay.oracle_ledger_legs with (security_invoker = true) as
 select m.environment_id, m.transaction_id as subject_id,
@@ -74,7 +75,7 @@ from (
 group by x.environment_id, x.currency, x.debit_account, x.credit_account
 having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id in (
   select v.id from pay.environments v
-  left join pay.sandbox_times c on c.environment_id = v.id
+  left join pay_internal.sandbox_times c on c.environment_id = v.id
   where v.livemode or v.created_at > coalesce(c.now, now()) - interval '29 days'
 );
 comment on view pay.oracle_ledger_totals is
@@ -85,7 +86,7 @@ select p.environment_id, p.id as subject_id,
   p.status || ': available ' || a.available || ', charged back ' || a.chargebacks || ', processor '
     || a.processor as detail
 from pay.payments p
-left join pay.subject_accounts s
+left join pay_internal.subject_accounts s
   on s.environment_id = p.environment_id and s.subject_id = p.id and s.currency = p.currency
 cross join lateral (
   -- The provider takes its fees out of the available money.
@@ -100,8 +101,8 @@ cross join lateral (
       else 0 end as available,
     p.amount_disputed as chargebacks
 ) must
-left join pay.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
@@ -113,14 +114,14 @@ select t.environment_id, t.id as subject_id,
   t.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out '
     || a.external as detail
 from pay.transfers t
-left join pay.subject_accounts s
+left join pay_internal.subject_accounts s
   on s.environment_id = t.environment_id and s.subject_id = t.id and s.currency = t.currency
 cross join lateral (
   select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
     coalesce(s.external, 0) as external
 ) a
-left join pay.sandbox_times c on c.environment_id = t.environment_id
-where (right(t.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = t.environment_id
+where (right(t.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or t.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     a.taken <> case when t.status in ('pending', 'completed') then t.amount_minor else 0 end
@@ -142,8 +143,8 @@ left join (
     sum(amount_minor) filter (where status = 'pending') as pending
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
-left join pay.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (coalesce(r.completed, 0) <> p.amount_refunded
     or coalesce(r.pending, 0) <> p.amount_refunding
@@ -154,8 +155,8 @@ comment on view pay.oracle_refunds is
 -- Whether an oracle checks the service's own arithmetic. A finding is then an alarm in sandboxes
 -- too, because no request and no declared fault can cause it. What the other oracles find in a
 -- sandbox can follow from what its tester does, such as a receiver that hangs, so it is no alarm
--- (docs/operations.md, findings of sandboxes). Internal.
-create or replace function pay.is_arithmetic(p_oracle text)
+-- (docs/operations.md, findings of sandboxes).
+create or replace function pay_internal.is_arithmetic(p_oracle text)
 returns boolean
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -165,10 +166,10 @@ as $$
 $$;
 
 -- The rows of one oracle, without retired environments, from which retention deletes rows table by
--- table. is_alarm: the operator has to act; false: the row is shown apart. Internal.
-create or replace function pay.find_breaches(p_oracle text)
+-- table. is_alarm: the operator has to act; false: the row is shown apart.
+create or replace function pay_internal.find_breaches(p_oracle text)
 returns table (environment_id text, subject_id text, detail text, is_alarm boolean)
-language plpgsql volatile security definer rows 10
+language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
@@ -177,12 +178,12 @@ begin
      from pay.%I f
      left join pay.environments e on e.id = f.environment_id
      where e.retired_at is null', p_oracle)
-  using pay.is_arithmetic(p_oracle);
+  using pay_internal.is_arithmetic(p_oracle);
 end
 $$;
 
--- The oracles, and the promise that each checks. Internal.
-create or replace function pay.list_oracles()
+-- The oracles, and the promise that each checks.
+create or replace function pay_internal.list_oracles()
 returns table (oracle text, promise text)
 language sql stable rows 100
 set search_path = pg_catalog, pg_temp
@@ -205,13 +206,13 @@ declare
   v_oracle record;
 begin
   perform set_config('pay.worker', 'on', true);
-  for v_oracle in select * from pay.list_oracles() o order by o.promise, o.oracle loop
+  for v_oracle in select * from pay_internal.list_oracles() o order by o.promise, o.oracle loop
     return query
       select v_oracle.oracle, v_oracle.promise, k.is_alarm, count(f.detail), coalesce(
         (array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail))
           filter (where f.detail is not null))[1:3], '{}')
       from (values (true), (false)) as k (is_alarm)
-      left join pay.find_breaches(v_oracle.oracle) f on f.is_alarm = k.is_alarm
+      left join pay_internal.find_breaches(v_oracle.oracle) f on f.is_alarm = k.is_alarm
       group by k.is_alarm
       having k.is_alarm or count(f.detail) > 0
       order by k.is_alarm desc;
@@ -232,8 +233,11 @@ declare
   v_total bigint := 0;
 begin
   perform set_config('pay.worker', 'on', true);
-  for v_oracle in select o.oracle from pay.list_oracles() o order by 1 loop
-    with found as materialized (select * from pay.find_breaches(v_oracle) b where b.is_alarm),
+  for v_oracle in select o.oracle from pay_internal.list_oracles() o order by 1 loop
+    with
+    found as materialized (
+      select * from pay_internal.find_breaches(v_oracle) b where b.is_alarm
+    ),
     noted as (
       insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
       select f.environment_id, v_oracle, f.subject_id, min(f.detail) from found f

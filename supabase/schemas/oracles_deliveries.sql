@@ -5,14 +5,14 @@ select e.environment_id, e.id as subject_id, e.type || ' has no delivery to ' ||
 from pay.events e
 join pay.webhook_endpoints t
   on t.environment_id = e.environment_id
-  and t.events && pay.patterns_of(e.type)
+  and t.events && pay_internal.patterns_of(e.type)
   -- The endpoint was never changed, so it was always enabled. The margin of 10 seconds is for
   -- requests that were under way when it was created.
   and t.revision = 1
   and e.created_at > t.created_at + interval '10 seconds'
-left join pay.sandbox_times c on c.environment_id = e.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = e.environment_id
 where e.sequence is not null
-  and right(e.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+  and right(e.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
   and not exists (
     select from pay.webhook_deliveries d
     where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
@@ -26,7 +26,7 @@ create or replace view pay.oracle_endless_deliveries with (security_invoker = tr
 select d.environment_id, d.id as subject_id,
   'next attempt at ' || greatest(coalesce(d.due_at, d.next_attempt_at), d.leased_until) as detail
 from pay.webhook_deliveries d
-left join pay.sandbox_times c on c.environment_id = d.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = d.environment_id
 where d.status = 'pending'
   -- The longest delay of the schedule is 24 hours and a fifth, and twice that if the receiver asks
   -- for it. A lease lasts seconds. Infinity is the time of a clock that stands.
@@ -36,7 +36,7 @@ where d.status = 'pending'
 union all
 select d.environment_id, d.id, 'due by the clock of its sandbox since ' || d.due_at
 from pay.webhook_deliveries d
-join pay.sandbox_times c on c.environment_id = d.environment_id
+join pay_internal.sandbox_times c on c.environment_id = d.environment_id
 where d.next_attempt_at = 'infinity' and d.due_at <= c.now
   -- No step of an advance is still to make it due.
   and not exists (
@@ -66,7 +66,7 @@ where d.status = 'pending'
         '%"at":"' || to_char((t.now - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
           || '%' as last_hour
       from pay.environments v
-      left join pay.sandbox_times c on c.environment_id = v.id
+      left join pay_internal.sandbox_times c on c.environment_id = v.id
       cross join lateral (select coalesce(c.now, now()) as now) t
     ) h on h.id = o.environment_id
     where o.leased_until > now() - interval '1 hour'

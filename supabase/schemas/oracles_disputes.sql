@@ -9,8 +9,8 @@ left join (
   select environment_id, payment_id, count(*) as disputes, sum(amount_minor) as amount_minor
   from pay.disputes where status <> 'won' group by environment_id, payment_id
 ) d on d.environment_id = p.environment_id and d.payment_id = p.id
-left join pay.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or p.environment_id in (select v.id from pay.environments v where v.livemode))
   and (p.status = 'chargeback' or d.payment_id is not null)
   and (p.status <> 'chargeback' or coalesce(d.disputes, 0) = 0
@@ -24,8 +24,8 @@ comment on view pay.oracle_disputes is
 create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
 select d.environment_id, d.id as subject_id, 'row, body and event differ' as detail
 from pay.disputes d
-left join pay.sandbox_times c on c.environment_id = d.environment_id
-where (right(d.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = d.environment_id
+where (right(d.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or d.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(d.body, '{"id":"' || d.id || '",')
@@ -35,7 +35,8 @@ where (right(d.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())
     or position('"status":"' || d.status || '",' in d.body) = 0
     or (d.status in ('won', 'lost')) <> (position('"closed_at":null' in d.body) = 0)
     -- In a live environment retention may have deleted the event of the dispute.
-    or right(d.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())) and not exists (
+    or right(d.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+      and not exists (
       select from pay.events e
       where e.environment_id = d.environment_id and e.subject_id = d.payment_id
         and e.type = any (case d.status

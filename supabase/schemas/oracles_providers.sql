@@ -76,7 +76,7 @@ from (
   ) o
   group by o.environment_id, o.subject_id, o.currency
 ) b
-left join pay.subject_accounts a
+left join pay_internal.subject_accounts a
   on a.environment_id = b.environment_id and a.subject_id = b.subject_id
   and a.currency = b.currency
 where b.booked <> coalesce(-(a.processor + a.chargebacks + a.external), 0)
@@ -111,7 +111,7 @@ group by x.environment_id, x.account_id, x.day, x.currency
 having sum(x.provider_minor) <> sum(x.booked_minor)
 union all
 select r.environment_id, r.account_id, r.day || ': the totals of the provider are not read'
-from pay.provider_readings r
+from pay_internal.provider_readings r
 join pay.provider_accounts a on a.environment_id = r.environment_id and a.id = r.account_id
 where a.status = 'enabled' and r.totals_at < now() - interval '2 days';
 comment on view pay.oracle_provider_totals is
@@ -125,7 +125,7 @@ select x.environment_id, x.payment_id as subject_id,
 from (
   select d.environment_id, d.payment_id, p.status, p.amount_minor,
     (p.body::json ->> 'amount_received')::bigint as received_minor,
-    pay.final_minor(d.environment_id, d.payment_id) as final_minor
+    pay_internal.final_minor(d.environment_id, d.payment_id) as final_minor
   from pay.deposit_addresses d
   join pay.payments p on p.environment_id = d.environment_id and p.id = d.payment_id
   -- A settled call has given the payment its address.
@@ -158,7 +158,7 @@ begin
   ] loop
     return query
       select v_oracle, f.environment_id, f.subject_id, f.detail
-      from pay.find_breaches(v_oracle) f where f.is_alarm order by 2, 3, 4;
+      from pay_internal.find_breaches(v_oracle) f where f.is_alarm order by 2, 3, 4;
   end loop;
 end
 $$;

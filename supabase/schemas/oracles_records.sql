@@ -14,9 +14,9 @@ left join (
     count(*) as events
   from pay.events where sequence is not null group by environment_id, subject_id
 ) e on e.environment_id = x.environment_id and e.subject_id = x.id
-left join pay.sandbox_times c on c.environment_id = x.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = x.environment_id
 where case
-  when right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+  when right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     then e.first is distinct from 1 or e.last is distinct from x.sequence
       or e.events is distinct from x.sequence::bigint
   -- Retention may have deleted the first events of the resource, and all events if the resource has
@@ -47,17 +47,18 @@ from (
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
-    left join pay.sandbox_times c on c.environment_id = v.environment_id
+    left join pay_internal.sandbox_times c on c.environment_id = v.environment_id
     where v.sequence is not null
-      and (right(v.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+      and (right(v.subject_id, 26)
+          >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
       or v.environment_id in (select n.id from pay.environments n where n.livemode))
       and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
   ) e
 ) m
-left join pay.sandbox_times c on c.environment_id = m.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = m.environment_id
 -- Retention may have deleted earlier events of an old resource.
 where (m.directly_before is not null or m.sequence = 1
-    or right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())))
+    or right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix())))
   and case
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
@@ -66,7 +67,8 @@ where (m.directly_before is not null or m.sequence = 1
     when m.type = 'dispute.created' then m.directly_before is null or m.before is not null
     when m.type like 'dispute.%' then case
       when m.before is null
-        then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+        then right(m.subject_id, 26)
+          >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
       else m.before not in ('dispute.created', 'dispute.updated')
         -- A bank can give up a dispute that was lost before.
         and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
@@ -87,7 +89,8 @@ where (m.directly_before is not null or m.sequence = 1
     when m.directly_before = 'refund.completed'
       then m.type not in ('payment.partially_refunded', 'payment.refunded')
     when m.before is null and m.sequence > 1
-      then right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+      then right(m.subject_id, 26)
+        >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     when m.type in ('payment.partially_refunded', 'payment.refunded')
       and m.before <> 'payment.chargeback' then true
     else not exists (
@@ -129,8 +132,8 @@ from (
 ) x
 left join pay.events e
   on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
-left join pay.sandbox_times c on c.environment_id = x.environment_id
-where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = x.environment_id
+where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
@@ -141,7 +144,7 @@ where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())
           and (x.status <> 'pending' or e.type <> x.kind || 'created')
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
-      else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+      else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
         or x.updated_at >= now() - interval '29 days'
     end
     -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
@@ -165,8 +168,8 @@ comment on view pay.oracle_bodies is
 create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
-left join pay.sandbox_times c on c.environment_id = r.environment_id
-where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+left join pay_internal.sandbox_times c on c.environment_id = r.environment_id
+where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or r.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(r.body, '{"id":"' || r.id || '",')
@@ -175,7 +178,8 @@ where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())
     or position('"currency":"' || r.currency || '",' in r.body) = 0
     or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
-    or right(r.id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix())) and not exists (
+    or right(r.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+      and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
         and e.type = 'refund.' || case r.status when 'pending' then 'created' else r.status end
@@ -199,9 +203,9 @@ from (
   union all
   select environment_id, id, subject_id from pay.webhook_deliveries
 ) x
-left join pay.sandbox_times c on c.environment_id = x.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = x.environment_id
 where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
-  and (right(x.owner_id, 26) >= coalesce(c.recent_suffix, (select pay.recent_suffix()))
+  and (right(x.owner_id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and not exists (
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
@@ -221,14 +225,14 @@ from (
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
-    and id >= (select pay.id_floor('evt_', least(now(), min(c.now)) - interval '23 hours')
-      from pay.sandbox_times c)
+    and id >= (select pay_internal.id_floor('evt_', least(now(), min(c.now)) - interval '23 hours')
+      from pay_internal.sandbox_times c)
   offset 0
 ) e
-left join pay.sandbox_times c on c.environment_id = e.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = e.environment_id
 where e.id >= coalesce(
-    (select pay.id_floor('evt_', c.now - interval '23 hours') where c.now is not null),
-    (select pay.id_floor('evt_', now() - interval '23 hours')))
+    (select pay_internal.id_floor('evt_', c.now - interval '23 hours') where c.now is not null),
+    (select pay_internal.id_floor('evt_', now() - interval '23 hours')))
   and right(e.request, 24) <> '"idempotency_key":null}}'
   and not exists (
     select from (
@@ -266,7 +270,7 @@ from (
         -- An error ends with the payment that was stored, if there is one.
         else left(substring(a.body from '"payment":(\{.*)'), -2) end as object
     from pay.idempotency_keys a
-    left join pay.sandbox_times c on c.environment_id = a.environment_id
+    left join pay_internal.sandbox_times c on c.environment_id = a.environment_id
     where a.created_at > coalesce(c.now, now()) - interval '23 hours'
   ) o
   join pay.environments v on v.id = o.environment_id
@@ -282,11 +286,11 @@ left join (
   union all
   select environment_id, id, payment_id, body from pay.disputes
 ) x on x.environment_id = k.environment_id and x.id = k.id
-left join pay.sandbox_times c on c.environment_id = k.environment_id
+left join pay_internal.sandbox_times c on c.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
   when k.is_error and not exists (
-    select from pay.error_catalogue() e
+    select from pay_internal.error_catalogue() e
     where e.status = k.status
       and starts_with(k.body, '{"error":{"type":"' || e.type || '","code":"' || e.code || '",')
   ) then true
@@ -298,7 +302,7 @@ where case
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     else true
   end
-  when right(k.id, 26) < coalesce(c.recent_suffix, (select pay.recent_suffix()))
+  when right(k.id, 26) < coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
     and not k.livemode then false
   when not k.is_error and k.status not in (200, 201) then true
   when x.id is null then true

@@ -12,7 +12,7 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return (
-    select pay.provider_account_json(a.environment_id, a.id)
+    select pay_internal.provider_account_json(a.environment_id, a.id)
     from pay.provider_accounts a where a.id = p_id
   );
 end
@@ -60,7 +60,7 @@ begin
   insert into pay.provider_accounts (environment_id, id, connector, settings, secret_name,
     notification_secret_names, status, created_at)
   values (p_environment_id, p_id, p_connector, p_settings::jsonb, p_secret_name,
-    p_notification_secret_names, 'enabled', pay.server_time());
+    p_notification_secret_names, 'enabled', pay_internal.server_time());
   insert into pay.provider_methods (environment_id, method_kind, account_id)
   select p_environment_id, k.kind, p_id from unnest(p_method_kinds) as k (kind);
   insert into pay.provider_cursors (environment_id, account_id) values (p_environment_id, p_id);
@@ -139,7 +139,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   update pay.provider_accounts a
-  set status = 'disabled', disabled_at = pay.server_time()
+  set status = 'disabled', disabled_at = pay_internal.server_time()
   where a.id = p_id and a.status = 'enabled'
   returning a.environment_id into v_environment_id;
   delete from pay.provider_methods m

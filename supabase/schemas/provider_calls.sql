@@ -2,8 +2,10 @@
 -- with the change that it belongs to. The service sends it after that.
 
 -- An account as the service needs it. The account of test environments has no row. In plpgsql,
--- because a function in SQL is planned at each call. Internal.
-create or replace function pay.provider_account_json(p_environment_id text, p_account_id text)
+-- because a function in SQL is planned at each call.
+create or replace function pay_internal.provider_account_json(
+  p_environment_id text, p_account_id text
+)
 returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -22,8 +24,8 @@ begin
 end
 $$;
 
--- A call as the worker needs it, with the dispute that it is about. Internal.
-create or replace function pay.provider_call_json(p_call pay.provider_calls)
+-- A call as the worker needs it, with the dispute that it is about.
+create or replace function pay_internal.provider_call_json(p_call pay.provider_calls)
 returns json
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -31,23 +33,24 @@ as $$
   select row_to_json(t) from (
     select p_call.id, p_call.op, p_call.subject_id, p_call.refund_id, p_call.amount_minor,
       p_call.currency, p_call.request, p_call.state, p_call.attempts,
-      pay.wire_time(p_call.created_at) as created_at,
-      pay.wire_time(p_call.first_sent_at) as first_sent_at,
+      pay_internal.wire_time(p_call.created_at) as created_at,
+      pay_internal.wire_time(p_call.first_sent_at) as first_sent_at,
       -- By the database's clock. Stripe forgets an id 24 hours after the first attempt. The cancel
       -- of an abandoned payment has the same effect without the id.
       p_call.may_repeat and (p_call.op = 'abandon'
         or coalesce(p_call.first_sent_at, p_call.created_at)
-          > pay.server_time() - interval '23 hours') as may_repeat,
+          > pay_internal.server_time() - interval '23 hours') as may_repeat,
       p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
       p_call.decline_is_error,
-      case when p_call.request ? 'dispute' then pay.dispute_body(p_call.environment_id,
+      case when p_call.request ? 'dispute' then pay_internal.dispute_body(p_call.environment_id,
         p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body,
       case when p_call.connector = 'evm' then (
-        select json_build_object('index', d.xpub_index, 'expires_at', pay.wire_time(d.expires_at))
+        select json_build_object(
+          'index', d.xpub_index, 'expires_at', pay_internal.wire_time(d.expires_at))
         from pay.deposit_addresses d
         where d.environment_id = p_call.environment_id and d.call_id = p_call.id
       ) end as deposit,
-      pay.wire_time(p_call.due_at) as due_at,
+      pay_internal.wire_time(p_call.due_at) as due_at,
       (select row_to_json(w) from pay.sandbox_settings w
        where w.environment_id = p_call.environment_id) as settings
   ) t
@@ -61,9 +64,9 @@ $$;
 -- providers  by n: {account, provider_reference}
 -- New payments and transfers go to the enabled account of their method. Everything else goes to the
 -- account of the authorization, also if that account is disabled, because it holds the money.
--- Concurrency: runs after pay.lock_subjects, so no other transaction writes calls of the subjects.
--- Internal.
-create or replace function pay.find_providers(
+-- Concurrency: runs after pay_internal.lock_subjects, so no other transaction writes calls of the
+-- subjects.
+create or replace function pay_internal.find_providers(
   p_calls json, inout p_found pay.admission[], out providers jsonb
 )
 language plpgsql volatile
@@ -117,7 +120,7 @@ begin
       p_found[v_call.n].outcome := 'in_progress';
     else
       providers := providers || jsonb_build_object(v_call.n, jsonb_build_object(
-        'account', pay.provider_account_json(v_call.environment_id, v_call.account_id),
+        'account', pay_internal.provider_account_json(v_call.environment_id, v_call.account_id),
         'provider_reference', v_call.provider_reference));
     end if;
   end loop;
@@ -128,9 +131,9 @@ $$;
 -- then the worker sends it. A call with a provider_reference of its own is settled. Returns for
 -- each change the detail of its answer, JSON text, or null.
 -- p_calls, p_changes  as pay.commit takes them
--- p_providers         as pay.find_providers returns it
--- Times are those of pay.environment_time. Internal.
-create or replace function pay.write_calls(
+-- p_providers         as pay_internal.find_providers returns it
+-- Times are those of pay_internal.environment_time.
+create or replace function pay_internal.write_calls(
   p_calls json, p_providers jsonb, p_changes json, p_found pay.admission[]
 )
 returns text[]
@@ -139,8 +142,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_look_after constant interval := '10 minutes';
-  v_now constant timestamptz := pay.server_time();
-  v_deposits constant jsonb := pay.allocate_deposits(p_calls, p_providers, p_found);
+  v_now constant timestamptz := pay_internal.server_time();
+  v_deposits constant jsonb := pay_internal.allocate_deposits(p_calls, p_providers, p_found);
   v_details text[];
 begin
   with
@@ -173,7 +176,7 @@ begin
       case when c.delay_ms is null then 1 else 0 end, c.made_at,
       case when c.delay_ms is null then v_now end,
       case when c.is_settled then null
-        when c.has_clock then pay.real_due(c.environment_id, c.due_at)
+        when c.has_clock then pay_internal.real_due(c.environment_id, c.due_at)
         else c.due_at end,
       case when not c.is_settled and c.delay_ms is null
         then v_now + c.lease_ms * interval '1 ms' end,
@@ -188,7 +191,7 @@ begin
   select array_agg(
     case when c.n is not null then json_build_object(
       'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
-      'created_at', pay.wire_time(c.made_at), 'deposit', v_deposits -> c.n::text)::text end
+      'created_at', pay_internal.wire_time(c.made_at), 'deposit', v_deposits -> c.n::text)::text end
     order by f.n)
   into v_details
   from unnest(p_found) f
@@ -200,9 +203,9 @@ end
 $$;
 
 -- Hands out again the facts that nobody could match before a call knew the provider's id of its
--- payment. p_calls: as pay.update_calls takes it.
--- Concurrency: leaves out facts that another transaction has locked, so it never waits. Internal.
-create or replace function pay.reopen_facts(p_calls json)
+-- payment. p_calls: as pay_internal.update_calls takes it.
+-- Concurrency: leaves out facts that another transaction has locked, so it never waits.
+create or replace function pay_internal.reopen_facts(p_calls json)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -236,8 +239,8 @@ $$;
 -- p_calls  [{environment_id, id, state, next_attempt_at, provider_reference, last_reply,
 --          may_repeat, needs_operator}]; needs_operator is false if it is absent
 -- Concurrency: locks the calls in the order of their ids. Ends their leases. Looks each up by its
--- whole key: without statistics a join could read every call that is not settled. Internal.
-create or replace function pay.update_calls(p_calls json)
+-- whole key: without statistics a join could read every call that is not settled.
+create or replace function pay_internal.update_calls(p_calls json)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -269,15 +272,15 @@ begin
     last_reply = coalesce(r.last_reply, c.last_reply),
     may_repeat = coalesce(r.may_repeat, c.may_repeat),
     needs_operator = coalesce(r.needs_operator, false),
-    settled_at = case when r.new_state = 'settled' then pay.server_time() end
+    settled_at = case when r.new_state = 'settled' then pay_internal.server_time() end
   from result r
   where c.environment_id = r.environment_id and c.id = r.id;
-  perform pay.reopen_facts(p_calls);
+  perform pay_internal.reopen_facts(p_calls);
 end
 $$;
 
--- Notes the replies of attempts that change nothing but the calls. p_calls: as pay.update_calls
--- takes it.
+-- Notes the replies of attempts that change nothing but the calls. p_calls: as
+-- pay_internal.update_calls takes it.
 create or replace function pay.note_calls(p_calls text)
 returns void
 language plpgsql volatile security definer
@@ -286,7 +289,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  perform pay.update_calls(p_calls::json);
+  perform pay_internal.update_calls(p_calls::json);
 end
 $$;
 grant execute on function pay.note_calls(text) to pay_api;

@@ -6,21 +6,21 @@
 -- p_facts  [{environment_id, account_id, reference, op, state, subject_id, refund_id,
 --          provider_reference, amount_minor, currency, at, body}]; body is the whole fact
 -- Concurrency: inserts in the order of account and reference. A second transaction that stores the
--- same fact waits for the end of the first one. Internal.
-create or replace function pay.keep_facts(p_facts json)
+-- same fact waits for the end of the first one.
+create or replace function pay_internal.keep_facts(p_facts json)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay_internal.server_time();
   v_kept bigint;
 begin
   insert into pay.provider_facts (environment_id, account_id, reference, op, state, subject_id,
     refund_id, provider_reference, amount_minor, currency, happened_at, received_at, body)
   select f.environment_id, f.account_id, f.reference, f.op, f.state,
     coalesce(f.subject_id,
-      pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+      pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
     f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now, f.body
   from json_to_recordset(p_facts) as f (
     environment_id text, account_id text, reference text, op text, state text, subject_id text,
@@ -34,8 +34,8 @@ begin
 end
 $$;
 
--- The subject of the calls with an object of the provider; null if there is none. Internal.
-create or replace function pay.find_fact_subject(
+-- The subject of the calls with an object of the provider; null if there is none.
+create or replace function pay_internal.find_fact_subject(
   p_environment_id text, p_account_id text, p_provider_reference text
 )
 returns text
@@ -49,8 +49,8 @@ as $$
 $$;
 
 -- Whether an account has a call for a subject that can concern an object of the provider. Another
--- account, or another object that names the subject, must not settle it. Internal.
-create or replace function pay.has_fact_call(
+-- account, or another object that names the subject, must not settle it.
+create or replace function pay_internal.has_fact_call(
   p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text
 )
 returns boolean
@@ -76,7 +76,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  return pay.keep_facts((
+  return pay_internal.keep_facts((
     select coalesce(
       json_agg(f.value::jsonb || jsonb_build_object('environment_id', a.environment_id,
         'account_id', a.id, 'body', f.value::jsonb)),

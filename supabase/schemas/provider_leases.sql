@@ -1,8 +1,8 @@
 -- Purpose: the leases of the work of the provider worker. A step of pay.claim_provider_work, before
 -- the work is read (provider_work.sql).
 
--- The part of pay.lease_work for facts, oldest first. Internal.
-create or replace function pay.lease_facts(
+-- The part of pay_internal.lease_work for facts, oldest first.
+create or replace function pay_internal.lease_facts(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns table (environment_id text, account_id text, id text, place text)
@@ -27,9 +27,9 @@ begin
     update pay.provider_facts f
     set leased_until = p_leased_until,
       subject_id = coalesce(f.subject_id,
-        pay.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+        pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
       refund_id = coalesce(f.refund_id, case when f.op = 'refund'
-        then pay.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
+        then pay_internal.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
     from open o
     where f.environment_id = o.environment_id and f.account_id = o.account_id
       and f.reference = o.reference
@@ -41,10 +41,10 @@ $$;
 -- Leases due work of one kind: calls whose next attempt is due, facts without an outcome, objects
 -- at providers to look at every hour, and accounts to read. Reads nothing that depends on the
 -- content of the work. A pending call is not looked at, because its next attempt asks the same. A
--- fact that came before the reply to its call gets its subject now. Internal.
+-- fact that came before the reply to its call gets its subject now.
 -- id     that of a call, or the reference of a fact
 -- place  the order of the work
-create or replace function pay.lease_work(
+create or replace function pay_internal.lease_work(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns table (environment_id text, account_id text, id text, place text)
@@ -75,7 +75,7 @@ begin
         where c.environment_id = d.environment_id and c.id = d.id
         returning c.environment_id, c.account_id, c.id, c.id;
     when 'fact' then
-      return query select * from pay.lease_facts(p_limit, p_at, p_leased_until);
+      return query select * from pay_internal.lease_facts(p_limit, p_at, p_leased_until);
     when 'look' then
       return query
         with due as materialized (
@@ -96,7 +96,7 @@ begin
         with due as materialized (
           select u.environment_id, u.account_id
           from pay.provider_cursors u
-          join pay.provider_readings d
+          join pay_internal.provider_readings d
             on d.environment_id = u.environment_id and d.account_id = u.account_id
           where (u.leased_until is null or u.leased_until <= p_at)
             and (d.poll_at <= p_at or d.totals_at <= p_at)

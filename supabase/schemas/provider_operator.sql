@@ -23,7 +23,7 @@ begin
       c.next_attempt_at, c.provider_reference, c.last_reply, coalesce(r.status, s.status)
     from pay.provider_calls c
     join pay.environments e on e.id = c.environment_id and e.livemode and e.retired_at is null
-    left join pay.provider_subjects s
+    left join pay_internal.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where c.state <> 'settled' and (c.state = 'operator' or c.needs_operator or p_all)
@@ -43,11 +43,12 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select 'call', c.environment_id, e.livemode,
-      pay.provider_account_json(c.environment_id, c.account_id), pay.provider_call_json(c),
+      pay_internal.provider_account_json(c.environment_id, c.account_id),
+      pay_internal.provider_call_json(c),
       null::json, s.body, s.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_calls c on c.environment_id = e.id and c.id = p_id
-    left join pay.provider_subjects s
+    left join pay_internal.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where e.livemode and e.retired_at is null;
@@ -80,7 +81,7 @@ begin
       end)
     from pay.provider_facts f
     join pay.environments e on e.id = f.environment_id and e.livemode and e.retired_at is null
-    left join pay.provider_subjects s
+    left join pay_internal.provider_subjects s
       on s.environment_id = f.environment_id and s.id = f.subject_id
     where (f.outcome in ('finding', 'unmatched') or f.finding is not null)
       and f.dismissed_at is null
@@ -104,19 +105,19 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select 'fact', f.environment_id, e.livemode,
-      pay.provider_account_json(f.environment_id, f.account_id), k.call,
-      (pay.provider_fact_json(f)::jsonb || jsonb_build_object('dispute_body',
-        pay.dispute_body(f.environment_id, s.id, split_part(f.reference, ':', 1)),
-        'transfers', pay.transfers_json(f, s.id)))::json,
+      pay_internal.provider_account_json(f.environment_id, f.account_id), k.call,
+      (pay_internal.provider_fact_json(f)::jsonb || jsonb_build_object('dispute_body',
+        pay_internal.dispute_body(f.environment_id, s.id, split_part(f.reference, ':', 1)),
+        'transfers', pay_internal.transfers_json(f, s.id)))::json,
       s.body, s.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_facts f on f.environment_id = e.id and f.reference = p_reference
       and f.account_id = coalesce(p_account_id, f.account_id)
     left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
-    left join pay.provider_subjects s
+    left join pay_internal.provider_subjects s
       on s.environment_id = e.id and s.id = coalesce(r.payment_id, p_subject_id)
     left join lateral (
-      select pay.provider_call_json(c) as call from pay.provider_calls c
+      select pay_internal.provider_call_json(c) as call from pay.provider_calls c
       where c.environment_id = f.environment_id and c.subject_id = s.id and c.op = f.op
         and c.refund_id is not distinct from p_refund_id
       order by c.id desc limit 1
@@ -144,7 +145,7 @@ begin
   where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
   if v_found = 1 then
     update pay.provider_facts f
-    set dismissed_at = pay.server_time(), dismissed_reason = p_reason
+    set dismissed_at = pay_internal.server_time(), dismissed_reason = p_reason
     from pay.list_reported_facts() l
     where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id)
       and f.environment_id = l.environment_id and f.account_id = l.account_id

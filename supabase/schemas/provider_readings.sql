@@ -5,7 +5,7 @@
 -- When each account is read next, also a disabled one: poll_at for facts, totals_at for the totals
 -- of a day. The first day is the one after the account was added, because that is the first whole
 -- day. The worker reads a day two hours after its end, when polls have brought its facts.
-create or replace view pay.provider_readings with (security_invoker = true) as
+create or replace view pay_internal.provider_readings with (security_invoker = true) as
 select u.environment_id, u.account_id,
   coalesce(u.polled_at + case
     -- An address is open until the worker has applied the expiry to the payment.
@@ -26,11 +26,12 @@ join pay.provider_accounts a on a.environment_id = u.environment_id and a.id = u
 cross join lateral (
   select coalesce(u.totals_day, (a.created_at at time zone 'UTC')::date) + 1 as day
 ) d;
-comment on view pay.provider_readings is 'Internal: when each account of a provider is read next.';
+comment on view pay_internal.provider_readings is
+  'When each account of a provider is read next.';
 
 -- The accounts to read, as the worker needs them: a poll if one is due, or else the totals of a
--- day. Internal.
-create or replace function pay.read_readings(
+-- day.
+create or replace function pay_internal.read_readings(
   p_environments text[], p_accounts text[], p_at timestamptz
 )
 returns setof pay.provider_work
@@ -40,14 +41,14 @@ as $$
 begin
   return query
     select case when d.poll_at <= p_at then 'poll' else 'totals' end, u.environment_id, true,
-      pay.provider_account_json(u.environment_id, u.account_id), null::json, null::json,
+      pay_internal.provider_account_json(u.environment_id, u.account_id), null::json, null::json,
       null::text, null::integer, null::text,
       (case when d.poll_at <= p_at then u.cursor else u.totals_cursor end)::json,
       case when not d.poll_at <= p_at then d.day end
     from unnest(p_environments, p_accounts) as l (environment_id, account_id)
     join pay.provider_cursors u
       on u.environment_id = l.environment_id and u.account_id = l.account_id
-    join pay.provider_readings d
+    join pay_internal.provider_readings d
       on d.environment_id = u.environment_id and d.account_id = u.account_id;
 end
 $$;
@@ -65,7 +66,7 @@ begin
   perform set_config('pay.worker', 'on', true);
   update pay.provider_cursors u
   set cursor = p_cursor::jsonb, stalled_since = null, last_error = null,
-    polled_at = case when p_is_done then pay.server_time() else u.polled_at end,
+    polled_at = case when p_is_done then pay_internal.server_time() else u.polled_at end,
     leased_until = case when p_is_done then null else u.leased_until end
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
@@ -109,7 +110,7 @@ begin
     last_error = null
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id
-    and (u.leased_until is null or u.leased_until <= pay.server_time()
+    and (u.leased_until is null or u.leased_until <= pay_internal.server_time()
       or u.stalled_since is not null);
   return found;
 end
@@ -149,7 +150,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   update pay.provider_cursors u
-  set stalled_since = coalesce(u.stalled_since, pay.server_time()), last_error = left(p_error, 500)
+  set stalled_since = coalesce(u.stalled_since, pay_internal.server_time()),
+    last_error = left(p_error, 500)
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
 end
@@ -167,7 +169,7 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   update pay.provider_cursors u
-  set leased_until = pay.server_time() + interval '1 second'
+  set leased_until = pay_internal.server_time() + interval '1 second'
   from pay.provider_accounts a
   where a.id = p_account_id and u.environment_id = a.environment_id and u.account_id = a.id;
 end
@@ -183,7 +185,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_now constant timestamptz := pay.server_time();
+  v_now constant timestamptz := pay_internal.server_time();
 begin
   perform set_config('pay.worker', 'on', true);
   update pay.provider_cursors u

@@ -18,8 +18,7 @@
 
 -- Opens the environments of the records. A record of a sandbox that was reset is known.
 -- Concurrency: shares the lock of each sandbox, so no reset runs until the transaction ends.
--- Internal.
-create or replace function pay.open_records(p_records json)
+create or replace function pay_internal.open_records(p_records json)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -37,7 +36,7 @@ begin
   ) e;
   return array(
     select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
-      null, null, null, null, null, null, pay.time_ahead(w), null)::pay.admission
+      null, null, null, null, null, null, pay_internal.time_ahead(w), null)::pay.admission
     from json_to_recordset(p_records) as r (n integer, environment_id text)
     left join pay.environments e on e.id = r.environment_id and e.retired_at is null
     left join pay.sandbox_settings w on w.environment_id = e.id
@@ -46,8 +45,8 @@ end
 $$;
 
 -- Locks the calls of the records. A record of a settled call is known. If the list has several
--- records of one call, the first may go on. Internal.
-create or replace function pay.lock_calls(p_records json, p_found pay.admission[])
+-- records of one call, the first may go on.
+create or replace function pay_internal.lock_calls(p_records json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -82,8 +81,8 @@ $$;
 
 -- Stores and locks the facts of the records that are not stale. A record that applies a fact that
 -- has been applied or ignored is known. An unmatched fact and a finding can still be applied. If
--- the list has several records that handle one fact, the first may go on. Internal.
-create or replace function pay.lock_facts(p_records json, p_found pay.admission[])
+-- the list has several records that handle one fact, the first may go on.
+create or replace function pay_internal.lock_facts(p_records json, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -95,7 +94,7 @@ as $$
 declare
   v_refused record;
 begin
-  perform pay.keep_facts((
+  perform pay_internal.keep_facts((
     select coalesce(
       json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
         'body', t.fact::jsonb
@@ -154,16 +153,16 @@ end
 $$;
 
 -- Writes the outcomes of the facts of the recorded records. An earlier outcome stays, unless the
--- fact was unmatched, or was a finding and is applied now. Internal.
-create or replace function pay.handle_facts(p_records json, p_found pay.admission[])
+-- fact was unmatched, or was a finding and is applied now.
+create or replace function pay_internal.handle_facts(p_records json, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
--- As in pay.lock_facts.
+-- As in pay_internal.lock_facts.
 set enable_sort = off
 as $$
 begin
-  -- pay.lock_facts has locked the facts, so none moves.
+  -- pay_internal.lock_facts has locked the facts, so none moves.
   with handled as materialized (
     select k.place, r.expects_id, o.*
     from unnest(p_found) f
@@ -182,7 +181,7 @@ begin
     where f.outcome = 'ok' and o.outcome is not null
   )
   update pay.provider_facts k
-  set outcome = h.outcome, finding = h.finding, handled_at = pay.server_time(),
+  set outcome = h.outcome, finding = h.finding, handled_at = pay_internal.server_time(),
     booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
     -- The operator can match a fact with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
@@ -196,14 +195,14 @@ end
 $$;
 
 -- Writes the results of the recorded records into their calls, and their answers under the
--- idempotency keys of the calls, where the request is still under way. Internal.
-create or replace function pay.settle_calls(p_records json, p_found pay.admission[])
+-- idempotency keys of the calls, where the request is still under way.
+create or replace function pay_internal.settle_calls(p_records json, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay.update_calls((
+  perform pay_internal.update_calls((
     select coalesce(
       json_agg(r.call::jsonb
         || jsonb_build_object('environment_id', f.environment_id, 'id', r.call_id)),
@@ -240,7 +239,7 @@ $$;
 --            body}]
 --            call_id: the call with this result; null: none
 --            call: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as
---            pay.update_calls takes it; null: it stays as it is
+--            pay_internal.update_calls takes it; null: it stays as it is
 --            facts: facts as connectors make them, with outcome, finding, booked_minor (the sum
 --            of all movements for the fact) and was_booked_minor (the part that is booked already)
 --            expects_id, expects_sequence: the payment or transfer that changes; null: none
@@ -284,43 +283,43 @@ declare
   v_environments text[];
   v_deliveries bigint := 0;
 begin
-  v_found := pay.open_records(v_records);
-  v_found := pay.lock_subjects(v_records, v_found);
-  v_found := pay.lock_calls(v_records, v_found);
-  v_found := pay.lock_facts(v_records, v_found);
+  v_found := pay_internal.open_records(v_records);
+  v_found := pay_internal.lock_subjects(v_records, v_found);
+  v_found := pay_internal.lock_calls(v_records, v_found);
+  v_found := pay_internal.lock_facts(v_records, v_found);
   if strpos(p_records, '"expects_reports"') > 0 then
-    v_found := pay.check_transfers(v_records, v_found);
+    v_found := pay_internal.check_transfers(v_records, v_found);
   end if;
 
   select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
   from unnest(v_found) f where f.outcome = 'ok';
   if v_won is not null then
-    perform pay.handle_facts(v_records, v_found);
+    perform pay_internal.handle_facts(v_records, v_found);
     -- Most lists of records need only some of these steps.
     if p_payments <> '[]' then
-      perform pay.write_payments(p_payments::json, v_won, v_environments, v_moved);
+      perform pay_internal.write_payments(p_payments::json, v_won, v_environments, v_moved);
     end if;
     if p_transfers <> '[]' then
-      perform pay.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+      perform pay_internal.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
     end if;
     if p_refunds <> '[]' then
-      perform pay.write_refunds(p_refunds::json, v_won, v_environments);
+      perform pay_internal.write_refunds(p_refunds::json, v_won, v_environments);
     end if;
     if p_disputes <> '[]' then
-      perform pay.write_disputes(p_disputes::json, v_won, v_environments);
+      perform pay_internal.write_disputes(p_disputes::json, v_won, v_environments);
     end if;
-    perform pay.settle_calls(v_records, v_found);
+    perform pay_internal.settle_calls(v_records, v_found);
     if p_calls <> '[]' then
-      perform pay.write_later_calls(p_calls::json, v_found);
+      perform pay_internal.write_later_calls(p_calls::json, v_found);
     end if;
     if p_ledger <> '[]' then
-      perform pay.record_movements(p_ledger::json, v_won, v_environments);
+      perform pay_internal.record_movements(p_ledger::json, v_won, v_environments);
     end if;
     if p_events <> '[]' then
-      v_deliveries := pay.write_events(p_events::json, v_found);
+      v_deliveries := pay_internal.write_events(p_events::json, v_found);
     end if;
     if strpos(p_records, '"did"') > 0 then
-      perform pay.count_results(v_records, v_found);
+      perform pay_internal.count_results(v_records, v_found);
     end if;
   end if;
   return query

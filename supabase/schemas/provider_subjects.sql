@@ -1,8 +1,8 @@
 -- Purpose: the subject of a call as it is now, for a decision that has to be made again.
 
 -- A payment or transfer of an environment, a refund of it, the dispute of a fact, the amount that
--- is booked for the fact, and its transfers (pay.transfers_json); no row if there is no such
--- payment or transfer.
+-- is booked for the fact, and its transfers (pay_internal.transfers_json); no row if there is no
+-- such payment or transfer.
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
 )
@@ -17,8 +17,9 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select coalesce(p.body, t.body), r.body,
-      pay.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)), coalesce(f.booked_minor, 0),
-      case when f.reference is not null then pay.transfers_json(f, p_subject_id) end
+      pay_internal.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)),
+      coalesce(f.booked_minor, 0),
+      case when f.reference is not null then pay_internal.transfers_json(f, p_subject_id) end
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
     left join pay.transfers t on t.environment_id = e.id and t.id = p_subject_id

@@ -8,14 +8,14 @@
 -- server's time.
 
 -- Payments and transfers, as far as providers concern them.
-create or replace view pay.provider_subjects with (security_invoker = true) as
+create or replace view pay_internal.provider_subjects with (security_invoker = true) as
 select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p
 union all
 select t.environment_id, t.id, t.status, t.sequence, t.body from pay.transfers t;
-comment on view pay.provider_subjects is 'Internal: payments and transfers.';
+comment on view pay_internal.provider_subjects is 'Payments and transfers.';
 
--- Whether there is work for the worker. Internal.
-create or replace function pay.provider_work_is_due()
+-- Whether there is work for the worker.
+create or replace function pay_internal.provider_work_is_due()
 returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -31,7 +31,7 @@ as $$
     )
     or exists (select from pay.provider_calls c where c.next_look_at <= now())
     or exists (
-      select from pay.provider_readings r
+      select from pay_internal.provider_readings r
       join pay.provider_cursors u
         on u.environment_id = r.environment_id and u.account_id = r.account_id
       where (r.poll_at <= now() or r.totals_at <= now())
@@ -43,7 +43,7 @@ $$;
 -- accounts to read get a quarter each, so that many due calls to a slow provider hold up no facts.
 -- Facts get the rest, in one query, so that all of them are as of one moment. Then calls and looks
 -- get what is left. Accounts to read do not, because each takes many requests. p_at: the caller's
--- time. A kind whose claim fails holds up no other kind (pay.given_up_work).
+-- time. A kind whose claim fails holds up no other kind (pay_internal.given_up_work).
 create or replace function pay.claim_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
 )
@@ -55,8 +55,8 @@ set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_at constant timestamptz := least(p_at, pay.server_time());
-  v_leased_until constant timestamptz := pay.server_time() + p_lease_ms * interval '1 ms';
+  v_at constant timestamptz := least(p_at, pay_internal.server_time());
+  v_leased_until constant timestamptz := pay_internal.server_time() + p_lease_ms * interval '1 ms';
   v_share constant integer := greatest(p_limit / 4, 1);
   v_left integer := p_limit;
   v_asking_left integer := p_asking_limit;
@@ -75,10 +75,10 @@ begin
     v_limit := least(v_limit, v_left, case when v_kind <> 'fact' then v_asking_left end);
     continue when v_limit <= 0;
     begin
-      return query select * from pay.claim_kind(v_kind, v_limit, v_at, v_leased_until);
+      return query select * from pay_internal.claim_kind(v_kind, v_limit, v_at, v_leased_until);
       get diagnostics v_claimed = row_count;
     exception when others then
-      return next pay.given_up_work(v_kind, null, 'all', sqlstate, sqlerrm);
+      return next pay_internal.given_up_work(v_kind, null, 'all', sqlstate, sqlerrm);
       v_claimed := 0;
     end;
     v_left := v_left - v_claimed;
@@ -90,8 +90,8 @@ grant execute on function pay.claim_provider_work(integer, integer, integer, tim
   to pay_api;
 
 -- Leases pieces of work of one kind, and then reads them. A piece that cannot be read keeps its
--- lease, so it comes again when the lease has ended and holds up no other until then. Internal.
-create or replace function pay.claim_kind(
+-- lease, so it comes again when the lease has ended and holds up no other until then.
+create or replace function pay_internal.claim_kind(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns setof pay.provider_work
@@ -104,17 +104,17 @@ begin
   select array_agg(l.environment_id order by l.place) as environments,
     array_agg(l.account_id order by l.place) as accounts, array_agg(l.id order by l.place) as ids
   into v_leased
-  from pay.lease_work(p_kind, p_limit, p_at, p_leased_until) l;
+  from pay_internal.lease_work(p_kind, p_limit, p_at, p_leased_until) l;
   if v_leased.ids is not null then
-    return query select * from pay.read_work_apart(
+    return query select * from pay_internal.read_work_apart(
       p_kind, v_leased.environments, v_leased.accounts, v_leased.ids, p_at);
   end if;
 end
 $$;
 
--- A row about work that was given up, for the log of the worker. Internal.
+-- A row about work that was given up, for the log of the worker.
 -- p_id  its id or reference; all: nothing of the kind could be claimed
-create or replace function pay.given_up_work(
+create or replace function pay_internal.given_up_work(
   p_kind text, p_environment_id text, p_id text, p_code text, p_message text
 )
 returns pay.provider_work
@@ -133,8 +133,8 @@ end
 $$;
 
 -- Reads leased pieces of work in one query. If that fails, reads them one by one and gives up those
--- that cannot be read. Internal.
-create or replace function pay.read_work_apart(
+-- that cannot be read.
+create or replace function pay_internal.read_work_apart(
   p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
 )
 returns setof pay.provider_work
@@ -142,21 +142,22 @@ language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return query select * from pay.read_work(p_kind, p_environments, p_accounts, p_ids, p_at);
+  return query
+    select * from pay_internal.read_work(p_kind, p_environments, p_accounts, p_ids, p_at);
 exception when others then
   if cardinality(p_ids) = 1 then
-    return next pay.given_up_work(p_kind, p_environments[1], p_ids[1], sqlstate, sqlerrm);
+    return next pay_internal.given_up_work(p_kind, p_environments[1], p_ids[1], sqlstate, sqlerrm);
     return;
   end if;
   for v_n in 1..cardinality(p_ids) loop
-    return query select * from pay.read_work_apart(
+    return query select * from pay_internal.read_work_apart(
       p_kind, p_environments[v_n:v_n], p_accounts[v_n:v_n], p_ids[v_n:v_n], p_at);
   end loop;
 end
 $$;
 
--- Reads leased pieces of work, in their order. Internal.
-create or replace function pay.read_work(
+-- Reads leased pieces of work, in their order.
+create or replace function pay_internal.read_work(
   p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
 )
 returns setof pay.provider_work
@@ -166,19 +167,19 @@ as $$
 begin
   case p_kind
     when 'call' then
-      return query select * from pay.read_calls(p_environments, p_ids);
+      return query select * from pay_internal.read_calls(p_environments, p_ids);
     when 'fact' then
-      return query select * from pay.read_facts(p_environments, p_accounts, p_ids);
+      return query select * from pay_internal.read_facts(p_environments, p_accounts, p_ids);
     when 'look' then
-      return query select * from pay.read_looks(p_environments, p_ids);
+      return query select * from pay_internal.read_looks(p_environments, p_ids);
     else
-      return query select * from pay.read_readings(p_environments, p_ids, p_at);
+      return query select * from pay_internal.read_readings(p_environments, p_ids, p_at);
   end case;
 end
 $$;
 
--- Calls to send, as the worker needs them. Internal.
-create or replace function pay.read_calls(p_environments text[], p_ids text[])
+-- Calls to send, as the worker needs them.
+create or replace function pay_internal.read_calls(p_environments text[], p_ids text[])
 returns setof pay.provider_work
 language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
@@ -186,12 +187,13 @@ as $$
 begin
   return query
     select 'call', c.environment_id, e.livemode,
-      pay.provider_account_json(c.environment_id, c.account_id), pay.provider_call_json(c),
+      pay_internal.provider_account_json(c.environment_id, c.account_id),
+      pay_internal.provider_call_json(c),
       null::json, s.body, s.sequence, r.body, null::json, null::date
     from unnest(p_environments, p_ids) with ordinality as l (environment_id, id, n)
     join pay.provider_calls c on c.environment_id = l.environment_id and c.id = l.id
     join pay.environments e on e.id = c.environment_id
-    left join pay.provider_subjects s
+    left join pay_internal.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     order by l.n;
@@ -199,8 +201,8 @@ end
 $$;
 
 -- Whether the fact with which a refund or dispute begins at the provider is unmatched. Then the
--- later facts of this object have nothing here to wait for. Internal.
-create or replace function pay.follows_unmatched(p_fact pay.provider_facts)
+-- later facts of this object have nothing here to wait for.
+create or replace function pay_internal.follows_unmatched(p_fact pay.provider_facts)
 returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -216,19 +218,20 @@ $$;
 
 -- A stored fact as the worker needs it. is_elsewhere: a call of another account has made its
 -- object, as if two accounts here are one at the provider. The money is booked there. dispute_body:
--- the dispute here that the fact is about. transfers: as pay.transfers_json returns them. Internal.
-create or replace function pay.provider_fact_json(p_fact pay.provider_facts)
+-- the dispute here that the fact is about. transfers: as pay_internal.transfers_json returns them.
+create or replace function pay_internal.provider_fact_json(p_fact pay.provider_facts)
 returns json
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
-    'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence') then pay.dispute_body(
+    'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence')
+      then pay_internal.dispute_body(
       p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
-    'transfers', pay.transfers_json(p_fact, p_fact.subject_id),
+    'transfers', pay_internal.transfers_json(p_fact, p_fact.subject_id),
     'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
-    'follows_unmatched', pay.follows_unmatched(p_fact),
-    'received_at', pay.wire_time(p_fact.received_at), 'is_elsewhere',
+    'follows_unmatched', pay_internal.follows_unmatched(p_fact),
+    'received_at', pay_internal.wire_time(p_fact.received_at), 'is_elsewhere',
     exists (
       select from pay.provider_calls c
       where c.provider_reference = p_fact.provider_reference
@@ -240,8 +243,8 @@ as $$
 $$;
 
 -- The refund of an earlier fact about the same object, which somebody has made at the provider. Its
--- own fact of success has become a refund here. Internal.
-create or replace function pay.find_fact_refund(
+-- own fact of success has become a refund here.
+create or replace function pay_internal.find_fact_refund(
   p_environment_id text, p_account_id text, p_reference text
 )
 returns text
@@ -254,8 +257,8 @@ as $$
 $$;
 
 -- Facts without an outcome, as the worker needs them. A fact about a payment that its account has
--- no call for gets no subject. Internal.
-create or replace function pay.read_facts(
+-- no call for gets no subject.
+create or replace function pay_internal.read_facts(
   p_environments text[], p_accounts text[], p_references text[]
 )
 returns setof pay.provider_work
@@ -265,8 +268,8 @@ as $$
 begin
   return query
   select 'fact', f.environment_id, e.livemode,
-    pay.provider_account_json(f.environment_id, f.account_id), k.call,
-    pay.provider_fact_json(f),
+    pay_internal.provider_account_json(f.environment_id, f.account_id), k.call,
+    pay_internal.provider_fact_json(f),
     s.body, s.sequence, r.body, null::json, null::date
   from unnest(p_environments, p_accounts, p_references) with ordinality
     as o (environment_id, account_id, reference, n)
@@ -274,13 +277,14 @@ begin
     on f.environment_id = o.environment_id and f.account_id = o.account_id
     and f.reference = o.reference
   join pay.environments e on e.id = f.environment_id
-  left join pay.provider_subjects s
+  left join pay_internal.provider_subjects s
     on s.environment_id = f.environment_id and s.id = f.subject_id
-    and pay.has_fact_call(f.environment_id, f.account_id, f.subject_id, f.provider_reference)
+    and pay_internal.has_fact_call(
+      f.environment_id, f.account_id, f.subject_id, f.provider_reference)
   left join pay.refunds r
     on r.environment_id = f.environment_id and r.id = f.refund_id and r.payment_id = s.id
   left join lateral (
-    select pay.provider_call_json(c) as call from pay.provider_calls c
+    select pay_internal.provider_call_json(c) as call from pay.provider_calls c
     where c.environment_id = f.environment_id and c.subject_id = f.subject_id
       and c.refund_id is not distinct from f.refund_id
       -- Somebody can capture at the provider. Then the authorization finds the payment there.
@@ -292,8 +296,8 @@ end
 $$;
 
 -- The objects at providers to look at: those of live payments, refunds and transfers that are not
--- final. After a look at a final one there is no further look. Internal.
-create or replace function pay.read_looks(p_environments text[], p_ids text[])
+-- final. After a look at a final one there is no further look.
+create or replace function pay_internal.read_looks(p_environments text[], p_ids text[])
 returns setof pay.provider_work
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
@@ -311,7 +315,7 @@ begin
       end as is_open
     from unnest(p_environments, p_ids) as d (environment_id, id)
     join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.id
-    left join pay.provider_subjects s
+    left join pay_internal.provider_subjects s
       on s.environment_id = c.environment_id and s.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
   ),
@@ -321,10 +325,10 @@ begin
     from found f
     where c.environment_id = f.environment_id and c.id = f.id
     returning c.environment_id, c.account_id, c.state, c.next_look_at,
-      pay.provider_call_json(c) as call, f.body, f.sequence, f.refund_body
+      pay_internal.provider_call_json(c) as call, f.body, f.sequence, f.refund_body
   )
   select 'look', c.environment_id, true,
-    pay.provider_account_json(c.environment_id, c.account_id), c.call, null::json,
+    pay_internal.provider_account_json(c.environment_id, c.account_id), c.call, null::json,
     c.body, c.sequence, c.refund_body, null::json, null::date
   from looked c
   where c.next_look_at is not null and c.state <> 'pending';

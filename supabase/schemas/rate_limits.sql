@@ -2,16 +2,18 @@
 
 -- The number of windows by which a counter may be ahead of a request: five minutes. A request is
 -- counted at the time at which it began, and requests that began later can be counted earlier. A
--- counter further ahead was written by a wrong clock and is ignored. Internal.
-create or replace function pay.max_windows_ahead()
+-- counter further ahead was written by a wrong clock and is ignored.
+create or replace function pay_internal.max_windows_ahead()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 150 $$;
 
 -- The requests that the keys of an account in one mode have used in the sliding window: a row for
--- each active key. Internal.
-create or replace function pay.requests_used(p_account text, p_livemode boolean, p_at timestamptz)
+-- each active key.
+create or replace function pay_internal.requests_used(
+  p_account text, p_livemode boolean, p_at timestamptz
+)
 returns table (api_key_id text, used numeric)
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
@@ -31,7 +33,7 @@ begin
         * sum(case when c.window_number >= v_window then c.previous_count else c.current_count end)
     from pay.rate_counters c
     where c.account = p_account and c.livemode = p_livemode
-      and c.window_number between v_window - 1 and v_window + pay.max_windows_ahead()
+      and c.window_number between v_window - 1 and v_window + pay_internal.max_windows_ahead()
     group by c.api_key_id;
   perform set_config('pay.worker', v_worker, true);
 end
@@ -40,12 +42,12 @@ $$;
 -- Computes how many requests the limits still allow after each request of a list, as if the
 -- requests before it in the list were counted. The number is negative if a limit is reached. Then
 -- the outcome is rate_limited, with two exceptions: a replay is not counted, and a forbidden
--- request must not find a stored answer before pay.count_requests refuses it. Each account is read
--- once. Internal.
+-- request must not find a stored answer before pay_internal.count_requests refuses it. Each account
+-- is read once.
 -- p_key_rates, p_account_rates: for each request the limit of its key and of its account; 0 or null
 -- is no limit
 -- p_counts: whether to count the requests at once
-create or replace function pay.limit_requests(
+create or replace function pay_internal.limit_requests(
   p_found pay.admission[], p_key_rates integer[], p_account_rates integer[], p_counts boolean
 )
 returns pay.admission[]
@@ -78,7 +80,7 @@ begin
       v_livemode := v_request.livemode;
       select array_agg(u.api_key_id), array_agg(u.used), coalesce(sum(u.used), 0)
       into v_keys, v_used, v_total
-      from pay.requests_used(v_account, v_livemode, v_request.at) u;
+      from pay_internal.requests_used(v_account, v_livemode, v_request.at) u;
     end if;
     v_key := array_position(v_keys, v_request.api_key_id);
     if v_key is null then
@@ -98,14 +100,14 @@ begin
       p_found[v_request.n].outcome := 'rate_limited';
     end if;
   end loop;
-  return case when p_counts then pay.count_requests(p_found) else p_found end;
+  return case when p_counts then pay_internal.count_requests(p_found) else p_found end;
 end
 $$;
 
--- Does the same as pay.limit_requests for a list of reads, which it also counts, or of writes. In a
--- list of writes a replay must not use up the limit of the other requests. The function looks for
--- stored answers only if a limit is reached, because most lists have no replays. Internal.
-create or replace function pay.limit_list(
+-- Does the same as pay_internal.limit_requests for a list of reads, which it also counts, or of
+-- writes. In a list of writes a replay must not use up the limit of the other requests. The
+-- function looks for stored answers only if a limit is reached, because most lists have no replays.
+create or replace function pay_internal.limit_list(
   p_requests json, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
   p_is_read boolean
 )
@@ -114,22 +116,22 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_limited pay.admission[] := pay.limit_requests(
+  v_limited pay.admission[] := pay_internal.limit_requests(
     p_found, p_key_rates, p_account_rates, p_is_read);
 begin
   if not p_is_read and cardinality(p_found) > 1 and exists (
     select from unnest(v_limited) f where f.outcome = 'rate_limited'
   ) then
-    v_limited := pay.limit_requests(
-      pay.find_answers(p_requests, p_found, true), p_key_rates, p_account_rates, false);
+    v_limited := pay_internal.limit_requests(
+      pay_internal.find_answers(p_requests, p_found, true), p_key_rates, p_account_rates, false);
   end if;
   return v_limited;
 end
 $$;
 
 -- Counts requests of the key of p_access. If the window of a counter is ahead of p_at, the window
--- stays, because a request that began long ago must not clear the counter. Internal.
-create or replace function pay.add_requests(
+-- stays, because a request that began long ago must not clear the counter.
+create or replace function pay_internal.add_requests(
   p_access pay.admission,
   p_at timestamptz,
   p_requests integer
@@ -151,17 +153,17 @@ begin
   if v_stripe is not null then
     update pay.rate_counters c
     set window_number = case
-        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+        when c.window_number between v_window and v_window + pay_internal.max_windows_ahead()
           then c.window_number
         else v_window
       end,
       current_count = p_requests + case
-        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+        when c.window_number between v_window and v_window + pay_internal.max_windows_ahead()
           then c.current_count
         else 0
       end,
       previous_count = case
-        when c.window_number between v_window and v_window + pay.max_windows_ahead()
+        when c.window_number between v_window and v_window + pay_internal.max_windows_ahead()
           then c.previous_count
         when c.window_number = v_window - 1 then c.current_count
         else 0
@@ -195,8 +197,8 @@ $$;
 
 -- Counts the requests of a list after their outcomes are known, all requests of a key together, and
 -- returns the list with the remainders for the answers. It does not count replays, requests that
--- were refused for their limit, and requests that are sent again. Internal.
-create or replace function pay.count_requests(p_found pay.admission[])
+-- were refused for their limit, and requests that are sent again.
+create or replace function pay_internal.count_requests(p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -204,7 +206,7 @@ as $$
 declare
   v_told record;
 begin
-  perform pay.add_requests(c.access, c.at, c.requests)
+  perform pay_internal.add_requests(c.access, c.at, c.requests)
   from (
     select (array_agg(f))[1] as access, max(f.at - coalesce(f.ahead, '0')) as at,
       count(*)::integer as requests
@@ -232,8 +234,8 @@ end
 $$;
 
 -- Retention: deletes one batch of the counters that were idle for an hour. Returns the number of
--- deleted rows. p_environment_id: null is all. Leaves locked rows for the next run. Internal.
-create or replace function pay.purge_counters(p_environment_id text, p_batch integer)
+-- deleted rows. p_environment_id: null is all. Leaves locked rows for the next run.
+create or replace function pay_internal.purge_counters(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -244,7 +246,7 @@ begin
   delete from pay.rate_counters c
   where c.ctid = any (array(
     select o.ctid from pay.rate_counters o
-    where o.window_number < floor(extract(epoch from pay.server_time()) / 2) - 1800
+    where o.window_number < floor(extract(epoch from pay_internal.server_time()) / 2) - 1800
       and (p_environment_id is null or o.environment_id = p_environment_id)
     limit p_batch for update skip locked
   ));

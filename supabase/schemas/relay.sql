@@ -11,7 +11,7 @@
 --                 outcome: delivered | failed | released (the attempt was not made);
 --                 next_attempt_at: the time of the next attempt; null if there is none;
 --                 record: the attempt as JSON text.
---                 Results of sandboxes also have an exchange (pay.keep_exchanges)
+--                 Results of sandboxes also have an exchange (pay_internal.keep_exchanges)
 -- p_rooms         {endpoints: {id: limit}, environments: {public id: limit},
 --                 accounts: {name: limit}}: how many more deliveries of each the relay may claim,
 --                 for those of which it has claims already
@@ -19,7 +19,7 @@
 -- p_per_endpoint, p_per_environment, p_per_account
 --                 the limits of those without claims. The limit of a failing endpoint is 2.
 --                 Environments are counted by their public id, which a reset keeps.
--- p_suspects_ahead  as in pay.lock_suspects; null if the relay has a suspect
+-- p_suspects_ahead  as in pay_internal.lock_suspects; null if the relay has a suspect
 -- p_leased_until  the end of the leases; another relay may claim the deliveries after it
 -- p_aside         [endpoint id]: endpoints to leave out, because a turn with them fails
 -- p_only          the only endpoint to serve; null: all of them
@@ -56,51 +56,51 @@ as $$
 declare
   v_longest_look constant interval := '100 ms';
   -- The lead of the caller's clock over the server's.
-  v_ahead constant interval := greatest(p_at - pay.server_time(), '0');
+  v_ahead constant interval := greatest(p_at - pay_internal.server_time(), '0');
   v_at constant timestamptz := p_at - v_ahead;
   -- By the server's time: other relays would find a lease of a slow clock expired.
-  v_leased_until constant timestamptz := pay.server_time() + (p_leased_until - p_at);
+  v_leased_until constant timestamptz := pay_internal.server_time() + (p_leased_until - p_at);
   v_rooms constant jsonb := p_rooms::jsonb;
   v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
   v_waiting record;
-  v_due pay.due_delivery[];
+  v_due pay_internal.due_delivery[];
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
   if p_results <> '[]' then
-    perform pay.record_attempts(p_results, v_at, v_ahead);
+    perform pay_internal.record_attempts(p_results, v_at, v_ahead);
   end if;
   if p_limit <= 0 then
     return;
   end if;
 
   select * into v_waiting
-  from pay.find_room(
+  from pay_internal.find_room(
     v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
   if v_waiting.inbox_endpoints is not null then
-    perform pay.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
+    perform pay_internal.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
   end if;
   if v_waiting.off_endpoint is not null then
     -- Fewer if results wait for the end of this turn.
-    perform pay.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
+    perform pay_internal.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
       case when p_results = '[]' then 2000 else 250 end);
   end if;
 
   -- If all due deliveries wait for earlier ones, the turn looks at those behind them, for as long
   -- as others can wait for it. Postponed deliveries stay postponed, and the next turn continues.
   loop
-    v_due := pay.lock_due(
+    v_due := pay_internal.lock_due(
       v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
     exit when v_due is null;
     -- One probe of an index that is mostly empty.
     if exists (select from pay.faults f where f.kind = 'delivery' and f.times_left > 0) then
-      v_due := pay.give_faults(v_due, v_at);
+      v_due := pay_internal.give_faults(v_due, v_at);
     end if;
-    return query select * from pay.claim_due(
+    return query select * from pay_internal.claim_due(
       v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
     get diagnostics v_claimed = row_count;
     if v_claimed < cardinality(v_due) then
-      perform pay.put_off_deliveries(v_due, v_at);
+      perform pay_internal.put_off_deliveries(v_due, v_at);
     end if;
     exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;
@@ -111,7 +111,7 @@ begin
     where d.next_attempt_at is not null and d.lost_claims > 0
   ) then
     return query
-      select * from pay.claim_suspect(
+      select * from pay_internal.claim_suspect(
         p_suspects_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
   end if;
 end
@@ -163,24 +163,24 @@ grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_a
 
 -- Locks the first due deliveries of each endpoint and returns them; null if there are none. One
 -- with an expired lease becomes a suspect, because its relay has died. No later call returns it.
-create or replace function pay.lock_due(
+create or replace function pay_internal.lock_due(
   p_endpoints text[],
   p_rooms integer[],
   p_shares integer[],
   p_reads integer[],
   p_at timestamptz
 )
-returns pay.due_delivery[]
+returns pay_internal.due_delivery[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_due pay.due_delivery[];
+  v_due pay_internal.due_delivery[];
   v_is_any_lost boolean;
 begin
   select
     array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
-      c.place - c.share, c.is_lost)::pay.due_delivery),
+      c.place - c.share, c.is_lost)::pay_internal.due_delivery),
     bool_or(c.is_lost)
   into v_due, v_is_any_lost
   from (
@@ -212,9 +212,9 @@ $$;
 
 -- The locked deliveries for which there is a place, with their endpoints. No environment and no
 -- account exceeds its limit, however many endpoints it has. Stable: reads with the snapshot of
--- pay.claim_due.
-create or replace function pay.take_places(
-  p_due pay.due_delivery[],
+-- pay_internal.claim_due.
+create or replace function pay_internal.take_places(
+  p_due pay_internal.due_delivery[],
   p_rooms jsonb,
   p_limit integer,
   p_per_environment integer,
@@ -258,8 +258,8 @@ $$;
 -- Concurrency: runs after the statement that has locked them, with a new snapshot. If another
 -- transaction that records an earlier delivery has committed, this function sees its result.
 -- Otherwise that transaction makes the later delivery due after this turn has committed.
-create or replace function pay.claim_due(
-  p_due pay.due_delivery[],
+create or replace function pay_internal.claim_due(
+  p_due pay_internal.due_delivery[],
   p_rooms jsonb,
   p_limit integer,
   p_per_environment integer,
@@ -279,7 +279,7 @@ begin
         partition by k.endpoint_id, k.subject_id order by k.sequence
         range between unbounded preceding and 1 preceding
       ) as taken_before
-    from pay.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
+    from pay_internal.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
   ),
   judged as materialized (
     select k.*,
@@ -324,7 +324,9 @@ $$;
 -- or disabled, and postpones a delivery that waits for an earlier one. A chain that would exceed
 -- the limit stays due as a whole. The first due delivery waits for none of the others. So in a
 -- turn that claims nothing this function changes at least one row.
-create or replace function pay.put_off_deliveries(p_due pay.due_delivery[], p_at timestamptz)
+create or replace function pay_internal.put_off_deliveries(
+  p_due pay_internal.due_delivery[], p_at timestamptz
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp

@@ -5,13 +5,13 @@
 -- has a deadline (ADR 0007). Turns of the relay cancel the others. Returns true if there may be
 -- more. An attempt under way ends by itself; the relay then cancels the deliveries after it.
 -- Concurrency: skips rows that another transaction has locked; a turn of the relay finds them.
-create or replace function pay.call_off_deliveries(
+create or replace function pay_internal.call_off_deliveries(
   p_environment_id text,
   p_endpoint_id text,
   p_most integer
 )
 returns boolean
-language sql volatile security definer
+language sql volatile
 set search_path = pg_catalog, pg_temp
 as $$
   with called_off as (
@@ -21,7 +21,7 @@ as $$
       select w.id from pay.webhook_deliveries w
       where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
         and w.status = 'pending'
-        and (w.leased_until is null or w.leased_until <= pay.server_time())
+        and (w.leased_until is null or w.leased_until <= pay_internal.server_time())
       limit p_most
       for update skip locked
     ) waiting
@@ -33,7 +33,7 @@ $$;
 
 -- The maximum number of deliveries that a change of an endpoint cancels: a tenth of a second's
 -- work.
-create or replace function pay.called_off_at_once()
+create or replace function pay_internal.called_off_at_once()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -64,21 +64,22 @@ begin
   if not found then
     return 'stale';
   end if;
-  perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
+  perform pay_internal.call_off_deliveries(
+    p_environment_id, p_id, pay_internal.called_off_at_once());
   insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
   values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
     p_at, p_event_body);
   insert into pay.webhook_deliveries
     (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
       next_attempt_at, created_at, due_at)
-  select p_environment_id, pay.delivery_id(p_delivery_id, t.slot), p_event_id,
+  select p_environment_id, pay_internal.delivery_id(p_delivery_id, t.slot), p_event_id,
     'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
-    least(p_at, pay.server_time()), p_at,
+    least(p_at, pay_internal.server_time()), p_at,
     (select p_at from pay.sandbox_settings w where w.environment_id = p_environment_id)
   from pay.webhook_endpoints t
   where t.environment_id = p_environment_id
     and t.status = 'enabled'
-    and t.events && pay.patterns_of('webhook_endpoint.disabled');
+    and t.events && pay_internal.patterns_of('webhook_endpoint.disabled');
   return 'committed';
 end
 $$;

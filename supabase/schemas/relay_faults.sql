@@ -1,5 +1,5 @@
--- Purpose: step of pay.relay_turn and of pay.fill_inbox that gives due deliveries the faults that
--- tests have declared (ADR 0029).
+-- Purpose: step of pay.relay_turn and of pay_internal.fill_inbox that gives due deliveries the
+-- faults that tests have declared (ADR 0029).
 --
 -- A fault belongs to the next attempt of a delivery: fault_attempt is the number of that attempt,
 -- and such a delivery matches no further fault before it. So a delayed delivery is not delayed
@@ -13,9 +13,11 @@
 -- A triggered event has no order, and a subject has one reordered delivery at a time: those match
 -- no reorder.
 -- Concurrency: runs after the statement that has locked the deliveries. Waits for other turns that
--- count the same fault. Internal.
-create or replace function pay.give_faults(p_due pay.due_delivery[], p_at timestamptz)
-returns pay.due_delivery[]
+-- count the same fault.
+create or replace function pay_internal.give_faults(
+  p_due pay_internal.due_delivery[], p_at timestamptz
+)
+returns pay_internal.due_delivery[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -36,11 +38,11 @@ begin
       )
     order by d.endpoint_id, d.subject_id, d.sequence, d.id
   loop
-    v_fault := pay.next_fault(v_delivery.environment_id, 'delivery',
+    v_fault := pay_internal.next_fault(v_delivery.environment_id, 'delivery',
       jsonb_build_object(
         'endpoint_id', v_delivery.endpoint_id, 'event_type', v_delivery.event_type),
       true,
-      case when v_delivery.has_no_order or pay.is_reordered(v_delivery.environment_id,
+      case when v_delivery.has_no_order or pay_internal.is_reordered(v_delivery.environment_id,
         v_delivery.endpoint_id, v_delivery.subject_id) then 'reorder' end);
     continue when v_fault.id is null;
     update pay.webhook_deliveries d
@@ -52,16 +54,16 @@ begin
     where d.environment_id = v_delivery.environment_id and d.id = v_delivery.id;
     case v_fault.fault
       when 'delay' then
-        perform pay.delay_delivery(v_delivery.environment_id, v_delivery.id,
+        perform pay_internal.delay_delivery(v_delivery.environment_id, v_delivery.id,
           p_at, v_fault.delay_ms * interval '1 ms');
         v_kept := v_kept || v_delivery.id;
       when 'drop_until_recovered' then
         v_kept := v_kept || v_delivery.id;
-        perform pay.release_overtaken(
+        perform pay_internal.release_overtaken(
           v_delivery.environment_id, v_delivery.endpoint_id, v_delivery.subject_id, p_at);
       when 'reorder' then
         v_kept := array_remove(v_kept || v_delivery.id
-          || pay.put_after_next(v_delivery.environment_id, v_delivery.id, p_at), null);
+          || pay_internal.put_after_next(v_delivery.environment_id, v_delivery.id, p_at), null);
       else
         null;
     end case;
@@ -70,8 +72,8 @@ begin
 end
 $$;
 
--- Makes a delivery due after some time, by the clock of its sandbox if that has one. Internal.
-create or replace function pay.delay_delivery(
+-- Makes a delivery due after some time, by the clock of its sandbox if that has one.
+create or replace function pay_internal.delay_delivery(
   p_environment_id text, p_id text, p_at timestamptz, p_wait interval
 )
 returns void
@@ -79,19 +81,18 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_due_at constant timestamptz := pay.environment_time(p_environment_id) + p_wait;
+  v_due_at constant timestamptz := pay_internal.environment_time(p_environment_id) + p_wait;
 begin
   update pay.webhook_deliveries d
   set due_at = case when d.due_at is not null then v_due_at end,
     next_attempt_at = case when d.due_at is null then p_at + p_wait
-      else pay.real_due(p_environment_id, v_due_at) end
+      else pay_internal.real_due(p_environment_id, v_due_at) end
   where d.environment_id = p_environment_id and d.id = p_id;
 end
 $$;
 
 -- Whether a subject has a pending delivery to an endpoint that was reordered and not sent since.
--- Internal.
-create or replace function pay.is_reordered(
+create or replace function pay_internal.is_reordered(
   p_environment_id text, p_endpoint_id text, p_subject_id text
 )
 returns boolean
@@ -112,9 +113,9 @@ $$;
 
 -- Puts a delivery after the next one of its endpoint and subject: the two exchange their places in
 -- the order. Returns the id of that one. If there is none yet, or another transaction has it, the
--- delivery goes behind all of them and waits until one of them is sent (pay.release_overtaken), for
--- a minute at most. Returns null then. Internal.
-create or replace function pay.put_after_next(
+-- delivery goes behind all of them and waits until one of them is sent
+-- (pay_internal.release_overtaken), for a minute at most. Returns null then.
+create or replace function pay_internal.put_after_next(
   p_environment_id text, p_id text, p_at timestamptz
 )
 returns text
@@ -142,7 +143,7 @@ begin
   if v_next.id is null then
     update pay.webhook_deliveries d set sequence = v_behind_all
     where d.environment_id = p_environment_id and d.id = p_id;
-    perform pay.delay_delivery(p_environment_id, p_id, p_at, v_longest_wait);
+    perform pay_internal.delay_delivery(p_environment_id, p_id, p_at, v_longest_wait);
   else
     update pay.webhook_deliveries d
     set sequence = case d.id when p_id then v_next.sequence else v_delivery.sequence end
@@ -153,8 +154,8 @@ end
 $$;
 
 -- Makes the reordered delivery of a subject due that waits for the next one, if a later event of
--- the subject has been sent or given up. Internal.
-create or replace function pay.release_overtaken(
+-- the subject has been sent or given up.
+create or replace function pay_internal.release_overtaken(
   p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamptz
 )
 returns void
@@ -162,7 +163,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay.release_next_deliveries(array[d.environment_id], array[d.id], p_at)
+  perform pay_internal.release_next_deliveries(array[d.environment_id], array[d.id], p_at)
   from pay.webhook_deliveries d
   where d.status = 'pending'
     and d.environment_id is not distinct from p_environment_id
@@ -174,8 +175,8 @@ $$;
 
 -- Whether a delivery still waits because of its fault, so that the end of an earlier delivery does
 -- not make it due: the delay is not over, or no later event has been sent or given up. The events
--- have the order, because reordered deliveries have exchanged their places. Internal.
-create or replace function pay.waits_for_fault(p_delivery pay.webhook_deliveries)
+-- have the order, because reordered deliveries have exchanged their places.
+create or replace function pay_internal.waits_for_fault(p_delivery pay.webhook_deliveries)
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp

@@ -5,7 +5,7 @@
 -- stands in statements of its own. Plans: a statement that finds a delivery by its key never tests
 -- status = 'pending' directly. With that test a plan from a time when the outbox was empty would
 -- read a whole index of pending deliveries.
-create or replace function pay.record_attempts(
+create or replace function pay_internal.record_attempts(
   p_results text,
   p_at timestamptz,
   p_ahead interval
@@ -28,27 +28,28 @@ begin
       and d.attempt_count = r.attempt and d.leased_until is not null;
   end if;
 
-  select * into v_recorded from pay.record_results(p_results, p_at, p_ahead);
+  select * into v_recorded from pay_internal.record_results(p_results, p_at, p_ahead);
   if v_recorded.next_ids is not null then
-    perform pay.release_next_deliveries(v_recorded.next_environments, v_recorded.next_ids, p_at);
+    perform pay_internal.release_next_deliveries(
+      v_recorded.next_environments, v_recorded.next_ids, p_at);
   end if;
   -- Only the results of sandboxes with a clock of their own have a due_at.
   if p_results like '%"due_at"%' then
-    perform pay.count_attempts(p_results);
+    perform pay_internal.count_attempts(p_results);
   end if;
   -- Only the results of sandboxes have an exchange.
   if p_results like '%"exchange"%' then
-    perform pay.keep_exchanges(p_results);
+    perform pay_internal.keep_exchanges(p_results);
   end if;
   if v_recorded.turned_ids is not null then
-    perform pay.note_failing_endpoints(v_recorded.turned_environments, v_recorded.turned_ids,
-      v_recorded.turned_to_success, p_at);
+    perform pay_internal.note_failing_endpoints(
+      v_recorded.turned_environments, v_recorded.turned_ids, v_recorded.turned_to_success, p_at);
   end if;
 end
 $$;
 
--- The results other than "released", with the times by the clocks of their sandboxes. Internal.
-create or replace function pay.ended_attempts(p_results text, p_ahead interval)
+-- The results other than "released", with the times by the clocks of their sandboxes.
+create or replace function pay_internal.ended_attempts(p_results text, p_ahead interval)
 returns table (
   environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
   record text, due_at timestamptz
@@ -62,7 +63,7 @@ begin
     select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
       -- The sandbox can have got a clock of its own in the attempt.
       coalesce(r.due_at, r.next_attempt_at - p_ahead + (
-        select pay.time_ahead(w) from pay.sandbox_settings w
+        select pay_internal.time_ahead(w) from pay.sandbox_settings w
         where w.environment_id = r.environment_id and r.next_attempt_at is not null
       ))
     from json_to_recordset(p_results::json) as r (
@@ -81,7 +82,7 @@ $$;
 -- Concurrency: locks deliveries in the order of their ids.
 -- This is one statement with one snapshot: a delivery that follows another in the same results
 -- still has its lease in it. A later statement would treat it as waiting, and make it due at once.
-create or replace function pay.record_results(
+create or replace function pay_internal.record_results(
   p_results text,
   p_at timestamptz,
   p_ahead interval,
@@ -97,7 +98,7 @@ as $$
 begin
   with
   result as materialized (
-    select * from pay.ended_attempts(p_results, p_ahead) r order by r.environment_id, r.id
+    select * from pay_internal.ended_attempts(p_results, p_ahead) r order by r.environment_id, r.id
   ),
   recorded as (
     update pay.webhook_deliveries d
@@ -108,7 +109,7 @@ begin
       end,
       next_attempt_at = case
         when r.next_attempt_at is null or r.due_at is null then r.next_attempt_at - p_ahead
-        else pay.real_due(r.environment_id, r.due_at) end,
+        else pay_internal.real_due(r.environment_id, r.due_at) end,
       due_at = case when r.next_attempt_at is not null then r.due_at end,
       leased_until = null,
       -- The process survived the attempt. A crashed delivery stays a suspect.
@@ -118,7 +119,7 @@ begin
       attempts = case
         when d.attempts = '' then r.record
         when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
-        else pay.without_second_attempt(d.attempts) || ',' || r.record
+        else pay_internal.without_second_attempt(d.attempts) || ',' || r.record
       end
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
@@ -160,7 +161,7 @@ $$;
 -- Makes deliveries due that waited for an earlier one, except those that a declared fault keeps
 -- back. They are due since their creation, so they come before younger deliveries.
 -- Concurrency: locks them in the order of their ids.
-create or replace function pay.release_next_deliveries(
+create or replace function pay_internal.release_next_deliveries(
   p_environments text[],
   p_ids text[],
   p_at timestamptz
@@ -175,7 +176,7 @@ begin
     from unnest(p_environments, p_ids) as n (environment_id, id)
     join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
     where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
-      and (d.fault is null or not pay.waits_for_fault(d))
+      and (d.fault is null or not pay_internal.waits_for_fault(d))
     order by d.environment_id, d.id
     for update of d
   )
@@ -190,7 +191,7 @@ $$;
 -- Records which endpoints have started or stopped failing.
 -- Concurrency: skips an endpoint that another transaction changes. The result of its next attempt
 -- records the same.
-create or replace function pay.note_failing_endpoints(
+create or replace function pay_internal.note_failing_endpoints(
   p_environments text[],
   p_ids text[],
   p_to_success boolean[],

@@ -7,7 +7,7 @@
 -- off_environment, off_endpoint: a deleted or disabled endpoint with pending deliveries.
 -- inbox_environments, inbox_endpoints: endpoints with an inbox to which something can be added, 16
 -- at most.
-create or replace function pay.find_room(
+create or replace function pay_internal.find_room(
   p_rooms jsonb,
   p_limit integer,
   p_per_endpoint integer,
@@ -68,7 +68,7 @@ begin
       t.failing_since is not null as is_failing,
       coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
       coalesce(t.delivery = 'inbox', false) as is_inbox,
-      t.delivery = 'inbox' and pay.has_entries(w.endpoint_id) as has_entries
+      t.delivery = 'inbox' and pay_internal.has_entries(w.endpoint_id) as has_entries
   ) k
   cross join lateral (
     select least(

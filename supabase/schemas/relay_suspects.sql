@@ -2,9 +2,9 @@
 -- claim: its lease has expired without a record, so it may have crashed its relay.
 
 -- Claims one suspect. A relay has one at a time, so that a crash adds no lost claim to another
--- suspect. p_suspects_ahead: as in pay.lock_suspects. p_ahead: how far the caller's clock is ahead
--- of the server's. p_aside, p_only: as in pay.relay_turn.
-create or replace function pay.claim_suspect(
+-- suspect. p_suspects_ahead: as in pay_internal.lock_suspects. p_ahead: how far the caller's clock
+-- is ahead of the server's. p_aside, p_only: as in pay.relay_turn.
+create or replace function pay_internal.claim_suspect(
   p_suspects_ahead jsonb,
   p_at timestamptz,
   p_leased_until timestamptz,
@@ -18,17 +18,17 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_longest_look constant interval := '200 ms';
-  v_due pay.due_delivery[];
+  v_due pay_internal.due_delivery[];
   v_is_claimed boolean;
 begin
   loop
-    v_due := pay.lock_suspects(p_suspects_ahead, p_at, p_aside, p_only);
+    v_due := pay_internal.lock_suspects(p_suspects_ahead, p_at, p_aside, p_only);
     exit when v_due is null;
-    return query select * from pay.claim_first_suspect(v_due, p_leased_until, p_ahead);
+    return query select * from pay_internal.claim_first_suspect(v_due, p_leased_until, p_ahead);
     v_is_claimed := found;
     -- Postpones suspects that wait for an earlier delivery, and cancels those of disabled
     -- endpoints.
-    perform pay.put_off_deliveries(v_due, p_at);
+    perform pay_internal.put_off_deliveries(v_due, p_at);
     exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;
 end
@@ -39,10 +39,10 @@ $$;
 -- milliseconds}, contains the accounts that have used more of it than the others. Within an account
 -- the suspects with the fewest lost claims come first, because the one that crashes relays has the
 -- most.
-create or replace function pay.lock_suspects(
+create or replace function pay_internal.lock_suspects(
   p_ahead jsonb, p_at timestamptz, p_aside text[], p_only text
 )
-returns pay.due_delivery[]
+returns pay_internal.due_delivery[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
@@ -65,7 +65,7 @@ begin
     )
     select array_agg(
       row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
-        l.leased_until is not null)::pay.due_delivery
+        l.leased_until is not null)::pay_internal.due_delivery
       order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
         l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence
     )
@@ -93,9 +93,9 @@ $$;
 -- Claims the first of the locked suspects that waits for no earlier delivery.
 -- A claim counts the lost claim before it. On the third and every later loss crashed is true: the
 -- relay records a crashed attempt under the number of the lost one and does not send the delivery.
--- Concurrency: as pay.claim_due.
-create or replace function pay.claim_first_suspect(
-  p_due pay.due_delivery[],
+-- Concurrency: as pay_internal.claim_due.
+create or replace function pay_internal.claim_first_suspect(
+  p_due pay_internal.due_delivery[],
   p_leased_until timestamptz,
   p_ahead interval
 )

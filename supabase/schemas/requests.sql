@@ -1,14 +1,14 @@
 -- Purpose: the log of the requests of sandboxes, and the look at an idempotency key.
 
 -- The number of requests that the log of a sandbox keeps (contract §5).
-create or replace function pay.kept_requests()
+create or replace function pay_internal.kept_requests()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
 
--- A logged request as JSON text. Internal.
-create or replace function pay.request_body(p_request pay.requests)
+-- A logged request as JSON text.
+create or replace function pay_internal.request_body(p_request pay.requests)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -27,13 +27,13 @@ as $$
       round(p_request.duration_us / 1000.0, 2) as duration_ms,
       p_request.api_key_id,
       p_request.source,
-      pay.wire_time(p_request.created_at) as created_at
+      pay_internal.wire_time(p_request.created_at) as created_at
   ) t
 $$;
 
 -- An idempotency key of an API key as JSON text, with its stored answer; null if it is unknown or
--- over 24 hours old. While the first request is under way, status and body are null. Internal.
-create or replace function pay.idempotency_key_body(
+-- over 24 hours old. While the first request is under way, status and body are null.
+create or replace function pay_internal.idempotency_key_body(
   p_environment_id text, p_api_key_id text, p_key text
 )
 returns text
@@ -48,13 +48,14 @@ as $$
       split_part(k.request_line, ' ', 1) as method,
       split_part(k.request_line, ' ', 2) as path,
       nullif(k.status, 102) as status,
-      pay.wire_time(k.created_at) as created_at,
-      pay.wire_time(k.created_at + pay.idempotency_retention()) as expires_at,
+      pay_internal.wire_time(k.created_at) as created_at,
+      pay_internal.wire_time(k.created_at + pay_internal.idempotency_retention()) as expires_at,
       k.replays,
       case when k.status <> 102 then k.body::json end as body
     from pay.idempotency_keys k
     where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-      and k.created_at > pay.environment_time(p_environment_id) - pay.idempotency_retention()
+      and k.created_at > pay_internal.environment_time(p_environment_id)
+        - pay_internal.idempotency_retention()
   ) t
 $$;
 
@@ -67,9 +68,9 @@ $$;
 --             is program
 -- p_replays   [{environment_id, api_key_id, key, count}]: replays of stored answers
 -- The commit does not wait for the disk: a crash of the server can lose the last notes.
--- Concurrency: locks idempotency keys in the order in which pay.find_answers deletes them. After
--- that it waits for nothing. It locks the environments, so none is retired before the notes are
--- visible to retention, and leaves out the requests of one that is being retired.
+-- Concurrency: locks idempotency keys in the order in which pay_internal.find_answers deletes them.
+-- After that it waits for nothing. It locks the environments, so none is retired before the notes
+-- are visible to retention, and leaves out the requests of one that is being retired.
 create or replace function pay.note_requests(p_keys text, p_requests text, p_replays text)
 returns void
 language plpgsql volatile security definer
@@ -127,8 +128,8 @@ grant execute on function pay.note_requests(text, text, text) to pay_api;
 -- Deletes one batch of the requests that are older than 30 days or no longer among the last of a
 -- sandbox. Returns the number of deleted rows. An advance of the clock leaves them to retention,
 -- because requests are written behind their answers and its count would differ. The log has real
--- times, so p_at is real. Internal.
-create or replace function pay.purge_requests(
+-- times, so p_at is real.
+create or replace function pay_internal.purge_requests(
   p_environment_id text,
   p_at timestamptz,
   p_batch integer
@@ -138,9 +139,9 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_oldest text := greatest(pay.id_floor('req_', p_at - interval '30 days'), (
+  v_oldest text := greatest(pay_internal.id_floor('req_', p_at - interval '30 days'), (
     select o.id from pay.requests o where o.environment_id = p_environment_id
-    order by o.id desc offset pay.kept_requests() - 1 limit 1
+    order by o.id desc offset pay_internal.kept_requests() - 1 limit 1
   ));
   v_rows bigint;
 begin

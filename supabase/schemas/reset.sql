@@ -2,7 +2,7 @@
 
 -- The maximum number of rows of a kind that a reset counts: a tenth of a second's work. A sandbox
 -- with more is answered this number (contract §5).
-create or replace function pay.most_counted()
+create or replace function pay_internal.most_counted()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -15,11 +15,11 @@ as $$ select 250000 $$;
 -- processors (ADR 0027). The rests last ¾ s at most, and end once the statement has taken 2 s,
 -- because the caller waits and has a deadline. Each table has its own snapshot, so retention may
 -- delete rows in between.
-create or replace function pay.sandbox_reset_body(
+create or replace function pay_internal.sandbox_reset_body(
   p_environment_id text, p_with_endpoints boolean, p_has_claim boolean
 )
 returns text
-language plpgsql volatile security definer
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 set max_parallel_workers_per_gather = 0
 as $$
@@ -41,13 +41,14 @@ begin
     v_began := clock_timestamp();
     execute format(
       'select count(*) from (
-         select from pay.%I t where t.environment_id = $1 and $2 limit pay.most_counted() + 1
+         select from pay.%I t where t.environment_id = $1 and $2
+         limit pay_internal.most_counted() + 1
        ) counted', v_table)
     into v_count using p_environment_id, v_table <> 'webhook_endpoints' or p_with_endpoints;
     if v_table = 'idempotency_keys' and p_has_claim then
       v_count := v_count - 1;
     end if;
-    v_counts := v_counts || format('"%s":%s', v_table, least(v_count, pay.most_counted()));
+    v_counts := v_counts || format('"%s":%s', v_table, least(v_count, pay_internal.most_counted()));
     v_rest := least(clock_timestamp() - v_began, v_rests_left);
   end loop;
   return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
@@ -57,8 +58,8 @@ $$;
 -- Replaces an environment by a new one: moves its keys, rate counters, endpoints (unless
 -- p_with_endpoints deletes them) and the list of its disposable sandboxes. Deletes a batch of its
 -- pending deliveries. The others have no endpoint any more, so nothing more is sent: turns of the
--- relay cancel them (ADR 0007). Attempts under way end by themselves. Internal.
-create or replace function pay.move_environment(
+-- relay cancel them (ADR 0007). Attempts under way end by themselves.
+create or replace function pay_internal.move_environment(
   p_old text, p_new text, p_at timestamptz, p_with_endpoints boolean
 )
 returns void
@@ -77,23 +78,23 @@ begin
   update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
   -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
   update pay.api_key_secrets t
-  set environment_id = p_new, last_used_at = least(t.last_used_at, pay.server_time())
+  set environment_id = p_new, last_used_at = least(t.last_used_at, pay_internal.server_time())
   where t.environment_id = p_old;
   update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
   update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
-  perform pay.delete_pending(p_old);
+  perform pay_internal.delete_pending(p_old);
   if p_with_endpoints then
     delete from pay.webhook_endpoints t where t.environment_id = p_old;
   else
     update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
   end if;
-  perform pay.restart_seeded(p_old, p_new);
+  perform pay_internal.restart_seeded(p_old, p_new);
 end
 $$;
 
--- Deletes at most pay.called_off_at_once() pending deliveries of the endpoints of an environment
--- that ends. Internal. Concurrency: skips those that another transaction has locked.
-create or replace function pay.delete_pending(p_environment_id text)
+-- Deletes at most pay_internal.called_off_at_once() pending deliveries of the endpoints of an
+-- environment that ends. Concurrency: skips those that another transaction has locked.
+create or replace function pay_internal.delete_pending(p_environment_id text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -109,16 +110,16 @@ begin
       where d.endpoint_id = t.id and d.status = 'pending'
         and d.environment_id is not distinct from p_environment_id
       order by d.subject_id, d.sequence
-      limit pay.called_off_at_once() for update skip locked
+      limit pay_internal.called_off_at_once() for update skip locked
     ) o
     where t.environment_id = p_environment_id
-    limit pay.called_off_at_once()
+    limit pay_internal.called_off_at_once()
   ));
 end
 $$;
 
--- Admits a single request that needs its sandbox alone. Internal.
-create or replace function pay.admit_alone(p_request text)
+-- Admits a single request that needs its sandbox alone.
+create or replace function pay_internal.admit_alone(p_request text)
 returns pay.admission
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -129,16 +130,16 @@ declare
 begin
   -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
   -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
-  v_access := pay.admit_one(p_request, 'none');
+  v_access := pay_internal.admit_one(p_request, 'none');
   if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
     select from pay.idempotency_keys k
     where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
       and k.key = v_request ->> 'idempotency_key'
   )) then
-    v_access := pay.admit_one(p_request, 'alone');
+    v_access := pay_internal.admit_one(p_request, 'alone');
   else
     -- Without a lock a key that another reset is moving can look like one that lacks the scope.
-    v_access := pay.admit_one(p_request, 'shared');
+    v_access := pay_internal.admit_one(p_request, 'shared');
     if v_access.outcome = 'ok' then
       v_access.outcome := 'resetting';
     end if;
@@ -156,7 +157,7 @@ $$;
 -- move to a new environment, and retention deletes the rows of the old one later, so a reset costs
 -- little more than the count (ADR 0027). The answer is stored under the idempotency key, which
 -- moves as well.
--- p_request         the request, as pay.admit takes it, in a list of one
+-- p_request         the request, as pay_internal.admit takes it, in a list of one
 -- p_environment_id  the id of the new environment
 -- Outcomes: those of admission.sql, with resetting also while another reset of the sandbox is under
 --           way; committed (body) | live.
@@ -176,24 +177,24 @@ declare
   v_old text;
   v_access pay.admission;
 begin
-  v_access := pay.admit_alone(p_request);
+  v_access := pay_internal.admit_alone(p_request);
   v_old := v_access.environment_id;
-  v_access := pay.claim_one(p_request, v_access);
+  v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
 
   v_access.outcome := 'committed';
-  v_access.body := pay.sandbox_reset_body(
+  v_access.body := pay_internal.sandbox_reset_body(
     v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
   -- After the count, which takes time: a turn of the relay may wait for this row.
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
-  perform pay.keep_answer(p_request, v_access);
-  perform pay.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
+  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
   -- Kept for 24 hours from now by the new clock, which can be years behind the old one.
   update pay.idempotency_keys k
   set environment_id = p_environment_id,
-    created_at = least(k.created_at, pay.environment_time(p_environment_id))
+    created_at = least(k.created_at, pay_internal.environment_time(p_environment_id))
   where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
     and k.key = v_request ->> 'idempotency_key';
   return v_access;

@@ -1,17 +1,18 @@
 -- Purpose: deletes the rows that have outlived their retention, in small batches that hold no lock
 -- for long.
 --
--- 7 days:   exchanges of deliveries (pay.purge_exchanges).
+-- 7 days:   exchanges of deliveries (pay_internal.purge_exchanges).
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). In a
 --           live environment calls and facts of providers stay as long as its payments.
 -- At once:  environments that resets have retired, disposable sandboxes that have ended, and all
 --           but the last requests of each sandbox.
--- pay.purge_keys deletes API keys and their secrets, pay.purge_counters their rate counters.
+-- pay_internal.purge_keys deletes API keys and their secrets, pay_internal.purge_counters their
+-- rate counters.
 
 -- The least id that shared/core/ids.ts can make at or after an instant. An id begins with its
 -- milliseconds in base 32.
-create or replace function pay.id_floor(p_prefix text, p_at timestamptz)
+create or replace function pay_internal.id_floor(p_prefix text, p_at timestamptz)
 returns text
 language plpgsql immutable
 set search_path = pg_catalog, pg_temp
@@ -32,8 +33,8 @@ $$;
 -- the environment with its keys, which only a disposable sandbox still has. Returns the number of
 -- deleted rows. Two other transactions can still write in the environment: a relay that records
 -- attempts, and another purge. If another purge is at work there, this function leaves the
--- environment for the next run. Internal.
-create or replace function pay.purge_retired(p_environment_id text, p_batch integer)
+-- environment for the next run.
+create or replace function pay_internal.purge_retired(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -68,7 +69,7 @@ begin
     v_is_empty := v_is_empty and v_rows < p_batch;
   end loop;
   if v_is_empty then
-    v_rows := pay.delete_keys(array(
+    v_rows := pay_internal.delete_keys(array(
       select k.id from pay.api_keys k where k.environment_id = p_environment_id limit p_batch
     ));
     v_total := v_total + v_rows;
@@ -89,10 +90,10 @@ $$;
 -- before any other row is old, unless they have a clock of their own. Returns the number of deleted
 -- rows, so that a caller can repeat the call until it is 0. It leaves locked rows for the next
 -- call. After 2 seconds it also leaves the remaining environments; they come in random order, so
--- the next call takes others. A step that fails holds up no other (pay.purge_apart). Balances keep
--- the amounts of deleted movements, because the totals stay. p_at can be earlier than the server's
--- time; a later time counts as the server's. A sandbox with a clock of its own is purged by that
--- clock.
+-- the next call takes others. A step that fails holds up no other (pay_internal.purge_apart).
+-- Balances keep the amounts of deleted movements, because the totals stay. p_at can be earlier than
+-- the server's time; a later time counts as the server's. A sandbox with a clock of its own is
+-- purged by that clock.
 create or replace function pay.purge(
   p_at timestamptz default now(),
   p_batch integer default 1000
@@ -102,7 +103,7 @@ language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_at constant timestamptz := least(p_at, pay.server_time());
+  v_at constant timestamptz := least(p_at, pay_internal.server_time());
   v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
   v_step text;
   v_environment_id text;
@@ -113,20 +114,20 @@ begin
   foreach v_step in array array[
     'ends', 'sandboxes', 'exchanges', 'watches', 'counters'
   ] loop
-    v_total := v_total + pay.purge_apart(v_step, null, v_at, p_batch);
+    v_total := v_total + pay_internal.purge_apart(v_step, null, v_at, p_batch);
   end loop;
   for v_environment_id in
     select e.id from pay.environments e where e.retired_at is null order by random()
   loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + pay.purge_apart('environment', v_environment_id, v_at, p_batch);
+    v_total := v_total + pay_internal.purge_apart('environment', v_environment_id, v_at, p_batch);
   end loop;
   for v_environment_id in
     select e.id from pay.environments e
     -- In random order, so that those that fail leave places for the others.
     where e.retired_at is not null order by random() limit 50
   loop
-    v_rows := v_rows + pay.purge_apart('retired', v_environment_id, v_at, p_batch);
+    v_rows := v_rows + pay_internal.purge_apart('retired', v_environment_id, v_at, p_batch);
     exit when v_rows >= p_batch;
   end loop;
   return v_total + v_rows;
@@ -137,8 +138,7 @@ grant execute on function pay.purge(timestamptz, integer) to pay_api, pay_operat
 -- Makes one step of retention. If it fails, it changes nothing and leaves a warning in the log of
 -- the server, and the other steps go on. A step that all environments share is then made for each
 -- of them, so that a bad row holds up only its own environment. Returns the number of changed rows.
--- Internal.
-create or replace function pay.purge_apart(
+create or replace function pay_internal.purge_apart(
   p_step text, p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -151,13 +151,13 @@ declare
   v_total bigint := 0;
 begin
   return case p_step
-    when 'ends' then pay.retire_ended_sandboxes(p_environment_id, p_at)
-    when 'sandboxes' then pay.purge_sandboxes(p_environment_id, p_at, p_batch)
-    when 'exchanges' then pay.purge_exchanges(p_environment_id, p_at, p_batch)
-    when 'watches' then pay.end_watches(p_environment_id, p_at, p_batch)
-    when 'counters' then pay.purge_counters(p_environment_id, p_batch)
-    when 'environment' then pay.purge_environment(p_environment_id, p_at, p_batch)
-    when 'retired' then pay.purge_retired(p_environment_id, p_batch)
+    when 'ends' then pay_internal.retire_ended_sandboxes(p_environment_id, p_at)
+    when 'sandboxes' then pay_internal.purge_sandboxes(p_environment_id, p_at, p_batch)
+    when 'exchanges' then pay_internal.purge_exchanges(p_environment_id, p_at, p_batch)
+    when 'watches' then pay_internal.end_watches(p_environment_id, p_at, p_batch)
+    when 'counters' then pay_internal.purge_counters(p_environment_id, p_batch)
+    when 'environment' then pay_internal.purge_environment(p_environment_id, p_at, p_batch)
+    when 'retired' then pay_internal.purge_retired(p_environment_id, p_batch)
   end;
 exception when others then
   raise warning 'retention of % (%) failed: % %',
@@ -167,15 +167,15 @@ exception when others then
   end if;
   for v_environment_id in select e.id from pay.environments e order by random() loop
     exit when clock_timestamp() > v_until;
-    v_total := v_total + pay.purge_apart(p_step, v_environment_id, p_at, p_batch);
+    v_total := v_total + pay_internal.purge_apart(p_step, v_environment_id, p_at, p_batch);
   end loop;
   return v_total;
 end
 $$;
 
 -- Deletes one batch of each kind of row of an environment that has outlived its retention. Returns
--- the number of deleted rows. Internal.
-create or replace function pay.purge_environment(
+-- the number of deleted rows.
+create or replace function pay_internal.purge_environment(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -192,37 +192,37 @@ begin
   left join pay.sandbox_settings w on w.environment_id = e.id
   where e.id = p_environment_id;
   return case
-    when v_environment.has_clock then pay.purge_sandbox(p_environment_id, p_batch)
+    when v_environment.has_clock then pay_internal.purge_sandbox(p_environment_id, p_batch)
     when v_environment.is_disposable
-      then pay.purge_idempotency_keys(p_environment_id, p_at, p_batch)
-    else pay.purge_idempotency_keys(p_environment_id, p_at, p_batch)
-      + pay.purge_keys(p_environment_id, p_at, p_batch)
-      + pay.purge_old(p_environment_id, v_environment.livemode, p_at, p_batch)
+      then pay_internal.purge_idempotency_keys(p_environment_id, p_at, p_batch)
+    else pay_internal.purge_idempotency_keys(p_environment_id, p_at, p_batch)
+      + pay_internal.purge_keys(p_environment_id, p_at, p_batch)
+      + pay_internal.purge_old(p_environment_id, v_environment.livemode, p_at, p_batch)
   end + case
     when v_environment.livemode then 0
-    else pay.purge_requests(p_environment_id, p_at, p_batch)
+    else pay_internal.purge_requests(p_environment_id, p_at, p_batch)
   end;
 end
 $$;
 
 -- Deletes one batch of each kind of a sandbox with a clock of its own, by that clock. Returns the
--- number of deleted rows. Internal.
-create or replace function pay.purge_sandbox(p_environment_id text, p_batch integer)
+-- number of deleted rows.
+create or replace function pay_internal.purge_sandbox(p_environment_id text, p_batch integer)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_now constant timestamptz := pay.environment_time(p_environment_id);
+  v_now constant timestamptz := pay_internal.environment_time(p_environment_id);
 begin
-  return pay.purge_idempotency_keys(p_environment_id, v_now, p_batch)
-    + pay.purge_keys(p_environment_id, v_now, p_batch)
-    + pay.purge_old(p_environment_id, false, v_now, p_batch);
+  return pay_internal.purge_idempotency_keys(p_environment_id, v_now, p_batch)
+    + pay_internal.purge_keys(p_environment_id, v_now, p_batch)
+    + pay_internal.purge_old(p_environment_id, false, v_now, p_batch);
 end
 $$;
 
--- Deletes one batch of the idempotency keys of an environment that are older than a day. Internal.
-create or replace function pay.purge_idempotency_keys(
+-- Deletes one batch of the idempotency keys of an environment that are older than a day.
+create or replace function pay_internal.purge_idempotency_keys(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -236,7 +236,7 @@ begin
   where t.ctid = any (array(
     select o.ctid from pay.idempotency_keys o
     where o.environment_id = p_environment_id
-      and o.created_at <= p_at - pay.idempotency_retention()
+      and o.created_at <= p_at - pay_internal.idempotency_retention()
       -- The predicate of the index.
       and o.created_at > '-infinity'
     order by o.created_at
@@ -249,8 +249,8 @@ $$;
 
 -- Deletes one batch of each kind of an environment's rows that are older than 30 days. If another
 -- purge is at work there, it leaves the environment for the next run. Movements cannot be locked,
--- so two purges would wait for each other, and in two environments they would deadlock. Internal.
-create or replace function pay.purge_old(
+-- so two purges would wait for each other, and in two environments they would deadlock.
+create or replace function pay_internal.purge_old(
   p_environment_id text,
   p_livemode boolean,
   p_at timestamptz,
@@ -294,7 +294,8 @@ begin
          order by o.%3$I limit $3 %2$s
        ))',
       v_kind.table_name, v_kind.lock, v_kind.id_column
-    ) using p_environment_id, pay.id_floor(v_kind.prefix, p_at - interval '30 days'), p_batch;
+    ) using
+      p_environment_id, pay_internal.id_floor(v_kind.prefix, p_at - interval '30 days'), p_batch;
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
   end loop;
@@ -304,7 +305,7 @@ begin
       select o.ctid from pay.provider_facts o
       where o.environment_id = p_environment_id
         -- The time of receipt is real.
-        and o.received_at < least(p_at, pay.server_time()) - interval '30 days'
+        and o.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
       order by o.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;

@@ -11,18 +11,18 @@
 -- with their number.
 --
 -- Order of locks: the sandbox's own lock, deliveries by id, calls by id, the row of the settings.
--- The relay and pay.record lock the row of the settings last too (pay.count_did).
+-- The relay and pay.record lock the row of the settings last too (pay_internal.count_did).
 
--- The most by which one request moves a clock. Internal.
-create or replace function pay.longest_advance()
+-- The most by which one request moves a clock.
+create or replace function pay_internal.longest_advance()
 returns interval
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '400 days' $$;
 
 -- A clock as JSON text (contract §7). p_is_advance: with the numbers of what the advance has done.
--- For an advance, target_at of p_settings is its own target; null: it is complete. Internal.
-create or replace function pay.clock_body(
+-- For an advance, target_at of p_settings is its own target; null: it is complete.
+create or replace function pay_internal.clock_body(
   p_settings pay.sandbox_settings, p_is_advance boolean
 )
 returns text
@@ -30,16 +30,16 @@ language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_ahead interval := coalesce(pay.time_ahead(p_settings), '0');
-  v_did jsonb := case when p_is_advance then pay.done_so_far(p_settings) end;
+  v_ahead interval := coalesce(pay_internal.time_ahead(p_settings), '0');
+  v_did jsonb := case when p_is_advance then pay_internal.done_so_far(p_settings) end;
 begin
   return format('{"object":"clock","now":%s,"mode":%s,"offset_seconds":%s,"target":%s',
-    to_json(pay.wire_time(pay.server_time() + v_ahead)),
+    to_json(pay_internal.wire_time(pay_internal.server_time() + v_ahead)),
     case when p_settings.frozen_at is null then '"real"' else '"frozen"' end,
     -- A clock that stands has no constant distance to the real time.
     case when p_settings.frozen_at is null
       then round(extract(epoch from v_ahead))::text else 'null' end,
-    coalesce(to_json(pay.wire_time(p_settings.target_at))::text, 'null'))
+    coalesce(to_json(pay_internal.wire_time(p_settings.target_at))::text, 'null'))
     || case when p_is_advance then format(',"did":{"deliveries":%s,"expired_payments":%s,'
         '"disputes_closed":%s,"purged":%s},"has_more":%s',
       coalesce(v_did ->> 'deliveries', '0'),
@@ -51,8 +51,8 @@ begin
 end
 $$;
 
--- The newest positions of the inboxes of a sandbox, by the id of the endpoint. Internal.
-create or replace function pay.inbox_positions(p_environment_id text)
+-- The newest positions of the inboxes of a sandbox, by the id of the endpoint.
+create or replace function pay_internal.inbox_positions(p_environment_id text)
 returns jsonb
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -68,8 +68,8 @@ $$;
 -- The numbers of an advance. did.inboxes has the positions of the inboxes at its beginning. What
 -- has been added to them since counts as deliveries. A fill counts nothing itself, because the
 -- relay fills inboxes of several sandboxes in one transaction, and two relays could wait for the
--- settings of each other. Internal.
-create or replace function pay.done_so_far(p_settings pay.sandbox_settings)
+-- settings of each other.
+create or replace function pay_internal.done_so_far(p_settings pay.sandbox_settings)
 returns jsonb
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -83,7 +83,7 @@ begin
   return (p_settings.did - 'inboxes') || jsonb_build_object('deliveries',
     coalesce((p_settings.did ->> 'deliveries')::bigint, 0) + (
       select coalesce(sum(o.value::bigint - coalesce((v_begun ->> o.key)::bigint, 0)), 0)
-      from jsonb_each_text(pay.inbox_positions(p_settings.environment_id)) o
+      from jsonb_each_text(pay_internal.inbox_positions(p_settings.environment_id)) o
     ));
 end
 $$;
@@ -96,7 +96,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
   v_access pay.admission := v_found[1];
   v_settings pay.sandbox_settings;
 begin
@@ -107,16 +107,18 @@ begin
   elsif v_access.outcome = 'ok' then
     select * into v_settings from pay.sandbox_settings w
     where w.environment_id = v_access.environment_id;
-    v_access.body := pay.clock_body(v_settings, false);
+    v_access.body := pay_internal.clock_body(v_settings, false);
   end if;
   return v_access;
 end
 $$;
 grant execute on function pay.read_clock(text) to pay_api;
 
--- Counts something that an advance has done. Internal.
+-- Counts something that an advance has done.
 -- Concurrency: locks the row of the settings, as the last lock of its transaction.
-create or replace function pay.count_did(p_environment_id text, p_name text, p_count bigint)
+create or replace function pay_internal.count_did(
+  p_environment_id text, p_name text, p_count bigint
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -129,14 +131,13 @@ end
 $$;
 
 -- Counts the attempts of sandboxes with a clock of their own. p_results: as in pay.relay_turn.
--- Internal.
-create or replace function pay.count_attempts(p_results text)
+create or replace function pay_internal.count_attempts(p_results text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay.count_did(r.environment_id, 'deliveries', r.attempts)
+  perform pay_internal.count_did(r.environment_id, 'deliveries', r.attempts)
   from (
     select r.environment_id, count(*) as attempts
     from json_to_recordset(p_results::json) as r (
@@ -147,14 +148,14 @@ begin
 end
 $$;
 
--- Counts the records of a list that name their number. p_records: as in pay.record. Internal.
-create or replace function pay.count_results(p_records json, p_found pay.admission[])
+-- Counts the records of a list that name their number. p_records: as in pay.record.
+create or replace function pay_internal.count_results(p_records json, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay.count_did(r.environment_id, r.did, r.records)
+  perform pay_internal.count_did(r.environment_id, r.did, r.records)
   from (
     select f.environment_id, r.did, count(*) as records
     from unnest(p_found) f
@@ -165,22 +166,22 @@ begin
 end
 $$;
 
--- Writes the settings of a clock. An advance that goes on keeps its numbers. Internal.
+-- Writes the settings of a clock. An advance that goes on keeps its numbers.
 -- Concurrency: keeps the numbers of the locked row, because the relay and pay.record count without
 -- the lock of the sandbox.
-create or replace function pay.write_clock(p_settings pay.sandbox_settings)
+create or replace function pay_internal.write_clock(p_settings pay.sandbox_settings)
 returns pay.sandbox_settings
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_did constant jsonb := case when p_settings.target_at is null then '{}'
-    else jsonb_build_object('inboxes', pay.inbox_positions(p_settings.environment_id)) end;
+    else jsonb_build_object('inboxes', pay_internal.inbox_positions(p_settings.environment_id)) end;
   v_written pay.sandbox_settings;
 begin
   insert into pay.sandbox_settings as w
     (environment_id, version, offset_ms, frozen_at, target_at, runs_after, is_stopping, did)
-  values (p_settings.environment_id, pay.new_settings_version(), p_settings.offset_ms,
+  values (p_settings.environment_id, pay_internal.new_settings_version(), p_settings.offset_ms,
     p_settings.frozen_at, p_settings.target_at, p_settings.runs_after, p_settings.is_stopping,
     v_did)
   on conflict on constraint sandbox_settings_pkey do update
@@ -194,15 +195,16 @@ end
 $$;
 
 -- Sets, freezes or advances the clock of a sandbox.
--- p_request  the request, as pay.admit takes it, in a list of one
+-- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_command  {to, advance_s, mode}, each can be absent: the new time, or by how many seconds the
 --            clock advances; and whether it stands ("frozen") or runs ("real") after that. Advances
 --            that are not complete come first, so target_at of the new settings is also the
 --            target of this command; null: it moves no clock
 -- Outcomes: those of admission.sql; committed (body, and the new settings as detail) | live |
 --           behind (the time is before the clock; detail: the time of the clock)
---           beyond (the target is after pay.clock_ceiling(); detail: as before)
---           too_far (the target is more than pay.longest_advance() after it; detail: as before).
+--           beyond (the target is after pay_internal.clock_ceiling(); detail: as before)
+--           too_far (the target is more than pay_internal.longest_advance() after it; detail: as
+--           before).
 -- The answer is stored with the target, so a twin and a retry after a crash learn how to go on.
 create or replace function pay.set_clock(p_request text, p_command text)
 returns pay.admission
@@ -212,7 +214,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeo
 as $$
 declare
   v_request json := p_request::json -> 0;
-  v_access pay.admission := pay.admit_alone(p_request);
+  v_access pay.admission := pay_internal.admit_alone(p_request);
   v_before pay.sandbox_settings;
   v_clock pay.sandbox_settings;
   v_now timestamptz;
@@ -220,32 +222,32 @@ begin
   if v_access.outcome = 'ok' then
     select * into v_before from pay.sandbox_settings w
     where w.environment_id = v_access.environment_id;
-    v_now := date_trunc('milliseconds', pay.environment_time(v_access.environment_id));
-    v_clock := pay.planned_clock(v_before, p_command::json, v_now);
+    v_now := date_trunc('milliseconds', pay_internal.environment_time(v_access.environment_id));
+    v_clock := pay_internal.planned_clock(v_before, p_command::json, v_now);
     v_access.outcome := case
       when (p_command::json ->> 'to')::timestamptz < v_now then 'behind'
-      when v_clock.target_at > pay.clock_ceiling() then 'beyond'
-      when v_clock.target_at > v_now + pay.longest_advance() then 'too_far'
+      when v_clock.target_at > pay_internal.clock_ceiling() then 'beyond'
+      when v_clock.target_at > v_now + pay_internal.longest_advance() then 'too_far'
       else 'ok' end;
     if v_access.outcome <> 'ok' then
-      v_access.detail := pay.wire_time(v_now);
+      v_access.detail := pay_internal.wire_time(v_now);
     end if;
   end if;
-  v_access := pay.claim_one(p_request, v_access);
+  v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
   v_clock.environment_id := v_access.environment_id;
-  if pay.stop_waiting(v_clock) then
+  if pay_internal.stop_waiting(v_clock) then
     -- Some still have real times. A command that moves no clock stops them on its way too.
     v_clock.target_at := coalesce(v_clock.target_at, v_now);
   end if;
-  v_clock := pay.write_clock(v_clock);
+  v_clock := pay_internal.write_clock(v_clock);
   v_access.outcome := 'committed';
   v_access.status := 200;
-  v_access.body := pay.clock_body(v_clock, true);
+  v_access.body := pay_internal.clock_body(v_clock, true);
   v_access.detail := row_to_json(v_clock)::text;
-  perform pay.keep_answer(p_request, v_access);
+  perform pay_internal.keep_answer(p_request, v_access);
   -- Kept for 24 hours after the advance, and not after its beginning.
   update pay.idempotency_keys k
   set created_at = greatest(k.created_at, v_clock.target_at), advances_to = v_clock.target_at
@@ -257,8 +259,8 @@ $$;
 grant execute on function pay.set_clock(text, text) to pay_api;
 
 -- The time to which a command moves the clock; null: it moves no clock.
--- p_pending  the target of the advances that are not complete; null: there are none. Internal.
-create or replace function pay.clock_target(
+-- p_pending  the target of the advances that are not complete; null: there are none.
+create or replace function pay_internal.clock_target(
   p_command json, p_now timestamptz, p_pending timestamptz
 )
 returns timestamptz
@@ -275,8 +277,8 @@ as $$
   end
 $$;
 
--- The settings of a clock after a command at p_now. Internal.
-create or replace function pay.planned_clock(
+-- The settings of a clock after a command at p_now.
+create or replace function pay_internal.planned_clock(
   p_before pay.sandbox_settings, p_command json, p_now timestamptz
 )
 returns pay.sandbox_settings
@@ -291,7 +293,7 @@ begin
   -- Attempts under way can leave deliveries that wait by the real time, so the next step looks too.
   v_clock.is_stopping := p_before.is_stopping is not false or p_before.frozen_at is null
     or p_before.offset_ms > 0;
-  v_clock.target_at := pay.clock_target(p_command, p_now, p_before.target_at);
+  v_clock.target_at := pay_internal.clock_target(p_command, p_now, p_before.target_at);
   v_clock.runs_after := v_clock.target_at is not null and case
     when p_command ->> 'mode' is not null then p_command ->> 'mode' = 'real'
     else p_before.frozen_at is null or p_before.runs_after
@@ -299,7 +301,7 @@ begin
   -- A clock that runs is never behind the real time: one that has stood until now catches up.
   if v_clock.runs_after then
     v_clock.target_at := greatest(
-      v_clock.target_at, date_trunc('milliseconds', pay.server_time()));
+      v_clock.target_at, date_trunc('milliseconds', pay_internal.server_time()));
   end if;
   return v_clock;
 end

@@ -36,16 +36,17 @@ begin
   select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
   if v_clock.target_at is null or v_target is null then
     v_state := 'done';
-  elsif pay.has_due_work(p_environment_id, p_sends) then
+  elsif pay_internal.has_due_work(p_environment_id, p_sends) then
     v_state := 'waiting';
   elsif v_target <= v_clock.frozen_at and v_target < v_clock.target_at then
     v_state := 'done';
   else
-    v_state := pay.move_clock(v_clock, p_sends);
+    v_state := pay_internal.move_clock(v_clock, p_sends);
     v_has_arrived := v_state = 'done';
     select * into v_clock from pay.sandbox_settings w where w.environment_id = p_environment_id;
   end if;
-  v_body := pay.step_answer(v_clock, v_answer, case when v_state <> 'done' then v_target end);
+  v_body := pay_internal.step_answer(
+    v_clock, v_answer, case when v_state <> 'done' then v_target end);
   if v_has_arrived then
     -- Advances that others have begun and not ended, because they have died or had no more time. No
     -- more than a step changes: the few that are left keep an answer that asks to go on.
@@ -53,7 +54,7 @@ begin
     where k.ctid = any (array(
       select o.ctid from pay.idempotency_keys o
       where o.environment_id = p_environment_id and o.advances_to is not null
-      limit pay.clock_batch() for update
+      limit pay_internal.clock_batch() for update
     ));
   end if;
   return query select v_state, v_body, row_to_json(v_clock)::text;
@@ -64,8 +65,8 @@ grant execute on function pay.step_clock(text, text, boolean) to pay_api;
 -- Stores the clock as the answer of a request, and returns the answer. An answer that is complete
 -- stays, because the numbers can be those of a later advance by now.
 -- p_answer  as in pay.step_clock
--- p_target  the target of the request; null: its advance is complete. Internal.
-create or replace function pay.step_answer(
+-- p_target  the target of the request; null: its advance is complete.
+create or replace function pay_internal.step_answer(
   p_clock pay.sandbox_settings, p_answer json, p_target timestamptz
 )
 returns text
@@ -77,19 +78,19 @@ declare
   v_body text;
 begin
   v_shown.target_at := p_target;
-  v_body := pay.clock_body(v_shown, true);
+  v_body := pay_internal.clock_body(v_shown, true);
   update pay.idempotency_keys k
   set body = case when k.advances_to is not null then v_body else k.body end,
     advances_to = case when k.advances_to is not null then p_target end
   where k.environment_id = p_clock.environment_id and k.api_key_id = p_answer ->> 'api_key_id'
     and k.key = p_answer ->> 'idempotency_key' and k.request_id = p_answer ->> 'request_id'
   returning k.body into v_body;
-  return coalesce(v_body, pay.clock_body(v_shown, true));
+  return coalesce(v_body, pay_internal.clock_body(v_shown, true));
 end
 $$;
 
--- Whether a delivery or call of a sandbox is due now, or under way. Internal.
-create or replace function pay.has_due_work(p_environment_id text, p_sends boolean)
+-- Whether a delivery or call of a sandbox is due now, or under way.
+create or replace function pay_internal.has_due_work(p_environment_id text, p_sends boolean)
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -99,13 +100,14 @@ begin
   return exists (
     select from pay.provider_calls c
     where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
-      and c.account_id = 'sandbox' and c.next_attempt_at <= pay.server_time()
+      and c.account_id = 'sandbox' and c.next_attempt_at <= pay_internal.server_time()
     order by c.environment_id, c.next_attempt_at, c.due_at limit 1
   ) or p_sends and exists (
     -- A delivery with lost claims has no place here: the relay sends one such at a time.
     select from pay.webhook_endpoints t
     join pay.webhook_deliveries d
-      on d.endpoint_id = t.id and d.lost_claims = 0 and d.next_attempt_at <= pay.server_time()
+      on d.endpoint_id = t.id and d.lost_claims = 0
+        and d.next_attempt_at <= pay_internal.server_time()
       and d.environment_id = p_environment_id
     where t.environment_id = p_environment_id and t.status = 'enabled'
   );
@@ -115,8 +117,8 @@ $$;
 -- Moves a clock on to the next time at which something is due, or to its target. At the target it
 -- purges a batch of rows; if there are none, the advance ends. Before the clock moves, the rows
 -- that wait by the real time stop; before it runs again, those that wait for it start. Returns the
--- state. Internal.
-create or replace function pay.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
+-- state.
+create or replace function pay_internal.move_clock(p_clock pay.sandbox_settings, p_sends boolean)
 returns text
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -126,24 +128,24 @@ declare
   v_next timestamptz;
   v_changed bigint;
 begin
-  if p_clock.is_stopping and pay.stop_waiting(p_clock) then
+  if p_clock.is_stopping and pay_internal.stop_waiting(p_clock) then
     return 'moved';
   end if;
   v_clock.is_stopping := false;
-  v_next := pay.next_due(p_clock.environment_id, p_sends);
+  v_next := pay_internal.next_due(p_clock.environment_id, p_sends);
   select g.changed, g.reached into v_changed, v_clock.frozen_at
-  from pay.give_real_times(v_clock, case
-    when v_next <= p_clock.target_at then greatest(p_clock.frozen_at, pay.last_due(
+  from pay_internal.give_real_times(v_clock, case
+    when v_next <= p_clock.target_at then greatest(p_clock.frozen_at, pay_internal.last_due(
       p_clock.environment_id, v_next, p_clock.target_at, p_sends))
     else p_clock.target_at end) g;
   if v_changed > 0 or v_clock.frozen_at > p_clock.frozen_at then
     -- Those that were left at the end of a batch can be due before the time of the clock.
     v_clock.frozen_at := greatest(v_clock.frozen_at, p_clock.frozen_at);
-    return pay.write_step(v_clock);
+    return pay_internal.write_step(v_clock);
   end if;
-  v_changed := pay.purge_sandbox(p_clock.environment_id, pay.clock_batch());
+  v_changed := pay_internal.purge_sandbox(p_clock.environment_id, pay_internal.clock_batch());
   if v_changed > 0 then
-    perform pay.count_did(p_clock.environment_id, 'purged', v_changed);
+    perform pay_internal.count_did(p_clock.environment_id, 'purged', v_changed);
     return 'moved';
   end if;
   v_clock.target_at := null;
@@ -151,40 +153,42 @@ begin
   if p_clock.runs_after then
     -- Rounded up, so that the clock does not go back. It runs from the first of these steps on.
     v_clock.offset_ms := coalesce(nullif(p_clock.offset_ms, 0), greatest(0,
-      ceil(extract(epoch from p_clock.target_at - pay.server_time()) * 1000)));
+      ceil(extract(epoch from p_clock.target_at - pay_internal.server_time()) * 1000)));
     v_clock.frozen_at := null;
-    v_changed := (select g.changed from pay.give_real_times(v_clock, pay.clock_ceiling()) g);
-    if v_changed >= pay.clock_batch() then
+    v_changed := (
+      select g.changed from pay_internal.give_real_times(v_clock, pay_internal.clock_ceiling()) g
+    );
+    if v_changed >= pay_internal.clock_batch() then
       v_clock.frozen_at := p_clock.frozen_at;
       v_clock.target_at := p_clock.target_at;
       v_clock.runs_after := true;
     end if;
   end if;
-  return pay.write_step(v_clock);
+  return pay_internal.write_step(v_clock);
 end
 $$;
 
 -- Writes the settings after a step. Returns the state. The numbers stay: the relay can count at the
--- same time. Internal.
-create or replace function pay.write_step(p_clock pay.sandbox_settings)
+-- same time.
+create or replace function pay_internal.write_step(p_clock pay.sandbox_settings)
 returns text
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   update pay.sandbox_settings w
-  set version = pay.new_settings_version(), frozen_at = p_clock.frozen_at,
+  set version = pay_internal.new_settings_version(), frozen_at = p_clock.frozen_at,
     target_at = p_clock.target_at, runs_after = p_clock.runs_after, offset_ms = p_clock.offset_ms,
     is_stopping = p_clock.is_stopping,
-    did = case when p_clock.target_at is null then pay.done_so_far(w) else w.did end
+    did = case when p_clock.target_at is null then pay_internal.done_so_far(w) else w.did end
   where w.environment_id = p_clock.environment_id;
   return case when p_clock.target_at is null then 'done' else 'moved' end;
 end
 $$;
 
 -- The first time at which something of a sandbox is due whose clock stands before it; null: nothing
--- is. Internal.
-create or replace function pay.next_due(p_environment_id text, p_sends boolean)
+-- is.
+create or replace function pay_internal.next_due(p_environment_id text, p_sends boolean)
 returns timestamptz
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -208,8 +212,8 @@ $$;
 -- The last time up to which a step may go from p_first, at most to p_last. What is due within a
 -- second runs together, because every delay of the service is longer. Without an endpoint nobody
 -- sees in which order payments end, so up to 64 ends run together, each with its own time. Only the
--- result of an authorization makes further calls, so it ends a step. Internal.
-create or replace function pay.last_due(
+-- result of an authorization makes further calls, so it ends a step.
+create or replace function pay_internal.last_due(
   p_environment_id text, p_first timestamptz, p_last timestamptz, p_sends boolean
 )
 returns timestamptz

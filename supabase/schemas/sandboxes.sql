@@ -6,7 +6,7 @@
 -- sandboxes for the one that made them.
 
 -- The maximum number of disposable sandboxes of an account that have not ended (contract §5).
-create or replace function pay.max_sandboxes()
+create or replace function pay_internal.max_sandboxes()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -14,14 +14,14 @@ as $$ select 1000 $$;
 
 -- The maximum number of rows of disposable sandboxes of an account, with those that have ended
 -- within a day (contract §5). A reset moves the rows, so their number bounds its work.
-create or replace function pay.max_kept_sandboxes()
+create or replace function pay_internal.max_kept_sandboxes()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 10000 $$;
 
 -- A disposable sandbox as JSON text, without its key.
-create or replace function pay.sandbox_body(p_sandbox pay.sandboxes)
+create or replace function pay_internal.sandbox_body(p_sandbox pay.sandboxes)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -32,15 +32,15 @@ as $$
       'sandbox' as object,
       p_sandbox.name,
       p_sandbox.seed,
-      pay.wire_time(p_sandbox.created_at) as created_at,
-      pay.wire_time(p_sandbox.expires_at) as expires_at
+      pay_internal.wire_time(p_sandbox.created_at) as created_at,
+      pay_internal.wire_time(p_sandbox.expires_at) as expires_at
   ) t
 $$;
 
--- Returns whether an account may have one more disposable sandbox. Internal.
+-- Returns whether an account may have one more disposable sandbox.
 -- Concurrency: a transaction that makes one holds this lock until it ends. The count is a later
 -- statement, so it sees the sandboxes of all transactions that held the lock before.
-create or replace function pay.take_sandbox_place(p_account text, p_at timestamptz)
+create or replace function pay_internal.take_sandbox_place(p_account text, p_at timestamptz)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -55,22 +55,22 @@ begin
   select case
       when exists (
         select from pay.sandboxes s where s.account = p_account
-        offset pay.max_kept_sandboxes() - 1
-      ) then pay.max_sandboxes()
+        offset pay_internal.max_kept_sandboxes() - 1
+      ) then pay_internal.max_sandboxes()
       else count(*)
     end
   into v_count
   from pay.sandboxes s
   where s.account = p_account and s.expires_at > p_at;
   perform set_config('pay.worker', v_worker, true);
-  return v_count < pay.max_sandboxes();
+  return v_count < pay_internal.max_sandboxes();
 end
 $$;
 
 -- Writes a disposable sandbox with its environment and its first key. Opens the new environment
--- beside the caller's. Internal.
+-- beside the caller's.
 -- p_secret  {key_id, hash, prefix, last_four} of the key
-create or replace function pay.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
+create or replace function pay_internal.write_sandbox(p_sandbox pay.sandboxes, p_secret json)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -100,22 +100,22 @@ begin
   values (p_sandbox.environment_id, p_sandbox.id, p_sandbox.account, p_sandbox.made_by,
     p_sandbox.name, p_sandbox.seed, p_sandbox.created_at, p_sandbox.expires_at);
   if p_sandbox.seed is not null then
-    perform pay.begin_seeded(
-      p_sandbox.id, p_sandbox.seed, pay.seed_root(p_sandbox.account, p_sandbox.seed));
+    perform pay_internal.begin_seeded(
+      p_sandbox.id, p_sandbox.seed, pay_internal.seed_root(p_sandbox.account, p_sandbox.seed));
   end if;
 end
 $$;
 
 -- Makes a disposable sandbox of the caller's account, with a key of all scopes. It ends after
 -- expires_in seconds, at the latest when the caller's key expires or is revoked.
--- p_request  the request, as pay.admit takes it, in a list of one
+-- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_sandbox  {id, name, seed, expires_in}; name and seed can be absent
 -- p_secret   {key_id, hash, prefix, last_four, reference} of its key; the reference replaces the
 --            text of the key in the stored answer
 -- Outcomes: those of admission.sql; committed (body) | live
 --           disposable (the caller's own sandbox is disposable)
---           full (the account has pay.max_sandboxes() that have not ended, or
---           pay.max_kept_sandboxes() with those of the last day)
+--           full (the account has pay_internal.max_sandboxes() that have not ended, or
+--           pay_internal.max_kept_sandboxes() with those of the last day)
 --           seed_taken (one of them has the same seed).
 -- Concurrency: shares the lock of the row of the caller's key. So a revocation finds the sandbox,
 -- or this function finds that the key is revoked. It does not wait for that lock, because admission
@@ -127,7 +127,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.admit_one(p_request);
+  v_access pay.admission := pay_internal.admit_one(p_request);
   v_asked json := p_sandbox::json;
   v_secret json := p_secret::json;
   v_caller record;
@@ -135,7 +135,7 @@ declare
   v_body text;
 begin
   select e.account, e.livemode, e.ends_at,
-    least(k.expires_at - v_access.at, k.ends_at - pay.server_time()) as remaining
+    least(k.expires_at - v_access.at, k.ends_at - pay_internal.server_time()) as remaining
   into v_caller
   from pay.environments e
   join pay.api_keys k on k.id = v_access.api_key_id and k.revoked_at is null
@@ -147,7 +147,7 @@ begin
     ) then 'resetting' else 'unauthorized' end;
   end if;
   -- In the precision of answers, so that the sandbox ends at the time that they show.
-  v_sandbox.created_at := date_trunc('milliseconds', pay.server_time());
+  v_sandbox.created_at := date_trunc('milliseconds', pay_internal.server_time());
   v_sandbox.environment_id := v_access.environment_id;
   v_sandbox.id := v_asked ->> 'id';
   v_sandbox.account := v_caller.account;
@@ -157,10 +157,10 @@ begin
   v_sandbox.expires_at := v_sandbox.created_at
     + least(make_interval(secs => (v_asked ->> 'expires_in')::integer),
       date_trunc('milliseconds', v_caller.remaining));
-  v_body := left(pay.sandbox_body(v_sandbox), -1) || ',"test_key":'
+  v_body := left(pay_internal.sandbox_body(v_sandbox), -1) || ',"test_key":'
     || to_json(v_secret ->> 'reference')::text || '}';
   -- The claim stores the answer, which a later update would write a second time.
-  v_access := pay.claim_one(
+  v_access := pay_internal.claim_one(
     jsonb_set(p_request::jsonb, '{0,body}', to_jsonb(v_body))::text, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -168,16 +168,17 @@ begin
   v_access.outcome := case
     when v_caller.livemode then 'live'
     when v_caller.ends_at is not null then 'disposable'
-    when not pay.take_sandbox_place(v_caller.account, v_sandbox.created_at) then 'full'
-    when v_sandbox.seed is not null and not pay.free_seed(
-      pay.seed_root(v_caller.account, v_sandbox.seed), v_sandbox.created_at) then 'seed_taken'
+    when not pay_internal.take_sandbox_place(v_caller.account, v_sandbox.created_at) then 'full'
+    when v_sandbox.seed is not null and not pay_internal.free_seed(
+      pay_internal.seed_root(v_caller.account, v_sandbox.seed), v_sandbox.created_at)
+      then 'seed_taken'
     else 'committed'
   end;
   if v_access.outcome <> 'committed' then
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
-  perform pay.write_sandbox(v_sandbox, v_secret);
+  perform pay_internal.write_sandbox(v_sandbox, v_secret);
   v_access.body := v_body;
   return v_access;
 end
@@ -186,16 +187,16 @@ $$;
 -- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed and disables
 -- its endpoints, so nothing more is sent. Deletes a batch of its pending deliveries; turns of the
 -- relay and purge_retired find the others. Does nothing if it has been retired already. The
--- settings of row-level security are then those of a worker. Internal. Concurrency: waits for the
+-- settings of row-level security are then those of a worker. Concurrency: waits for the
 -- requests of the sandbox that are under way. It never waits for a lock on a delivery, so it cannot
 -- deadlock with a turn of the relay.
-create or replace function pay.retire_sandbox(p_public_id text, p_at timestamptz)
+create or replace function pay_internal.retire_sandbox(p_public_id text, p_at timestamptz)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_environment text := pay.hold_environment(p_public_id, true);
+  v_environment text := pay_internal.hold_environment(p_public_id, true);
 begin
   if v_environment is null then
     return;
@@ -211,14 +212,14 @@ begin
   delete from pay.sandbox_settings w where w.environment_id = v_environment and w.seed is not null;
   update pay.webhook_endpoints t set status = 'disabled'
   where t.environment_id = v_environment and t.status = 'enabled';
-  perform pay.delete_pending(v_environment);
+  perform pay_internal.delete_pending(v_environment);
 end
 $$;
 
 -- Ends the disposable sandboxes that a key has made, because it is revoked: their keys open nothing
 -- any more. Retention retires them, as those whose time has come. The caller has locked the row of
--- the key. Internal.
-create or replace function pay.end_sandboxes_of(p_api_key_id text)
+-- the key.
+create or replace function pay_internal.end_sandboxes_of(p_api_key_id text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -226,10 +227,10 @@ as $$
 declare
   v_opened constant text := coalesce(current_setting('pay.environment_ids', true), '');
   v_worker constant text := coalesce(current_setting('pay.worker', true), '');
-  v_now constant timestamptz := date_trunc('milliseconds', pay.server_time());
+  v_now constant timestamptz := date_trunc('milliseconds', pay_internal.server_time());
   v_environments text[];
 begin
-  -- pay.max_sandboxes() at most, because the account has no more that have not ended.
+  -- pay_internal.max_sandboxes() at most, because the account has no more that have not ended.
   perform set_config('pay.worker', 'on', true);
   with ended as (
     update pay.sandboxes s set expires_at = v_now
@@ -250,7 +251,7 @@ end
 $$;
 
 -- Ends a disposable sandbox that the caller's sandbox has made. Ending it again changes nothing.
--- p_request  the request, as pay.admit takes it, in a list of one
+-- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- Outcomes: those of admission.sql; committed (body) | not_found.
 create or replace function pay.end_sandbox(p_request text, p_id text)
 returns pay.admission
@@ -259,9 +260,9 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_sandbox pay.sandboxes;
-  v_now timestamptz := date_trunc('milliseconds', pay.server_time());
+  v_now timestamptz := date_trunc('milliseconds', pay_internal.server_time());
 begin
   if v_access.outcome <> 'ok' then
     return v_access;
@@ -270,7 +271,7 @@ begin
   where s.environment_id = v_access.environment_id and s.id = p_id for update;
   if v_sandbox.id is null then
     v_access.outcome := 'not_found';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
   if v_sandbox.expires_at > v_now then
@@ -279,17 +280,19 @@ begin
     where s.environment_id = v_access.environment_id and s.id = p_id;
   end if;
   v_access.outcome := 'committed';
-  v_access.body := pay.sandbox_body(v_sandbox);
-  perform pay.keep_answer(p_request, v_access);
-  perform pay.retire_sandbox(p_id, v_now);
+  v_access.body := pay_internal.sandbox_body(v_sandbox);
+  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.retire_sandbox(p_id, v_now);
   return v_access;
 end
 $$;
 
 -- Retention: retires sandboxes whose end has passed. Returns their number. The caller has set
--- pay.worker. p_environment_id: null is all. Internal.
+-- pay.worker. p_environment_id: null is all.
 -- Concurrency: leaves a sandbox whose lock another transaction holds for the next run.
-create or replace function pay.retire_ended_sandboxes(p_environment_id text, p_at timestamptz)
+create or replace function pay_internal.retire_ended_sandboxes(
+  p_environment_id text, p_at timestamptz
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -306,7 +309,7 @@ begin
     order by e.ends_at limit 50
   loop
     if pg_try_advisory_xact_lock(hashtextextended('environment ' || v_id, 0)) then
-      perform pay.retire_sandbox(v_public_id, p_at);
+      perform pay_internal.retire_sandbox(v_public_id, p_at);
       v_total := v_total + 1;
     end if;
   end loop;
@@ -315,8 +318,8 @@ end
 $$;
 
 -- Retention: deletes one batch of the rows of pay.sandboxes that ended a day ago. Returns their
--- number. The caller has set pay.worker. p_environment_id: null is all. Internal.
-create or replace function pay.purge_sandboxes(
+-- number. The caller has set pay.worker. p_environment_id: null is all.
+create or replace function pay_internal.purge_sandboxes(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -329,7 +332,7 @@ begin
   delete from pay.sandboxes s
   where s.ctid = any (array(
     select o.ctid from pay.sandboxes o
-    where o.expires_at <= p_at - pay.idempotency_retention()
+    where o.expires_at <= p_at - pay_internal.idempotency_retention()
       and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.expires_at limit p_batch for update skip locked
   ));

@@ -42,7 +42,7 @@ begin
     select from pay.webhook_deliveries d
     where d.status = 'pending' and d.next_attempt_at <= now()
       and (d.leased_until is null or d.leased_until <= now())
-  ) and not pay.provider_work_is_due() then
+  ) and not pay_internal.provider_work_is_due() then
     return;
   end if;
   return query

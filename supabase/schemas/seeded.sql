@@ -2,45 +2,48 @@
 -- id and secret of a request from the sandbox's seed and the number of the request.
 
 -- The number of requests that a transcript keeps.
-create or replace function pay.max_transcript_lines()
+create or replace function pay_internal.max_transcript_lines()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 10000 $$;
 
 -- The length in bytes after which a transcript takes no further lines.
-create or replace function pay.max_transcript_bytes()
+create or replace function pay_internal.max_transcript_bytes()
 returns bigint
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 16777216 $$;
 
 -- The text from which all ids and secrets of a seeded sandbox are derived: hex SHA-256 of the
--- account and the seed. Internal.
-create or replace function pay.seed_root(p_account text, p_seed text)
+-- account and the seed.
+create or replace function pay_internal.seed_root(p_account text, p_seed text)
 returns text
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select encode(sha256(convert_to(p_account || E'\n' || p_seed, 'UTF8')), 'hex') $$;
 
 -- Writes the settings with which a seeded sandbox begins: its clock stands, and it has had no
--- request. Internal.
-create or replace function pay.begin_seeded(p_environment_id text, p_seed text, p_root text)
+-- request.
+create or replace function pay_internal.begin_seeded(
+  p_environment_id text, p_seed text, p_root text
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into pay.sandbox_settings (environment_id, version, frozen_at, seed, seed_root)
-  values (p_environment_id, pay.new_settings_version(), '2030-01-01T00:00:00Z', p_seed, p_root);
+  values (
+    p_environment_id, pay_internal.new_settings_version(), '2030-01-01T00:00:00Z', p_seed, p_root);
 end
 $$;
 
 -- Frees a seed for a new sandbox of the account, if the sandbox that has it has ended. Returns
--- whether the seed is free. Internal.
--- Concurrency: the caller holds the account's lock (pay.take_sandbox_place), so two creates never
--- take the same seed.
-create or replace function pay.free_seed(p_root text, p_at timestamptz)
+-- whether the seed is free.
+-- Concurrency: the caller holds the account's lock (pay_internal.take_sandbox_place), so two
+-- creates never take the same seed.
+create or replace function pay_internal.free_seed(p_root text, p_at timestamptz)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -56,7 +59,7 @@ begin
   where w.seed_root = p_root;
   v_is_free := v_holder.public_id is null or v_holder.ends_at <= p_at;
   if v_is_free and v_holder.public_id is not null then
-    perform pay.retire_sandbox(v_holder.public_id, p_at);
+    perform pay_internal.retire_sandbox(v_holder.public_id, p_at);
   end if;
   perform set_config('pay.worker', '', true);
   perform set_config('pay.environment_ids', v_opened, true);
@@ -66,8 +69,8 @@ $$;
 
 -- Brings a seeded sandbox back to its start in a reset: the new environment begins with the seed,
 -- and the endpoints of the old one are deleted, because the next run makes the same ids again.
--- Does nothing for other sandboxes. Internal.
-create or replace function pay.restart_seeded(p_old text, p_new text)
+-- Does nothing for other sandboxes.
+create or replace function pay_internal.restart_seeded(p_old text, p_new text)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -78,17 +81,17 @@ begin
   delete from pay.sandbox_settings w where w.environment_id = p_old and w.seed is not null
   returning * into v_settings;
   if v_settings.seed is not null then
-    perform pay.begin_seeded(p_new, v_settings.seed, v_settings.seed_root);
+    perform pay_internal.begin_seeded(p_new, v_settings.seed, v_settings.seed_root);
     delete from pay.webhook_endpoints t where t.environment_id = p_new;
   end if;
 end
 $$;
 
 -- Opens the test environment of a valid secret. Returns null if there is none: then admission
--- refuses the request. Internal.
+-- refuses the request.
 -- Concurrency: shares the lock of the environment, so it waits for a reset or for a step of the
 -- clock. A reset moves the key to another environment, so the key is looked up again after a wait.
-create or replace function pay.open_by_hash(p_key_hash text)
+create or replace function pay_internal.open_by_hash(p_key_hash text)
 returns text
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -103,7 +106,7 @@ begin
     v_environment := (
       select s.environment_id from pay.api_key_secrets s
       where s.hash = v_hash and s.revoked_at is null and not s.livemode
-        and (s.ends_at is null or s.ends_at > pay.server_time())
+        and (s.ends_at is null or s.ends_at > pay_internal.server_time())
     );
     exit when v_environment is null or v_environment = v_held;
     v_held := v_environment;
@@ -126,7 +129,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_environment constant text := pay.open_by_hash(p_key_hash);
+  v_environment constant text := pay_internal.open_by_hash(p_key_hash);
   v_settings text;
 begin
   if v_environment is not null then
@@ -140,8 +143,8 @@ $$;
 grant execute on function pay.number_request(text) to pay_api;
 
 -- Keeps a request and its answer in the transcript of a seeded sandbox. Does nothing after a reset,
--- after pay.max_transcript_lines() requests, and once the transcript has
--- pay.max_transcript_bytes().
+-- after pay_internal.max_transcript_lines() requests, and once the transcript has
+-- pay_internal.max_transcript_bytes().
 create or replace function pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
 returns void
 language plpgsql volatile security definer
@@ -149,11 +152,12 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_environment constant text := pay.open_by_hash(p_key_hash);
+  v_environment constant text := pay_internal.open_by_hash(p_key_hash);
 begin
   update pay.sandbox_settings w set transcript_bytes = w.transcript_bytes + octet_length(p_line)
   where w.environment_id = v_environment and w.seed is not null and w.requests >= p_n
-    and w.transcript_bytes < pay.max_transcript_bytes() and p_n <= pay.max_transcript_lines();
+    and w.transcript_bytes < pay_internal.max_transcript_bytes()
+    and p_n <= pay_internal.max_transcript_lines();
   if found then
     insert into pay.transcript_lines (environment_id, n, line)
     values (v_environment, p_n, p_line)
@@ -164,7 +168,7 @@ $$;
 grant execute on function pay.keep_transcript_line(text, bigint, text) to pay_api;
 
 -- The transcript of the caller's sandbox.
--- p_request  the request, as pay.admit takes it, in a list of one
+-- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- Outcomes: those of admission.sql, and
 --           ok (body: the lines, oldest first, each with a line feed)
 --           not_seeded.
@@ -175,7 +179,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
   v_access pay.admission := v_found[1];
 begin
   if v_access.outcome <> 'ok' then

@@ -4,7 +4,7 @@
 -- instant that the functions send (p_at), so a wrong clock of a function loses no data.
 -- A statement over many rows calls it once. Tests replace it to move time. In plpgsql, because a
 -- function in SQL is planned again in each statement that calls it.
-create or replace function pay.server_time()
+create or replace function pay_internal.server_time()
 returns timestamptz
 language plpgsql stable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -13,4 +13,3 @@ begin
   return now();
 end
 $$;
-comment on function pay.server_time is 'Internal.';

@@ -8,23 +8,23 @@
 -- change again.
 
 -- The maximum number of pending deliveries of a sandbox at which a request may add some.
-create or replace function pay.max_pending_deliveries()
+create or replace function pay_internal.max_pending_deliveries()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 20000 $$;
 
 -- The number of pending deliveries of a sandbox from which on they are counted. With fewer, each
--- change reads them: a quarter of a millisecond. Internal.
-create or replace function pay.few_pending_deliveries()
+-- change reads them: a quarter of a millisecond.
+create or replace function pay_internal.few_pending_deliveries()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 100 $$;
 
 -- The number of pending deliveries to enabled endpoints of a sandbox, up to p_most; 0 for a live
--- environment. Those to disabled endpoints are being cancelled. Internal.
-create or replace function pay.count_pending(p_environment_id text, p_most integer)
+-- environment. Those to disabled endpoints are being cancelled.
+create or replace function pay_internal.count_pending(p_environment_id text, p_most integer)
 returns bigint
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -50,16 +50,16 @@ begin
 end
 $$;
 
--- Whether an environment is a sandbox with pay.max_pending_deliveries() pending deliveries.
--- Internal.
-create or replace function pay.has_backlog(p_environment_id text)
+-- Whether an environment is a sandbox with pay_internal.max_pending_deliveries() pending
+-- deliveries.
+create or replace function pay_internal.has_backlog(p_environment_id text)
 returns boolean
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  return pay.count_pending(p_environment_id, pay.max_pending_deliveries())
-    >= pay.max_pending_deliveries();
+  return pay_internal.count_pending(p_environment_id, pay_internal.max_pending_deliveries())
+    >= pay_internal.max_pending_deliveries();
 end
 $$;
 
@@ -72,13 +72,13 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
   v_access pay.admission := v_found[1];
   v_room bigint;
 begin
   if v_access.outcome = 'ok' then
-    v_room := pay.max_pending_deliveries()
-      - pay.count_pending(v_access.environment_id, pay.max_pending_deliveries());
+    v_room := pay_internal.max_pending_deliveries()
+      - pay_internal.count_pending(v_access.environment_id, pay_internal.max_pending_deliveries());
     v_access.outcome := case when v_room > 0 then 'ok' else 'backlog' end;
     v_access.body := v_room;
   end if;
@@ -87,10 +87,10 @@ end
 $$;
 grant execute on function pay.read_room(text) to pay_api;
 
--- Finds the admitted changes that add deliveries in sandboxes with pay.few_pending_deliveries(),
--- and for which the service has not counted them: the outcome is uncounted. p_changes, p_events: as
--- pay.commit takes them. Internal.
-create or replace function pay.find_uncounted(
+-- Finds the admitted changes that add deliveries in sandboxes with
+-- pay_internal.few_pending_deliveries(), and for which the service has not counted them: the
+-- outcome is uncounted. p_changes, p_events: as pay.commit takes them.
+create or replace function pay_internal.find_uncounted(
   p_changes json, p_events json, p_found pay.admission[]
 )
 returns pay.admission[]
@@ -105,8 +105,8 @@ declare
   v_many constant text[] := array(
     select a.environment_id
     from (select distinct f.environment_id from unnest(p_found) f where f.n = any (v_asked)) a
-    where pay.count_pending(a.environment_id, pay.few_pending_deliveries())
-      >= pay.few_pending_deliveries());
+    where pay_internal.count_pending(a.environment_id, pay_internal.few_pending_deliveries())
+      >= pay_internal.few_pending_deliveries());
   v_n integer;
 begin
   if v_many = '{}' then
@@ -116,7 +116,7 @@ begin
     select distinct e.n from json_to_recordset(p_events) as e (n integer, type text)
     join pay.webhook_endpoints t
       on t.environment_id = p_found[e.n].environment_id
-      and t.status = 'enabled' and t.events && pay.patterns_of(e.type)
+      and t.status = 'enabled' and t.events && pay_internal.patterns_of(e.type)
     where e.n = any (v_asked) and p_found[e.n].environment_id = any (v_many)
   loop
     p_found[v_n].outcome := 'uncounted';

@@ -3,13 +3,13 @@
 -- The text of a secret is stored nowhere. Stored answers contain a reference, which the functions
 -- replace by the secret in a replay (ADR 0018).
 --
--- p_request is always the request, as pay.admit takes it, in a list of one. Outcomes: those of
--- admission.sql, committed, and those that each function lists.
+-- p_request is always the request, as pay_internal.admit takes it, in a list of one. Outcomes:
+-- those of admission.sql, committed, and those that each function lists.
 
 -- Inserts a new endpoint in a free slot of its environment: 16 slots, or 64 in a sandbox. Returns
--- false if no slot is free. Internal.
+-- false if no slot is free.
 -- Concurrency: creates of one environment queue on an advisory lock, so two cannot take one slot.
-create or replace function pay.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
+create or replace function pay_internal.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -39,8 +39,8 @@ end
 $$;
 
 -- Writes an admitted change of an endpoint: p_before is null for a create, p_endpoint for a delete.
--- Returns committed, full, calling_off or unread, as pay.change_webhook_endpoint does. Internal.
-create or replace function pay.write_webhook_endpoint(
+-- Returns committed, full, calling_off or unread, as pay.change_webhook_endpoint does.
+create or replace function pay_internal.write_webhook_endpoint(
   p_environment_id text, p_id text, p_before pay.webhook_endpoints,
   p_endpoint pay.webhook_endpoints
 )
@@ -52,24 +52,24 @@ declare
   v_is_deleted boolean := p_endpoint.id is null;
 begin
   if p_before.status = 'disabled' and p_before.delivery = 'url' and p_endpoint.status = 'enabled'
-    and pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once())
+    and pay_internal.call_off_deliveries(p_environment_id, p_id, pay_internal.called_off_at_once())
   then
     return 'calling_off';
   end if;
   if p_before.delivery = 'inbox' and v_is_deleted
-    and not pay.call_off_inbox(p_environment_id, p_id)
+    and not pay_internal.call_off_inbox(p_environment_id, p_id)
   then
     return 'calling_off';
   end if;
   if p_before.delivery = 'inbox' and p_endpoint.delivery = 'url'
-    and not pay.empty_inbox(p_environment_id, p_id)
+    and not pay_internal.empty_inbox(p_environment_id, p_id)
   then
     return 'unread';
   end if;
   if v_is_deleted then
     delete from pay.webhook_endpoints t where t.environment_id = p_environment_id and t.id = p_id;
   elsif p_before.id is null then
-    if not pay.insert_webhook_endpoint(p_endpoint) then
+    if not pay_internal.insert_webhook_endpoint(p_endpoint) then
       return 'full';
     end if;
   else
@@ -84,7 +84,8 @@ begin
   end if;
   -- A disabled inbox keeps the deliveries from before.
   if v_is_deleted or (p_endpoint.status = 'disabled' and p_endpoint.delivery = 'url') then
-    perform pay.call_off_deliveries(p_environment_id, p_id, pay.called_off_at_once());
+    perform pay_internal.call_off_deliveries(
+      p_environment_id, p_id, pay_internal.called_off_at_once());
   end if;
   return 'committed';
 end
@@ -109,7 +110,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.admit_one(p_request);
+  v_access pay.admission := pay_internal.admit_one(p_request);
   v_before pay.webhook_endpoints;
   v_endpoint pay.webhook_endpoints;
 begin
@@ -122,7 +123,7 @@ begin
       v_access.outcome := 'stale';
     end if;
   end if;
-  v_access := pay.claim_one(p_request, v_access);
+  v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
@@ -130,10 +131,10 @@ begin
     v_endpoint := json_populate_record(null::pay.webhook_endpoints, p_endpoint::json);
     v_endpoint.environment_id := v_access.environment_id;
   end if;
-  v_access.outcome := pay.write_webhook_endpoint(
+  v_access.outcome := pay_internal.write_webhook_endpoint(
     v_access.environment_id, p_id, v_before, v_endpoint);
   if v_access.outcome <> 'committed' then
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
   end if;
   return v_access;
 end
@@ -150,7 +151,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_delivery pay.webhook_deliveries;
 begin
   if v_access.outcome <> 'ok' then
@@ -161,12 +162,12 @@ begin
   for update;
   if v_delivery.id is null then
     v_access.outcome := 'not_found';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
-  if v_delivery.status <> 'pending' and pay.has_backlog(v_access.environment_id) then
+  if v_delivery.status <> 'pending' and pay_internal.has_backlog(v_access.environment_id) then
     v_access.outcome := 'backlog';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
   if exists (
@@ -180,20 +181,20 @@ begin
         or v_delivery.leased_until <= v_access.at - coalesce(v_access.ahead, '0'))
     then
       update pay.webhook_deliveries d
-      set status = 'pending', next_attempt_at = least(v_access.at, pay.server_time()),
+      set status = 'pending', next_attempt_at = least(v_access.at, pay_internal.server_time()),
         due_at = case when v_access.ahead is not null then v_access.at end
       where d.environment_id = v_access.environment_id and d.id = p_id
       returning * into v_delivery;
     end if;
     v_access.outcome := 'committed';
     v_access.status := 200;
-    v_access.body := pay.webhook_delivery_body(v_delivery);
+    v_access.body := pay_internal.webhook_delivery_body(v_delivery);
   else
     v_access.outcome := 'off';
     v_access.status := 409;
     v_access.body := p_refusal;
   end if;
-  perform pay.keep_answer(p_request, v_access);
+  perform pay_internal.keep_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -213,7 +214,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_access pay.admission := pay.admit_one(p_request);
+  v_access pay.admission := pay_internal.admit_one(p_request);
   v_request json := p_request::json -> 0;
   v_trigger record;
   v_delivery pay.webhook_deliveries;
@@ -224,14 +225,15 @@ begin
     endpoint_id text, event_id text, type text, subject_id text, body text, delivery_id text,
     leased_until timestamptz
   );
-  v_leased_until := pay.server_time() + v_trigger.lease;
+  v_leased_until := pay_internal.server_time() + v_trigger.lease;
   if v_access.outcome = 'ok' then
     delete from pay.idempotency_keys k
     where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
       and k.key = v_request ->> 'idempotency_key' and k.status = 102
       -- Not a request with the same key that waits for a provider.
       and k.fingerprint = decode(v_request ->> 'fingerprint', 'hex')
-      and k.created_at <= pay.server_time() + coalesce(v_access.ahead, '0') - v_trigger.lease;
+      and k.created_at <= pay_internal.server_time() + coalesce(v_access.ahead, '0')
+        - v_trigger.lease;
     if not exists (
       select from pay.webhook_endpoints t
       where t.environment_id = v_access.environment_id and t.id = v_trigger.endpoint_id
@@ -239,7 +241,7 @@ begin
       v_access.outcome := 'not_found';
     end if;
   end if;
-  v_access := pay.claim_one(p_request, v_access);
+  v_access := pay_internal.claim_one(p_request, v_access);
   if v_access.outcome = 'ok' then
     insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
     values (v_access.environment_id, v_trigger.event_id, v_trigger.type, v_trigger.subject_id, null,
@@ -251,24 +253,25 @@ begin
       (v_access.environment_id, v_trigger.delivery_id, v_trigger.event_id, v_trigger.type,
         v_trigger.endpoint_id, v_trigger.subject_id, null, 'pending',
         case when v_leased_until is null then 0 else 1 end,
-        coalesce(v_leased_until, pay.server_time()), v_leased_until, v_access.at,
+        coalesce(v_leased_until, pay_internal.server_time()), v_leased_until, v_access.at,
         case when v_access.ahead is not null then v_access.at end);
     v_access.outcome := 'committed';
   end if;
   if v_access.outcome = 'committed' and v_leased_until is null then
-    perform pay.fill_inbox(v_access.environment_id, v_trigger.endpoint_id, pay.inbox_fill());
+    perform pay_internal.fill_inbox(
+      v_access.environment_id, v_trigger.endpoint_id, pay_internal.inbox_fill());
     select * into v_delivery from pay.webhook_deliveries d
     where d.environment_id = v_access.environment_id and d.id = v_trigger.delivery_id;
     v_access.status := 200;
-    v_access.body := pay.webhook_delivery_body(v_delivery);
-    perform pay.keep_answer(p_request, v_access);
+    v_access.body := pay_internal.webhook_delivery_body(v_delivery);
+    perform pay_internal.keep_answer(p_request, v_access);
   end if;
   return v_access;
 end
 $$;
 
 -- Records the only attempt of a triggered delivery and stores the answer under the claimed key.
--- p_exchange  the exchange of the attempt, as in pay.keep_exchanges; null: none is kept
+-- p_exchange  the exchange of the attempt, as in pay_internal.keep_exchanges; null: none is kept
 -- Outcomes: committed (body) | not_found.
 create or replace function pay.end_trigger(
   p_request text, p_delivery_id text, p_delivered boolean, p_attempt text,
@@ -280,7 +283,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_access pay.admission := pay.admit_one(p_request);
+  v_access pay.admission := pay_internal.admit_one(p_request);
   v_delivery pay.webhook_deliveries;
 begin
   if v_access.outcome <> 'ok' then
@@ -296,14 +299,14 @@ begin
     return v_access;
   end if;
   if p_exchange is not null then
-    perform pay.keep_exchanges(json_build_array(json_build_object(
+    perform pay_internal.keep_exchanges(json_build_array(json_build_object(
       'environment_id', v_delivery.environment_id, 'id', v_delivery.id,
       'attempt', v_delivery.attempt_count, 'exchange', p_exchange::json))::text);
   end if;
   v_access.outcome := 'committed';
   v_access.status := 200;
-  v_access.body := pay.webhook_delivery_body(v_delivery);
-  perform pay.keep_answer(p_request, v_access);
+  v_access.body := pay_internal.webhook_delivery_body(v_delivery);
+  perform pay_internal.keep_answer(p_request, v_access);
   return v_access;
 end
 $$;

@@ -3,7 +3,7 @@
 -- Makes the deliveries of an endpoint pending again that were created in a period. A delivery that
 -- is pending, or available in an inbox, stays as it is. The answer is
 -- {object, endpoint_id, count, has_more, next_cursor}.
--- p_request   the request, as pay.admit takes it, in a list of one, with status 202
+-- p_request   the request, as pay_internal.admit takes it, in a list of one, with status 202
 -- p_from, p_before, p_after
 --             bounds of the ids: from p_from, before p_before, and after p_after unless it is null
 -- p_statuses  the statuses of the deliveries to recover
@@ -24,7 +24,7 @@ set enable_material = off set plan_cache_mode = force_generic_plan set lock_time
 as $$
 declare
   v_most_read constant integer := 20000;
-  v_access pay.admission := pay.claim_one(p_request, pay.admit_one(p_request));
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
   v_status text;
   v_ids text[];
   v_cursor text;
@@ -37,25 +37,25 @@ begin
   where t.environment_id = v_access.environment_id and t.id = p_id;
   if v_status is null then
     v_access.outcome := 'not_found';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
   if v_status = 'disabled' then
     v_access.outcome := 'off';
     v_access.status := 409;
     v_access.body := p_refusal;
-    perform pay.keep_answer(p_request, v_access);
+    perform pay_internal.keep_answer(p_request, v_access);
     return v_access;
   end if;
 
-  if pay.has_backlog(v_access.environment_id) then
+  if pay_internal.has_backlog(v_access.environment_id) then
     v_access.outcome := 'backlog';
-    perform pay.release_key(p_request, v_access);
+    perform pay_internal.release_key(p_request, v_access);
     return v_access;
   end if;
 
   select m.ids, m.cursor into v_ids, v_cursor
-  from pay.missed_deliveries(
+  from pay_internal.missed_deliveries(
     v_access.environment_id, p_id, p_from, p_before, p_after, p_statuses, v_most_read) m;
   with locked as materialized (
     select d.id from pay.webhook_deliveries d
@@ -66,7 +66,7 @@ begin
   ),
   recovered as (
     update pay.webhook_deliveries d
-    set status = 'pending', next_attempt_at = pay.server_time(),
+    set status = 'pending', next_attempt_at = pay_internal.server_time(),
       due_at = case when v_access.ahead is not null then v_access.at end
     from locked l
     where d.environment_id = v_access.environment_id and d.id = l.id
@@ -77,7 +77,7 @@ begin
   v_access.status := 202;
   v_access.body := json_build_object('object', 'recovery', 'endpoint_id', p_id, 'count', v_count,
     'has_more', v_cursor is not null, 'next_cursor', v_cursor);
-  perform pay.keep_answer(p_request, v_access);
+  perform pay_internal.keep_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -85,8 +85,8 @@ grant execute on function pay.recover_deliveries(text, text, text, text, text, t
   to pay_api;
 
 -- The oldest deliveries of an endpoint within bounds that have one of some statuses, and the cursor
--- of pay.recover_deliveries. Reads at most p_most_read deliveries. Internal.
-create or replace function pay.missed_deliveries(
+-- of pay.recover_deliveries. Reads at most p_most_read deliveries.
+create or replace function pay_internal.missed_deliveries(
   p_environment_id text, p_endpoint_id text, p_from text, p_before text, p_after text,
   p_statuses text[], p_most_read integer, out ids text[], out cursor text
 )
@@ -105,11 +105,11 @@ as $$
     select r.id from read r
     where r.status = any (p_statuses)
     order by r.id
-    limit pay.called_off_at_once()
+    limit pay_internal.called_off_at_once()
   )
   select array_agg(m.id order by m.id),
     case
-      when count(*) = pay.called_off_at_once() then max(m.id)
+      when count(*) = pay_internal.called_off_at_once() then max(m.id)
       when (select count(*) from read) = p_most_read then (select max(r.id) from read r)
     end
   from missed m

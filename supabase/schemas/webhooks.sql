@@ -1,7 +1,7 @@
 -- Purpose: small functions for the entry functions that write or read deliveries.
 
 -- The patterns in the list of an endpoint that match an event type.
-create or replace function pay.patterns_of(p_type text)
+create or replace function pay_internal.patterns_of(p_type text)
 returns text[]
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -9,7 +9,7 @@ as $$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $$;
 
 -- The id of a delivery: p_stem, which the deliveries of an event share, and a last character for
 -- the slot of the endpoint. For slots from 32 on, the last character of the stem is another one.
-create or replace function pay.delivery_id(p_stem text, p_slot smallint)
+create or replace function pay_internal.delivery_id(p_stem text, p_slot smallint)
 returns text
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -21,7 +21,7 @@ as $$
 $$;
 
 -- A time in the format of the contract.
-create or replace function pay.wire_time(p_at timestamptz)
+create or replace function pay_internal.wire_time(p_at timestamptz)
 returns text
 language plpgsql stable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -33,7 +33,7 @@ $$;
 
 -- Removes the second of the recorded attempts. The first one stays, because an oracle checks the
 -- order of deliveries by it. An attempt contains no nested object.
-create or replace function pay.without_second_attempt(p_attempts text)
+create or replace function pay_internal.without_second_attempt(p_attempts text)
 returns text
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -44,7 +44,7 @@ $$;
 
 -- An endpoint as JSON text, with a last member that is there only while its attempts fail. The
 -- stored body never has that member, because the relay records a failure in a column only.
-create or replace function pay.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
+create or replace function pay_internal.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
 returns text
 language sql immutable
 set search_path = pg_catalog, pg_temp
@@ -57,7 +57,7 @@ $$;
 -- The delivery that a pending delivery waits for: the first pending one of the same endpoint and
 -- subject, if it is earlier. Null: it waits for none. The comparison of the environment uses no
 -- index, as in pay.relay_turn.
-create or replace function pay.blocking_delivery(p_delivery pay.webhook_deliveries)
+create or replace function pay_internal.blocking_delivery(p_delivery pay.webhook_deliveries)
 returns text
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
@@ -79,7 +79,7 @@ $$;
 
 -- A delivery as JSON text, in the order of the contract (§4). One that waits for another delivery
 -- names it in its last member.
-create or replace function pay.webhook_delivery_body(p_delivery pay.webhook_deliveries)
+create or replace function pay_internal.webhook_delivery_body(p_delivery pay.webhook_deliveries)
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
@@ -89,7 +89,7 @@ as $$
   from (
     select row_to_json(t)::text as body,
       case when t.status = 'pending' and p_delivery.sequence is not null
-        then pay.blocking_delivery(p_delivery) end as blocked_by
+        then pay_internal.blocking_delivery(p_delivery) end as blocked_by
     from (
       select
         p_delivery.id,
@@ -101,9 +101,9 @@ as $$
         p_delivery.status,
         ('[' || p_delivery.attempts || ']')::json as attempts,
         -- The relay's column can be infinite if the sandbox has a clock of its own.
-        case when p_delivery.status = 'pending' then pay.wire_time(
+        case when p_delivery.status = 'pending' then pay_internal.wire_time(
           coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
-        pay.wire_time(p_delivery.created_at) as created_at
+        pay_internal.wire_time(p_delivery.created_at) as created_at
     ) t
   ) b
 $$;

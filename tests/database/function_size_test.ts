@@ -14,7 +14,7 @@ const MAX_COLUMNS = 100;
 const BEGINNING = /^create or replace function /gm;
 /** Groups: the name, the parameters, the text between them and the body, and the body. */
 const FUNCTION =
-  /^create or replace function pay\.(\w+)\(([^]*?)\)\n(returns [^]*?|language [^]*?)\$\$([^]*?)\$\$;$/gm;
+  /^create or replace function pay(?:_internal)?\.(\w+)\(([^]*?)\)\n(returns [^]*?|language [^]*?)\$\$([^]*?)\$\$;$/gm;
 const PINNED_PATH = "set search_path = pg_catalog, pg_temp";
 /** A comma between two parameters, but not in `numeric(9, 2)`. */
 const BETWEEN_PARAMETERS = /,(?![^(]*\))/;

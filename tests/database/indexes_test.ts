@@ -47,17 +47,19 @@ Deno.test("the comment of each index names functions or views that read its tabl
       order by i.relname`;
     assert.ok(indexes.length > 30, `${indexes.length} indexes`);
     const rows = await sql<{ name: string; body: string }[]>`
-      select proname as name, prosrc as body from pg_proc where pronamespace = 'pay'::regnamespace
-      union all select viewname, definition from pg_views where schemaname = 'pay'`;
+      select pronamespace::regnamespace || '.' || proname as name, prosrc as body from pg_proc
+      where pronamespace in ('pay'::regnamespace, 'pay_internal'::regnamespace)
+      union all select schemaname || '.' || viewname, definition from pg_views
+      where schemaname in ('pay', 'pay_internal')`;
     const bodies = new Map(rows.map(({ name, body }) => [name, body]));
     const findings = indexes.flatMap(({ name, table, is_unique, comment }) => {
       if (comment === null) return [`${name} has no comment`];
-      const named = [...comment.matchAll(/\bpay\.(\w+)/g)].map(([, each]) => each!);
+      const named = [...comment.matchAll(/\bpay(?:_internal)?\.\w+/g)].map(([each]) => each);
       if (named.length === 0 && !(is_unique && comment.includes("Unique: "))) {
         return [`${name} names no function or view`];
       }
       return named.filter((each) => !bodies.get(each)?.includes(table))
-        .map((each) => `${name}: pay.${each} does not read ${table}`);
+        .map((each) => `${name}: ${each} does not read ${table}`);
     });
     assert.deepEqual(findings, []);
   }));
@@ -98,11 +100,11 @@ Deno.test("each foreign key has an index of its columns, or a reason", () =>
  * that they read in large ones.
  */
 const CALLS: [call: string, ...indexes: string[]][] = [
-  ["pay.end_watches(null, now(), 10)", "deposit_addresses_watch_until"],
-  ["pay.take_sandbox_place('a', now())", "sandboxes_alive"],
-  ["pay.retire_ended_sandboxes(null, now())", "environments_ending"],
-  ["pay.purge_sandboxes(null, now(), 10)", "sandboxes_ended"],
-  ["pay.free_seed('x', now())", "sandbox_settings_seed_root"],
+  ["pay_internal.end_watches(null, now(), 10)", "deposit_addresses_watch_until"],
+  ["pay_internal.take_sandbox_place('a', now())", "sandboxes_alive"],
+  ["pay_internal.retire_ended_sandboxes(null, now())", "environments_ending"],
+  ["pay_internal.purge_sandboxes(null, now(), 10)", "sandboxes_ended"],
+  ["pay_internal.free_seed('x', now())", "sandbox_settings_seed_root"],
   ["pay.open_payouts('pac_x')", "chain_payouts_account"],
   ["pay.find_environment('a', true)", "environments_one_live_per_account"],
 ];

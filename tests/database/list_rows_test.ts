@@ -19,7 +19,7 @@ import type { TestService } from "../support/service/service.ts";
 
 const ROWS = Number(Deno.env.get("LIST_ROWS") ?? 40_000);
 const LIMIT = 100;
-/** The value of `pay.page_rows()`. */
+/** The value of `pay_internal.page_rows()`. */
 const PAGE_ROWS = 2000;
 /** Rows of the key, its environment, the cursor, and the item after the page. */
 const OTHER_ROWS = 40;
@@ -33,7 +33,7 @@ const MAX_CHEAP_ROWS = LIMIT + OTHER_ROWS;
  */
 const pagesFor = (rows: number) => 1.2 * rows + 300;
 /**
- * The rows of each list in the test that reads lists to the end: several times `pay.page_rows()`.
+ * The rows of each list in the test that reads lists to the end: several times `pay_internal.page_rows()`.
  */
 const WALKED_ROWS = 3.5 * PAGE_ROWS;
 const WALKED_LIMIT = 700;

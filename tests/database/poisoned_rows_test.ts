@@ -157,7 +157,7 @@ Deno.test("pay.purge() with a row that cannot be deleted", async (t) => {
   };
   const purgeAll = async () => {
     for (let rows = 1; rows > 0;) {
-      const [row] = await sql`select pay.purge(pay.server_time())::int as rows`;
+      const [row] = await sql`select pay.purge(pay_internal.server_time())::int as rows`;
       rows = row!.rows;
     }
   };
@@ -200,8 +200,8 @@ serviceCase("pay.purge() with a sandbox that cannot be ended", async (_, service
   const [bad, good] = [await make(), await make()];
   await poison(service.sql, { table: "environments", on: "update", when: `new.id = '${bad}'` });
   await service.setClock(Date.now() + 120_000);
-  await service.sql`select pay.purge(pay.server_time())`;
-  await service.sql`select pay.purge(pay.server_time())`;
+  await service.sql`select pay.purge(pay_internal.server_time())`;
+  await service.sql`select pay.purge(pay_internal.server_time())`;
   const rows = await service.sql`select id from pay.environments where id in (${bad}, ${good})`;
   assert.deepEqual(rows.map(({ id }) => id), [bad]);
 });
@@ -213,10 +213,10 @@ serviceCase(
     await sql`
     insert into pay.environments (id, public_id, account, livemode, name, retired_at)
     select i.id, i.id, 'a', false, case when n <= 60 then 'bad' else 'good' end,
-      pay.server_time() + n * interval '1 second'
+      pay_internal.server_time() + n * interval '1 second'
     from generate_series(1, 61) n, lateral (select 'env_' || lpad(n::text, 26, '0') as id) i`;
     await poison(sql, { table: "environments", on: "delete", when: "old.name = 'bad'" });
-    for (let i = 0; i < 20; i++) await sql`select pay.purge(pay.server_time())`;
+    for (let i = 0; i < 20; i++) await sql`select pay.purge(pay_internal.server_time())`;
     const left = await sql`
     select e.name, count(*)::int as n from pay.environments e
     where e.retired_at is not null group by e.name`;

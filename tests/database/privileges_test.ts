@@ -1,6 +1,7 @@
 /**
- * Privileges in the schema `pay`, from the catalogue and by attempts: the tables belong to a role
- * that nobody can become, and the two callers may execute only their entry functions.
+ * Privileges in the schemas `pay` and `pay_internal`, from the catalogue and by attempts: the tables
+ * belong to a role that nobody can become, the two callers may execute only their entry functions,
+ * and only the owner may use `pay_internal`.
  */
 
 import assert from "node:assert/strict";
@@ -107,6 +108,8 @@ const OPERATOR_FUNCTIONS = [
  * The search_path of security definer functions. Temporary tables come last (security design §1).
  */
 const PINNED_PATH = "search_path=pg_catalog, pg_temp";
+/** SQL for the oids of the schemas. */
+const OURS = `('pay'::regnamespace, 'pay_internal'::regnamespace)`;
 
 type Query = (text: string) => Promise<Record<string, unknown>[]>;
 
@@ -136,20 +139,20 @@ const NOTHING: [what: string, query: string, violation: string][] = [
   [
     "a relation that another role owns",
     `select relname from pg_class
-     where relnamespace = 'pay'::regnamespace and relowner <> 'pay_owner'::regrole`,
+     where relnamespace in ${OURS} and relowner <> 'pay_owner'::regrole`,
     "alter table pay.refunds owner to pay_operator",
   ],
   [
     "a function that another role owns",
     `select proname from pg_proc
-     where pronamespace = 'pay'::regnamespace and proowner <> 'pay_owner'::regrole`,
-    "alter function pay.admit owner to pay_operator",
+     where pronamespace in ${OURS} and proowner <> 'pay_owner'::regrole`,
+    "alter function pay_internal.admit owner to pay_operator",
   ],
   [
     "a schema that another role owns",
     `select * from pg_namespace
-     where nspname = 'pay' and nspowner <> 'pay_owner'::regrole`,
-    "alter schema pay owner to pay_operator",
+     where oid in ${OURS} and nspowner <> 'pay_owner'::regrole`,
+    "alter schema pay_internal owner to pay_operator",
   ],
   [
     "a table without forced row-level security",
@@ -170,28 +173,46 @@ const NOTHING: [what: string, query: string, violation: string][] = [
   ],
   [
     "a view that runs with its owner's rights",
-    `select relname from pg_class where relnamespace = 'pay'::regnamespace and relkind = 'v'
+    `select relname from pg_class where relnamespace in ${OURS} and relkind = 'v'
      and not coalesce('security_invoker=true' = any (reloptions), false)`,
     "create view pay.mine as select * from pay.refunds",
   ],
   [
     "a privilege on a table for anyone but its owner",
     `select relname, a.grantee from pg_class c, aclexplode(c.relacl) a
-     where relnamespace = 'pay'::regnamespace and a.grantee <> c.relowner
+     where relnamespace in ${OURS} and a.grantee <> c.relowner
        and (relkind, a.grantee, a.privilege_type) <> ('v', 'pay_operator'::regrole, 'SELECT')`,
     "grant references on pay.refunds to pay_api",
   ],
   [
     "a privilege on a column",
     `select attrelid::regclass, attname from pg_attribute a join pg_class c on c.oid = a.attrelid
-     where c.relnamespace = 'pay'::regnamespace and a.attacl is not null`,
+     where c.relnamespace in ${OURS} and a.attacl is not null`,
     "grant select (id) on pay.refunds to public",
   ],
   [
     "a function that everyone may execute",
     `select proname from pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
-     where pronamespace = 'pay'::regnamespace and a.grantee = 0`,
-    "create function pay.mine() returns int language sql return 1",
+     where pronamespace in ${OURS} and a.grantee = 0`,
+    "create function pay_internal.mine() returns int language sql return 1",
+  ],
+  [
+    "a function of pay that only its owner may execute",
+    `select proname from pg_proc p where pronamespace = 'pay'::regnamespace
+     and not exists (select from aclexplode(p.proacl) a where a.grantee <> p.proowner)`,
+    "revoke execute on function pay.balance from pay_api",
+  ],
+  [
+    "a function of pay_internal that another role may execute, or that has its owner's rights",
+    `select proname from pg_proc p where pronamespace = 'pay_internal'::regnamespace
+     and (prosecdef or exists (select from aclexplode(p.proacl) a where a.grantee <> p.proowner))`,
+    "alter function pay_internal.admit security definer",
+  ],
+  [
+    "a table in pay_internal",
+    `select relname from pg_class where relnamespace = 'pay_internal'::regnamespace
+     and relkind not in ('v', 'c')`,
+    "create table pay_internal.mine (id int)",
   ],
   [
     "a security definer function without the pinned search_path",
@@ -211,9 +232,9 @@ const NOTHING: [what: string, query: string, violation: string][] = [
   [
     "a privilege on the schema beyond usage by the two callers",
     `select a.grantee, a.privilege_type from pg_namespace n, aclexplode(n.nspacl) a
-     where nspname = 'pay' and a.grantee <> n.nspowner and (a.privilege_type <> 'USAGE'
-       or a.grantee not in ('pay_api'::regrole, 'pay_operator'::regrole) or a.is_grantable)`,
-    "grant create on schema pay to pay_api",
+     where oid in ${OURS} and a.grantee <> n.nspowner
+       and (nspname <> 'pay' or a.privilege_type <> 'USAGE' or a.grantee not in ('pay_api'::regrole, 'pay_operator'::regrole) or a.is_grantable)`,
+    "grant usage on schema pay_internal to pay_api",
   ],
   [
     "a key or unique constraint of tenants' data that does not begin with environment_id",
@@ -250,10 +271,14 @@ const FORBIDDEN: [what: string, statement: string][] = [
   ["becoming the owner", "set role pay_owner"],
   ["becoming the operator", "set role pay_operator"],
   ["a table in the schema", "create table pay.mine (id int)"],
+  ["a use of pay_internal", "select pay_internal.server_time()"],
   ["a function in the schema", "create function pay.mine() returns int language sql return 1"],
   ["changing a function", "alter function pay.load set search_path = public"],
   ["dropping a policy", "drop policy payments_of_environment on pay.payments"],
-  ["a trigger", "create trigger mine after insert on pay.payments execute function pay.admit()"],
+  [
+    "a trigger",
+    "create trigger mine after insert on pay.payments execute function pay_internal.admit()",
+  ],
   ["the table of migrations", "select * from supabase_migrations.schema_migrations"],
 ];
 
@@ -295,14 +320,16 @@ Deno.test("privileges in the schema pay", async (t) => {
         await refused(`copy pay.${table} to stdout`);
       });
     }
-    const rows = await catalogue(`select proname, pronargs, prokind from pg_proc
-      where pronamespace = 'pay'::regnamespace and prorettype <> 'trigger'::regtype`);
-    for (const { proname, pronargs, prokind } of rows) {
-      if (ENTRY_FUNCTIONS.includes(String(proname))) continue;
+    const rows = await catalogue(`select pronamespace::regnamespace || '.' || proname as name,
+        pronargs, prokind
+      from pg_proc
+      where pronamespace in ${OURS} and prorettype <> 'trigger'::regtype`);
+    for (const { name, pronargs, prokind } of rows) {
+      if (ENTRY_FUNCTIONS.includes(String(name).replace("pay.", ""))) continue;
       const args = Array.from({ length: Number(pronargs) }, () => "null").join(", ");
       await t.step(
-        `pay_api is refused pay.${proname}()`,
-        () => refused(`${prokind === "p" ? "call" : "select"} pay.${proname}(${args})`),
+        `pay_api is refused ${name}()`,
+        () => refused(`${prokind === "p" ? "call" : "select"} ${name}(${args})`),
       );
     }
     for (const [what, statement] of FORBIDDEN) {

@@ -47,7 +47,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
     const [row] = await sql.begin(async (sql) => {
       await sql.unsafe(`set local role pay_owner`);
       await sql`select set_config('pay.worker', 'on', true)`;
-      return await sql`select pay.provider_work_is_due() as is_due, ${text}::text`;
+      return await sql`select pay_internal.provider_work_is_due() as is_due, ${text}::text`;
     });
     return row!.is_due;
   };

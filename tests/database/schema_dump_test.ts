@@ -45,14 +45,14 @@ const CHANGES: [name: string, statement: string, line: RegExp][] = [
   ["a column's grant", "grant select (id) on pay.refunds to pay_api", /^\+ privileges of .*\.id/m],
   [
     "a function's grant",
-    "grant execute on function pay.server_time() to public",
-    /^\+ grant execute on function pay.server_time\(\) to public/m,
+    "grant execute on function pay_internal.server_time() to public",
+    /^\+ grant execute on function pay_internal.server_time\(\) to public/m,
   ],
   ["an owner", "alter table pay.refunds owner to pay_api", /^\+ alter table .* owner to pay_api/m],
   ["a comment", "comment on table pay.refunds is 'other'", /^\+ comment on .* 'other'/m],
   [
     "a search path",
-    "alter function pay.server_time() set search_path to x",
+    "alter function pay_internal.server_time() set search_path to x",
     /^\+ {2}SET search_path/m,
   ],
   ["a storage parameter", "alter table pay.refunds set (fillfactor = 50)", /^\+ .*fillfactor=50/m],
@@ -73,7 +73,7 @@ const CHANGES: [name: string, statement: string, line: RegExp][] = [
 const CHANGES_INSIDE: [name: string, statement: string, line: RegExp][] = [
   [
     "a function's body",
-    `create or replace function pay.server_time() returns timestamptz
+    `create or replace function pay_internal.server_time() returns timestamptz
        language plpgsql stable parallel safe set search_path = pg_catalog, pg_temp
        as $$ begin return now() - interval '1 s'; end $$`,
     /^\+ .*1 s/m,

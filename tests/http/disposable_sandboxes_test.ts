@@ -21,7 +21,7 @@ function make(service: Pick<TestService, "call">, body: unknown = {}, options = 
 
 async function purgeAll({ sql }: TestService): Promise<void> {
   for (let rows = 1; rows > 0;) {
-    const [row] = await sql`select pay.purge(pay.server_time(), 1000)::int as rows`;
+    const [row] = await sql`select pay.purge(pay_internal.server_time(), 1000)::int as rows`;
     rows = row!.rows;
   }
 }

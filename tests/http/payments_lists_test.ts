@@ -207,7 +207,7 @@ serviceCase("GET /v1/payments filters by its fields", async (t, service) => {
   }
 });
 
-/** The value of `pay.page_bytes()`. */
+/** The value of `pay_internal.page_bytes()`. */
 const PAGE_BYTES = 2 ** 18;
 
 /** The number and the bytes of the items of every page of a list. */

@@ -349,8 +349,8 @@ serviceCase("the log keeps the last 1000 requests and 30 days", async (t, servic
         ${PAYMENTS}, 200, false, 1, now()
       from generate_series(1, ${count}::int) i`;
   const purge = async () => (await service.sql`select pay.purge(now(), 100) as n`)[0]!.n;
-  const [now] = await service.sql`select left(pay.id_floor('req_', now()), 13) as prefix,
-    left(pay.id_floor('req_', now() - interval '31 days'), 13) as old`;
+  const [now] = await service.sql`select left(pay_internal.id_floor('req_', now()), 13) as prefix,
+    left(pay_internal.id_floor('req_', now() - interval '31 days'), 13) as old`;
   await t.step("in steps, the oldest first", async () => {
     await fill(0, 1250, now!.prefix);
     assert.deepEqual([await purge(), await purge(), await purge(), await purge()].map(Number), [
@@ -437,7 +437,8 @@ serviceCase("no note outlives its disposable sandbox", async (t, service) => {
     await note(service.sql, "2");
     assert.deepEqual((await left()).map((row) => row["id"]), [`req_${"1".repeat(26)}`]);
     for (let rows = 1; rows > 0;) {
-      const [purged] = await service.sql`select pay.purge(pay.server_time(), 1000)::int as rows`;
+      const [purged] = await service
+        .sql`select pay.purge(pay_internal.server_time(), 1000)::int as rows`;
       rows = purged!["rows"];
     }
     assert.deepEqual([...await left()], []);

@@ -52,7 +52,7 @@ function wrongBalances(service: TestService) {
       from pay.ledger_entries group by 1, 2, 3
     ),
     shown as (
-      select e.id as environment_id, s.* from pay.environments e, pay.account_sums(e.id) s
+      select e.id as environment_id, s.* from pay.environments e, pay_internal.account_sums(e.id) s
       where (s.debits_minor, s.credits_minor) <> (0, 0)
     )
     (table shown except table entries) union all (table entries except table shown)`;
@@ -62,13 +62,14 @@ function wrongBalances(service: TestService) {
 async function sums(service: TestService) {
   return [
     ...await service.sql`
-      select e.id, s.* from pay.environments e, pay.account_sums(e.id) s order by 1, 2, 3`,
+      select e.id, s.* from pay.environments e, pay_internal.account_sums(e.id) s order by 1, 2, 3`,
   ];
 }
 
 /** Credits less debits of an environment's available account. */
 async function available(service: TestService, environment_id: string): Promise<number> {
-  const [row] = await service.sql`select pay.available_minor(${environment_id}, 'EUR')::int as n`;
+  const [row] = await service
+    .sql`select pay_internal.available_minor(${environment_id}, 'EUR')::int as n`;
   return row!.n;
 }
 

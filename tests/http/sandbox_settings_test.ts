@@ -18,7 +18,7 @@ async function setSettings(service: TestService, key: TestKey, frozen_at: string
   await service.sql`delete from pay.sandbox_settings where environment_id = ${environment_id}`;
   if (frozen_at === null) return;
   await service.sql`insert into pay.sandbox_settings (environment_id, version, frozen_at)
-    values (${environment_id}, pay.new_settings_version(), ${frozen_at})`;
+    values (${environment_id}, pay_internal.new_settings_version(), ${frozen_at})`;
 }
 
 serviceCase("a request is decided with the present settings of its sandbox", async (t, service) => {

@@ -238,7 +238,8 @@ serviceCase("a seeded sandbox", async (t, service) => {
     const [sandbox] = await service.sql`select id from pay.sandboxes where seed = 'purged'`;
     await service.call("DELETE", `${SANDBOXES}/${sandbox!.id}`);
     for (let rows = 1; rows > 0;) {
-      const [purged] = await service.sql`select pay.purge(pay.server_time(), 1000)::int as rows`;
+      const [purged] = await service
+        .sql`select pay.purge(pay_internal.server_time(), 1000)::int as rows`;
       rows = purged!.rows;
     }
     const [left] = await service.sql`select (
@@ -283,7 +284,8 @@ serviceCase("a seeded sandbox", async (t, service) => {
   });
   await t.step("a transcript has an end", async () => {
     const key = await makeSeeded(service, "long");
-    await service.sql`update pay.sandbox_settings set requests = pay.max_transcript_lines() - 1
+    await service
+      .sql`update pay.sandbox_settings set requests = pay_internal.max_transcript_lines() - 1
       where seed = 'long'`;
     for (let i = 0; i < 2; i++) assert.equal((await service.pay({}, { key })).status, 201);
     const lines = (await transcriptOf(service, key)).trimEnd().split("\n");

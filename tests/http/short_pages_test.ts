@@ -16,7 +16,7 @@ import {
 } from "../support/service/service_case.ts";
 
 const V1 = "/api-v1-payments/v1";
-/** Several times `pay.page_rows()`. */
+/** Several times `pay_internal.page_rows()`. */
 const ROWS = 7_000;
 /** Lists without a match, and the number of their pages: one for each 2 000 items that are read. */
 const LISTS: [path: string, pages: number][] = [

@@ -121,16 +121,16 @@ webhookCase("a relay whose clock is ahead", async (t, service, hooks) => {
   });
 });
 
-serviceCase("pay.server_time() is the database's time", async (t, { database }) => {
+serviceCase("pay_internal.server_time() is the database's time", async (t, { database }) => {
   await t.step("pay_api can neither replace nor call it", async () => {
     const functions = postgres(database.functions_url, { max: 1, onnotice: () => {} });
     try {
       await assert.rejects(
-        functions`create or replace function pay.server_time() returns timestamptz
+        functions`create or replace function pay_internal.server_time() returns timestamptz
           language sql stable parallel safe as 'select pg_catalog.now()'`,
         { code: "42501" },
       );
-      await assert.rejects(functions`select pay.server_time()`, { code: "42501" });
+      await assert.rejects(functions`select pay_internal.server_time()`, { code: "42501" });
     } finally {
       await functions.end();
     }

@@ -318,7 +318,7 @@ liveCase("money for a payment that is over is booked and shown", async (given) =
   const found = await findings(given);
   assert.ok(found.some((line) => line.includes("money arrived for a payment that is declined")));
   const [row] = await given.service.sql`
-    select -sum(processor) as at_provider, sum(unapplied) as unapplied from pay.subject_accounts
+    select -sum(processor) as at_provider, sum(unapplied) as unapplied from pay_internal.subject_accounts
     where subject_id = ${id}`;
   // The fee of 0.40 EUR comes with the notification.
   assert.deepEqual([Number(row!.at_provider), Number(row!.unapplied)], [960, 1000]);

@@ -84,7 +84,7 @@ async function ofAccount({ service: { sql }, account_id }: LiveCase) {
   const [row] = await sql`
     select coalesce(-sum(processor), 0)::int as processor,
       coalesce(sum(unapplied), 0)::int as unapplied
-    from pay.subject_accounts where subject_id = ${account_id}`;
+    from pay_internal.subject_accounts where subject_id = ${account_id}`;
   return [row!.processor, row!.unapplied];
 }
 
@@ -273,7 +273,7 @@ liveCase("money for a payment that is over is reversed by its refund", async (gi
   await learn(given);
   const [row] = await given.service.sql`
     select sum(unapplied)::int as unapplied, -sum(processor)::int as processor
-    from pay.subject_accounts where subject_id = ${id}`;
+    from pay_internal.subject_accounts where subject_id = ${id}`;
   // The fee stays with the provider.
   assert.deepEqual([row!.unapplied, row!.processor], [0, -40]);
   const [open] = await given.service.sql`

@@ -169,7 +169,7 @@ liveCase("a dispute of a refunded payment", async (given, t) => {
 /** The sum at the provider, according to our ledger. */
 async function ledgerSum({ service }: LiveCase): Promise<number> {
   const [row] = await service.sql`
-    select -sum(processor + chargebacks + external) as at_provider from pay.subject_accounts`;
+    select -sum(processor + chargebacks + external) as at_provider from pay_internal.subject_accounts`;
   return Number(row!.at_provider);
 }
 

@@ -71,8 +71,10 @@ Deno.test("pay.ledger_totals under concurrency", async (t) => {
     });
     await t.step("reads of a total stay fast during an old snapshot", async () => {
       const { environment_id } = service.other;
-      const add = `pay.add_to_total('${environment_id}', 'EUR', 'processor', 'available', 1)`;
-      const read = `select sum(amount_minor)::int as sum from pay.read_totals('${environment_id}')`;
+      const add =
+        `pay_internal.add_to_total('${environment_id}', 'EUR', 'processor', 'available', 1)`;
+      const read =
+        `select sum(amount_minor)::int as sum from pay_internal.read_totals('${environment_id}')`;
       const writer = await service.sql.reserve();
       // Each update is a transaction of its own, so it makes a new row version.
       const addOften = (times: number) =>

@@ -170,7 +170,8 @@ async function assertShut(sql: postgres.Sql, role: string) {
       and (has_table_privilege(${role}, c.oid, 'select, insert, update, delete')
         or has_any_column_privilege(${role}, c.oid, 'select, insert, update'))
     union all
-    select proname from pg_proc p where pronamespace = 'pay'::regnamespace
+    select proname from pg_proc p
+    where pronamespace in ('pay'::regnamespace, 'pay_internal'::regnamespace)
       and has_function_privilege(${role}, p.oid, 'execute')
     union all
     select rolname from pg_roles r where rolname like 'pay\\_%'

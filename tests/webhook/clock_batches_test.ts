@@ -39,7 +39,7 @@ async function addWaiting(service: TestService, endpoint_id: string): Promise<vo
   await service.sql.unsafe(
     `with event as (
        insert into pay.events (${columns}, type, body)
-       select '${environment_id}', left(pay.id_floor('evt_', now()), 13) || lpad(n::text, 17, '0'), 'pay_' || lpad(n::text, 26, '0'),
+       select '${environment_id}', left(pay_internal.id_floor('evt_', now()), 13) || lpad(n::text, 17, '0'), 'pay_' || lpad(n::text, 26, '0'),
          1, now(), 'payment.created', '{"id":"evt_' || n || '"}'
        from generate_series(1, ${WAITING}) n
        returning *

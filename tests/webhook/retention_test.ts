@@ -242,11 +242,11 @@ serviceCase("pay.purge() waits for no request and delays none", async (t, servic
   }
 });
 
-serviceCase("pay.id_floor() equals idFloor()", async (_, { sql }) => {
+serviceCase("pay_internal.id_floor() equals idFloor()", async (_, { sql }) => {
   const times = [0, 1, 31, 32, 33, 1023, 1024, NOW - 1, NOW, NOW + 1, Date.now(), 4e12, 3.2e13];
   for (const at_ms of times) {
     const [row] = await sql`
-      select pay.id_floor('evt_', ${new Date(at_ms).toISOString()}::timestamptz) as floor`;
+      select pay_internal.id_floor('evt_', ${new Date(at_ms).toISOString()}::timestamptz) as floor`;
     assert.equal(row!.floor, idFloor("evt_", at_ms));
     const made = idMint(at_ms)("evt_");
     assert.ok(made >= row!.floor && (at_ms === 0 || idMint(at_ms - 1)("evt_") < row!.floor));

@@ -125,7 +125,7 @@ async function assertBalanced(given: PayoutCase): Promise<void> {
     where account_id = ${account_id} and op in ('refund', 'transfer') and state = 'succeeded'
       and outcome in ('applied', 'unmatched')`;
   const [external] = await sql<{ sum: number }[]>`
-    select coalesce(sum(external), 0)::int as sum from pay.subject_accounts`;
+    select coalesce(sum(external), 0)::int as sum from pay_internal.subject_accounts`;
   const { USDC: came = 0 } = await chainBalances(given);
   const { USDC: booked = 0 } = await ledgerBalances(given);
   assert.equal(booked - external!.sum, came - out!.sum, "the ledger is the chain");

@@ -150,7 +150,7 @@ export async function chainBalances(given: StablecoinCase): Promise<Record<strin
 /** Returns the money at the provider by currency, according to our ledger. */
 export async function ledgerBalances({ service }: StablecoinCase): Promise<Record<string, number>> {
   const rows = await service.sql`
-    select currency, -sum(processor)::int as balance from pay.subject_accounts
+    select currency, -sum(processor)::int as balance from pay_internal.subject_accounts
     where environment_id = ${service.live.environment_id}
     group by currency having sum(processor) <> 0 order by currency`;
   return Object.fromEntries(rows.map(({ currency, balance }) => [currency, balance]));
@@ -159,7 +159,7 @@ export async function ledgerBalances({ service }: StablecoinCase): Promise<Recor
 /** Returns the unapplied money of a payment, or of the account. */
 export async function unapplied({ service }: StablecoinCase, subject_id: string): Promise<number> {
   const [row] = await service.sql`
-    select coalesce(sum(unapplied), 0)::int as amount from pay.subject_accounts
+    select coalesce(sum(unapplied), 0)::int as amount from pay_internal.subject_accounts
     where subject_id = ${subject_id}`;
   return row!.amount;
 }

@@ -29,7 +29,7 @@ export async function poison(
   };
 }
 
-/** Makes a function of the schema fail for some arguments, by which a row cannot be read. */
+/** Makes a function of `pay_internal` fail for some arguments, by which a row cannot be read. */
 export async function poisonFunction(
   sql: postgres.Sql,
   { name, when }: { name: string; when: string },
@@ -39,14 +39,14 @@ export async function poisonFunction(
       pg_get_function_result(p.oid) as result,
       (select string_agg(split_part(trim(a), ' ', 1), ', ')
        from unnest(string_to_array(pg_get_function_identity_arguments(p.oid), ',')) a) as names
-    from pg_proc p where p.pronamespace = 'pay'::regnamespace and p.proname = ${name}`;
+    from pg_proc p where p.pronamespace = 'pay_internal'::regnamespace and p.proname = ${name}`;
   const { arguments: taken, result, names } = row!;
   await sql.unsafe(`
-    alter function pay.${name}(${taken}) rename to test_${name};
-    create function pay.${name}(${taken}) returns ${result} language plpgsql stable as $$
+    alter function pay_internal.${name}(${taken}) rename to test_${name};
+    create function pay_internal.${name}(${taken}) returns ${result} language plpgsql stable as $$
     begin
       if ${when} then raise exception 'poisoned' using errcode = '${POISON_CODE}'; end if;
-      return pay.test_${name}(${names});
+      return pay_internal.test_${name}(${names});
     end $$;
-    alter function pay.${name}(${taken}) owner to pay_owner`);
+    alter function pay_internal.${name}(${taken}) owner to pay_owner`);
 }

@@ -155,5 +155,5 @@ export async function addProviderRows(
       amount_minor, currency, happened_at, received_at, body, outcome, handled_at, booked_minor)
     select environment_id, 'pac_1', subject_id, 'authorize', 'succeeded', subject_id, 1, currency,
       now(), now(), '{}', 'applied', now(), -(processor + chargebacks + external)
-    from pay.subject_accounts where environment_id = ${environment_id}`;
+    from pay_internal.subject_accounts where environment_id = ${environment_id}`;
 }

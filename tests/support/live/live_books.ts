@@ -115,7 +115,7 @@ export async function balances(given: LiveCase): Promise<Record<string, number>>
 async function ledgerBalances({ service }: LiveCase): Promise<Record<string, number>> {
   const rows = await service.sql`
     select currency, -sum(processor + chargebacks + external) as balance
-    from pay.subject_accounts where environment_id = ${service.live.environment_id}
+    from pay_internal.subject_accounts where environment_id = ${service.live.environment_id}
     group by currency having sum(processor + chargebacks + external) <> 0`;
   return Object.fromEntries(rows.map(({ currency, balance }) => [currency, Number(balance)]));
 }

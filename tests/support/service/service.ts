@@ -103,7 +103,7 @@ export interface TestService {
 /** Sets the time of a test's own database; null means the machine's time. */
 export async function setServerTime(sql: postgres.Sql, at_ms: number | null): Promise<void> {
   const at = at_ms === null ? "pg_catalog.now()" : `timestamptz '${new Date(at_ms).toISOString()}'`;
-  await sql.unsafe(`create or replace function pay.server_time() returns timestamptz
+  await sql.unsafe(`create or replace function pay_internal.server_time() returns timestamptz
     language sql stable parallel safe set search_path = pg_catalog, pg_temp
     as $$ select ${at} $$`);
 }
