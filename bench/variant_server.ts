@@ -66,7 +66,7 @@ function storeOf(variant: Variant, database_url: string): Store {
   const database = openDatabase({ url: database_url });
   const calls = new EntryCalls(database);
   if (variant === "uncoalesced") {
-    return createStore(database, database, calls, {}, { under_way: Infinity, requests: 1 });
+    return createStore(database, database, calls, {}, { concurrency: Infinity, most: 1 });
   }
   const sql = postgres(database_url, { max: SEVEN_CONNECTIONS, onnotice: () => {} });
   return { ...createStore(database, database, calls), commit: commitInSevenRoundTrips(sql) };

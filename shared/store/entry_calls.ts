@@ -8,11 +8,11 @@
  * a reset or a twin occupies its connection for seconds. Source: ADR 0003.
  */
 
-import { Coalescer } from "./coalescer.ts";
 import type { Database } from "./database.ts";
 import { KnownTenants } from "./known_tenants.ts";
 import { LOAD, loadParameter, type RequestedResource } from "./load_statement.ts";
 import { type Access, type Admitted, type Row, unauthorized, untilFresh } from "./outcome.ts";
+import { batchRequests } from "./request_batcher.ts";
 import { WaitingRequests } from "./tenant_places.ts";
 
 /** Most calls under way. */
@@ -38,7 +38,7 @@ export class EntryCalls {
   readonly waits = new WaitingRequests(this.tenants);
   readonly #database: Database;
   readonly #limits: CallLimits;
-  readonly #owners: Coalescer<RequestedResource>;
+  readonly #loadOwner: (asked: RequestedResource) => Promise<Row>;
   /** By tenant, each in order of arrival; the first queue has the next turn. */
   readonly #waiting = new Map<string, Waiting[]>();
   /** Keys of the calls under way. The tenant of a key may become known later. */
@@ -48,12 +48,9 @@ export class EntryCalls {
   constructor(database: Database, limits: CallLimits = LIMITS) {
     this.#database = database;
     this.#limits = limits;
-    this.#owners = new Coalescer(
-      {
-        send: (list) => database.attempt(LOAD, [loadParameter(list)]),
-        weigh: () => 0,
-      },
+    this.#loadOwner = batchRequests<RequestedResource>(
       this.tenants,
+      (list) => database.attempt(LOAD, [loadParameter(list)]),
     );
   }
 
@@ -102,7 +99,7 @@ export class EntryCalls {
     if (known !== undefined) return known;
     // Does not count against the rate limit, because the request itself will.
     const asked = { ...access, scope: null, rate_limits: null };
-    const row = await this.#owners.ask({ access: asked, kind: null, id: null, idempotency: null });
+    const row = await this.#loadOwner({ access: asked, kind: null, id: null, idempotency: null });
     if (row.outcome === "unauthorized") throw unauthorized();
     // An outdated request names no tenant. Its next decision finds it.
     return this.tenants.of(key_hash) ?? key_hash;

@@ -22,6 +22,11 @@ export class KnownTenants {
     return this.#tenants.get(key_hash);
   }
 
+  /** Returns the name under which the requests of a key wait: its tenant, or the key alone. */
+  nameOf(key_hash: string): string {
+    return this.of(key_hash) ?? key_hash;
+  }
+
   /** Stores the tenant of an answer. It never changes. */
   learn(key_hash: string, { account, livemode }: TenantOfRow): void {
     if (!account || this.#tenants.has(key_hash)) return;

@@ -5,11 +5,10 @@
  */
 
 import { formatTime } from "../core/clock.ts";
-import { GivenUp, sendApart } from "./apart.ts";
+import { Batcher, GivenUp, sendBatch } from "../jobs/batcher.ts";
 import { changeParameters } from "./commit_statement.ts";
 import { type Database, toApiError } from "./database.ts";
 import { createPayoutStore, type PayoutStore } from "./payout_store.ts";
-import { RecordQueue } from "./record_queue.ts";
 import type {
   CallResult,
   DepositState,
@@ -148,6 +147,9 @@ const NO_ROWS = {
   disputes: [],
 };
 
+/** The second statement runs while the first waits for a lock. */
+const RECORD_LIMITS = { concurrency: 2, most: 32 };
+
 /**
  * Creates the store over one database.
  * @param on_due called after a record that made webhook deliveries due
@@ -167,15 +169,17 @@ export function createProviderStore(
     for (const { n, outcome, is_settled } of rows) outcomes[n - 1] = { outcome, is_settled };
     return outcomes;
   }
-  const queue = new RecordQueue(send);
+  const batcher = new Batcher<ProviderRecord, RecordOutcome>({ ...RECORD_LIMITS, send });
 
   return {
     ...createPayoutStore(database),
 
     async record(records) {
       // A list has an order, which a single record does not need.
-      if (records.length === 1) return [await queue.add(records[0]!)];
-      return await send(records).catch((error) => {
+      const sent = records.length === 1
+        ? batcher.add(records[0]!).then((outcome) => [outcome])
+        : send(records);
+      return await sent.catch((error) => {
         throw toApiError(error);
       });
     },
@@ -187,7 +191,7 @@ export function createProviderStore(
     async storeFacts(account_id, facts) {
       let stored = 0;
       const refused: unknown[] = [];
-      await sendApart(facts, {
+      await sendBatch(facts, {
         async send(part) {
           const parameters = [account_id, JSON.stringify(part)];
           const [row] = await database.attempt<{ stored: number }>(STORE_FACTS, parameters);

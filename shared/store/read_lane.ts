@@ -9,7 +9,7 @@
  */
 
 import { tryAgain } from "../core/errors.ts";
-import { isUnavailable } from "./database.ts";
+import { isUnavailable } from "../core/database_error.ts";
 
 /** Limits of the lane. */
 interface LaneLimits {

@@ -8,8 +8,9 @@
  * waits. A process that is killed loses what it has not written (ADR 0022).
  */
 
-import { sendApart } from "./apart.ts";
-import { type Database, isUnavailable } from "./database.ts";
+import { isUnavailable } from "../core/database_error.ts";
+import { Batcher } from "../jobs/batcher.ts";
+import type { Database } from "./database.ts";
 
 /** A request in the log of its sandbox. Members without a value are absent. */
 export interface NotedRequest {
@@ -40,11 +41,13 @@ interface NotedReplay {
 
 type CountedReplay = NotedReplay & { count: number };
 
-function isReplay(note: NotedRequest | CountedReplay): note is CountedReplay {
+type Note = NotedRequest | CountedReplay;
+
+function isReplay(note: Note): note is CountedReplay {
   return "count" in note;
 }
 
-function isRequest(note: NotedRequest | CountedReplay): note is NotedRequest {
+function isRequest(note: Note): note is NotedRequest {
   return !isReplay(note);
 }
 
@@ -54,12 +57,12 @@ type Send = (
   replays: readonly CountedReplay[],
 ) => Promise<unknown>;
 
-/** Limits of the queue. */
+/** Limits of the notes. */
 interface NoteLimits {
   /** Milliseconds for which notes collect. */
   collect_ms: number;
-  /** Most requests of one statement. */
-  batch: number;
+  /** Most notes of one statement. */
+  most: number;
   /** Most requests, and most idempotency keys, that wait. */
   waiting: number;
 }
@@ -68,7 +71,7 @@ interface NoteLimits {
  * Half a second is short for a person who looks at the log, and at a thousand requests a second it
  * makes two statements of them. 5 000 waiting requests take about 2 MB.
  */
-const LIMITS: NoteLimits = { collect_ms: 500, batch: 500, waiting: 5_000 };
+const LIMITS: NoteLimits = { collect_ms: 500, most: 500, waiting: 5_000 };
 /** Longest time between two attempts while the database is unavailable. */
 const MAX_PAUSE_MS = 10_000;
 
@@ -100,15 +103,17 @@ function requestParameters(requests: readonly NotedRequest[]): [keys: string, re
 
 /** The notes that wait. */
 export class RequestNotes {
-  readonly #send: Send;
+  readonly #batcher: Batcher<Note>;
   readonly #on_loss: (notes: number) => void;
   readonly #background: (work: Promise<unknown>) => void;
   readonly #limits: NoteLimits;
-  #requests: NotedRequest[] = [];
-  #replays = new Map<string, CountedReplay>();
-  #timer: { number: ReturnType<typeof setTimeout>; resolve: () => void } | null = null;
-  #under_way: Promise<boolean> | null = null;
-  #pause_ms: number;
+  #requests = 0;
+  /** The replays that wait, by key. Further ones of a key only add to its count. */
+  readonly #replays = new Map<string, CountedReplay>();
+  /** Continue the requests that wait until the database is available again. */
+  #paused: (() => void)[] = [];
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #pause_ms = 0;
   #lost = 0;
   #is_closed = false;
 
@@ -123,104 +128,95 @@ export class RequestNotes {
     background: (work: Promise<unknown>) => void = () => {},
     limits: NoteLimits = LIMITS,
   ) {
-    this.#send = send;
+    const { collect_ms, most } = limits;
+    this.#batcher = new Batcher({
+      collect_ms,
+      most,
+      in_order: true,
+      send: async (notes) => {
+        this.#reportLoss();
+        for (const replay of notes.filter(isReplay)) {
+          const name = nameOf(replay);
+          if (this.#replays.get(name) === replay) this.#replays.delete(name);
+        }
+        await send(notes.filter(isRequest), notes.filter(isReplay));
+        return notes.map(() => {});
+      },
+    });
     this.#on_loss = on_loss;
     this.#background = background;
     this.#limits = limits;
-    this.#pause_ms = limits.collect_ms;
   }
 
   /** Adds a request to the log of its sandbox. */
   logRequest(request: NotedRequest): void {
-    if (this.#requests.length >= this.#limits.waiting) return void this.#lost++;
-    this.#requests.push(request);
-    this.#wake();
+    if (this.#requests >= this.#limits.waiting) return void this.#lost++;
+    this.#requests++;
+    this.#background(this.#write(request).finally(() => this.#requests--));
   }
 
   /** Counts a replay. */
   countReplay(environment_id: string, api_key_id: string, key: string): void {
-    const name = `${environment_id} ${api_key_id} ${key}`;
-    const counted = this.#replays.get(name);
+    const replay = { environment_id, api_key_id, key, count: 1 };
+    const counted = this.#replays.get(nameOf(replay));
     if (counted) return void counted.count++;
     if (this.#replays.size >= this.#limits.waiting) return void this.#lost++;
-    this.#replays.set(name, { environment_id, api_key_id, key, count: 1 });
-    this.#wake();
+    this.#replays.set(nameOf(replay), replay);
+    this.#background(this.#write(replay));
   }
 
-  /** Writes the notes that wait now. Does not throw: notes that cannot be written stay. */
+  /** Writes the notes that wait now. Does not throw: requests that cannot be written stay. */
   async flush(): Promise<void> {
-    this.#cancelTimer();
-    // Bounded, because new notes may arrive as fast as the old ones are written. The batch under
-    // way may be another caller's, and may hold notes from before this call.
-    const most = Math.ceil(this.#limits.waiting / this.#limits.batch) + 2;
-    for (let sent = 0; sent < most && (this.#under_way !== null || this.#isWaiting()); sent++) {
-      if (!await this.#sendNext()) break;
-    }
+    this.#resume();
+    // The resumed requests join the others.
+    await Promise.resolve();
+    await this.#batcher.flush();
     this.#reportLoss();
-    if (this.#isWaiting()) this.#wake();
   }
 
   /** Writes what waits and stops. Notes that the database does not take are lost and counted. */
   async close(): Promise<void> {
     this.#is_closed = true;
     await this.flush();
-    this.#lost += this.#requests.length + this.#replays.size;
-    this.#requests = [];
-    this.#replays.clear();
-    this.#reportLoss();
   }
 
-  #isWaiting(): boolean {
-    return this.#requests.length > 0 || this.#replays.size > 0;
-  }
-
-  #wake(): void {
-    if (this.#timer !== null || this.#under_way !== null || this.#is_closed) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const number = setTimeout(() => this.#background(this.flush()), this.#pause_ms);
-    this.#timer = { number, resolve };
-    this.#background(promise);
-  }
-
-  #cancelTimer(): void {
-    if (this.#timer === null) return;
-    clearTimeout(this.#timer.number);
-    this.#timer.resolve();
-    this.#timer = null;
-  }
-
-  /** Sends one batch. Returns whether the database has taken it. */
-  #sendNext(): Promise<boolean> {
-    return this.#under_way ??= this.#sendBatch().finally(() => this.#under_way = null);
-  }
-
-  async #sendBatch(): Promise<boolean> {
-    const requests = this.#requests.splice(0, this.#limits.batch);
-    const replays = [...this.#replays.values()];
-    this.#replays = new Map();
-    const again: NotedRequest[] = [];
-    let is_unavailable = false;
-    const notes = [...requests, ...replays];
-    await sendApart(notes, {
-      send: (notes) => this.#send(notes.filter(isRequest), notes.filter(isReplay)),
-      refuse: (notes, error) => {
-        is_unavailable ||= isUnavailable(error);
+  async #write(note: Note): Promise<void> {
+    for (;;) {
+      try {
+        await this.#batcher.add(note);
+        this.#pause_ms = 0;
+        return;
+      } catch (error) {
         // The statement may have been committed. A request that comes again changes nothing, but a
         // replay would be counted twice.
-        if (isUnavailable(error)) again.push(...notes.filter(isRequest));
-        this.#lost += notes.filter((note) => isReplay(note) || !isUnavailable(error)).length;
-      },
-      in_order: true,
-    });
-    this.#requests = [...again, ...this.#requests];
-    this.#pause_ms = is_unavailable
-      ? Math.min(2 * this.#pause_ms, MAX_PAUSE_MS)
-      : this.#limits.collect_ms;
-    return !is_unavailable;
+        if (isReplay(note) || this.#is_closed || !isUnavailable(error)) return void this.#lost++;
+        await this.#pause();
+      }
+    }
   }
 
   #reportLoss(): void {
     if (this.#lost > 0) this.#on_loss(this.#lost);
     this.#lost = 0;
   }
+
+  /** Waits until the next attempt after an unavailable database. */
+  #pause(): Promise<void> {
+    return new Promise((resume) => {
+      this.#paused.push(resume);
+      if (this.#timer !== undefined) return;
+      this.#pause_ms = Math.min(2 * this.#pause_ms || this.#limits.collect_ms, MAX_PAUSE_MS);
+      this.#timer = setTimeout(() => this.#resume(), this.#pause_ms);
+    });
+  }
+
+  #resume(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    for (const resume of this.#paused.splice(0)) resume();
+  }
+}
+
+function nameOf({ environment_id, api_key_id, key }: NotedReplay): string {
+  return `${environment_id} ${api_key_id} ${key}`;
 }

@@ -11,7 +11,6 @@ import { ApiError, invalidParameter } from "../core/errors.ts";
 import { idMint } from "../core/ids.ts";
 import type { MethodKind } from "../schema/payment.ts";
 import type { Answer, Change } from "./commit_rows.ts";
-import { Coalescer, type CoalescerLimits, type ListRow } from "./coalescer.ts";
 import {
   charactersOf,
   COMMIT,
@@ -31,6 +30,7 @@ import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
 import { PendingRoom } from "./pending_room.ts";
 import type { DepositIndex, StoredAccount } from "./provider_rows.ts";
 import { ReadLane } from "./read_lane.ts";
+import { type BatchLimits, batchRequests, type ListRow } from "./request_batcher.ts";
 import { type Access, answerOf, type Idempotency, requestParameter } from "./outcome.ts";
 
 /** A stored resource, or the stored answer of an earlier request with the same idempotency key. */
@@ -127,7 +127,7 @@ const PAYMENT_CHARACTERS = 1_000;
  * @param calls the single calls of the same database
  * @param on_due called after a commit that made webhook deliveries due
  * @param on_later called after a commit that made calls of the provider worker due in some time
- * @param limits of coalescing; only measurements pass them
+ * @param limits of statements that requests share; only measurements pass them
  */
 export function createStore(
   database: Database,
@@ -137,35 +137,29 @@ export function createStore(
     on_due?: () => void;
     on_later?: (delay_ms: number) => void;
   } = {},
-  limits?: Partial<CoalescerLimits>,
+  limits?: BatchLimits,
 ): Store {
   const { tenants } = calls;
   const lane = new ReadLane();
   const rooms = new PendingRoom();
   let pinging: Promise<unknown> | null = null;
-  const commits = new Coalescer<RequestedChange, CommitRow>(
-    {
-      send: (list, is_alone) =>
-        database.attempt<CommitRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS)),
-      weigh: charactersOf,
-    },
+  const commit = batchRequests<RequestedChange, CommitRow>(
     tenants,
+    (list, is_alone) =>
+      database.attempt<CommitRow>(COMMIT, commitParameters(list, is_alone ? null : HURRIED_MS)),
+    charactersOf,
     limits,
   );
-  const payments = new Coalescer<RequestedResource>(
-    {
-      send: (list) => database.attempt<ListRow>(LOAD, [loadParameter(list)]),
-      weigh: () => 0,
-    },
+  const loadPayment = batchRequests<RequestedResource>(
     tenants,
+    (list) => database.attempt(LOAD, [loadParameter(list)]),
+    () => 0,
     limits,
   );
-  const pages = new Coalescer<RequestedPage, PageRow>(
-    {
-      send: (list) => database.attempt<PageRow>(LIST, [listParameter(list)]),
-      weigh: ({ page }) => page.limit * PAYMENT_CHARACTERS,
-    },
+  const readPage = batchRequests<RequestedPage, PageRow>(
     tenants,
+    (list) => database.attempt(LIST, [listParameter(list)]),
+    ({ page }) => page.limit * PAYMENT_CHARACTERS,
     limits,
   );
 
@@ -186,7 +180,7 @@ export function createStore(
   /** Commits a change. Before that it counts the deliveries of a sandbox if the change needs it. */
   async function commitCounted(asked: Omit<RequestedChange, "has_room">) {
     const send = (access: Access, has_room: boolean) =>
-      calls.untilFresh(access, () => commits.ask({ ...asked, access, has_room }));
+      calls.untilFresh(access, () => commit({ ...asked, access, has_room }));
     const { access } = asked;
     const row = await send(access, rooms.has(access.key_hash));
     if (row.outcome !== "uncounted") return row;
@@ -205,7 +199,7 @@ export function createStore(
     async load(access, kind, id, idempotency = null) {
       const asked = { access, kind, id, idempotency };
       const row = kind === "payments"
-        ? await calls.untilFresh(access, () => payments.ask(asked))
+        ? await calls.untilFresh(access, () => loadPayment(asked))
         : await calls.ask(access, LOAD, [loadParameter([asked])]);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
       return { outcome: "found", body: row.body!, detail: row.detail ?? null };
@@ -214,7 +208,7 @@ export function createStore(
     async list(access, page) {
       const asked = { access, page };
       const { data, has_more, next_cursor } = isPlain(page)
-        ? await calls.untilFresh(access, () => pages.ask(asked))
+        ? await calls.untilFresh(access, () => readPage(asked))
         : isCheap(page)
         ? await calls.ask<PageRow>(access, LIST, [listParameter([asked])])
         : await readInLane(asked);

@@ -4,8 +4,8 @@
  * commit them. So a reader costs memory and no connection (ADR 0021).
  */
 
-import { GivenUp, sendApart } from "../../store/apart.ts";
-import { isUnavailable } from "../../store/database.ts";
+import { GivenUp, sendBatch } from "../../jobs/batcher.ts";
+import { isUnavailable } from "../../core/database_error.ts";
 import type { WaitingReader } from "../../store/inbox_store.ts";
 
 /** Milliseconds between two looks at the database while readers wait. */
@@ -117,7 +117,7 @@ export class InboxReaders {
         const asked = [...this.#waiting].filter(({ is_given_up }) => !is_given_up);
         if (asked.length === 0) return;
         const refused = new Map<Reader, unknown>();
-        await sendApart(asked, {
+        await sendBatch(asked, {
           send: (readers) => this.#wakeChanged(readers),
           refuse: (readers, error) => {
             for (const reader of readers) if (!isUnavailable(error)) refused.set(reader, error);

@@ -21,8 +21,8 @@ import { formatTime } from "../../core/clock.ts";
 import { idMint, type RandomSource } from "../../core/ids.ts";
 import { sourceIn } from "../../core/seeded_random.ts";
 import type { DisabledReason } from "../../schema/webhook.ts";
-import { GivenUp, sendApart } from "../../store/apart.ts";
-import { isUnavailable } from "../../store/database.ts";
+import { GivenUp, sendBatch } from "../../jobs/batcher.ts";
+import { isUnavailable } from "../../core/database_error.ts";
 import type { AttemptResult, ClaimedDelivery, WebhookStore } from "../../store/webhook_store.ts";
 import { Alarm } from "../alarm.ts";
 import { crashedAttempt, type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
@@ -235,7 +235,7 @@ export class Relay {
     const refused = new Map(results.map((result) => [result, failure]));
     if (results.length === 0 || isUnavailable(failure)) return refused;
     refused.clear();
-    await sendApart(results, {
+    await sendBatch(results, {
       send: (part) => this.#ask(part, 0, at_ms),
       refuse: (part, error) => {
         for (const result of part) refused.set(result, error);

@@ -1,35 +1,14 @@
 /**
- * Coalesced commits: waiting changes share a statement. A change that the database refuses, that
+ * Waiting changes share a statement. A change that the database refuses, that
  * waits for a lock, or that comes with many others does not harm the other changes.
  */
 
 import assert from "node:assert/strict";
-import { Coalescer } from "../../shared/store/coalescer.ts";
-import { KnownTenants } from "../../shared/store/known_tenants.ts";
-import type { Access } from "../../shared/store/outcome.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import type { TestAnswer, TestService } from "../support/service/service.ts";
 
-/** The maximum number of changes in a statement (coalescer.ts). */
+/** The maximum number of changes in a statement (request_batcher.ts). */
 const MAX_CHANGES = 64;
-
-const ACCESS: Access = {
-  key_hash: "",
-  scope: null,
-  version: 0,
-  at_ms: 0,
-  request_id: "",
-  rate_limits: null,
-  observe: () => {},
-};
-const ROW = {
-  outcome: "ok",
-  api_key_id: null,
-  environment_id: null,
-  account: null,
-  livemode: null,
-  status: null,
-} as const;
 
 /** Sends this many creates at once. */
 function payMany(service: TestService, count: number, key?: string): Promise<TestAnswer>[] {
@@ -160,50 +139,4 @@ serviceCase("environments take turns in statements", async (t, service) => {
     assert.ok(before <= 2 * MAX_CHANGES + 1, `${before} of 420 were answered first`);
     await Promise.all(flood);
   });
-});
-
-Deno.test("a full queue of a tenant, and of all, refuses one more request", async () => {
-  const end = Promise.withResolvers<void>();
-  const tenants = new KnownTenants();
-  for (const key of ["a1", "a2"]) tenants.learn(key, { account: "a", livemode: false });
-  const coalescer = new Coalescer<{ access: Access }>(
-    {
-      send: async (list) => {
-        await end.promise;
-        return list.map(({ access }, i) => ({ ...ROW, n: i + 1, body: access.key_hash }));
-      },
-      weigh: () => 0,
-    },
-    tenants,
-    { waiting_of_tenant: 2, waiting: 3 },
-  );
-  const ask = (key: string) => coalescer.ask({ access: { ...ACCESS, key_hash: key } });
-  // The first one is under way and does not wait.
-  const asked = ["a1", "a1", "a2"].map(ask);
-  const refusal = { code: "rate_limited", headers: { "Retry-After": "1" } };
-  await assert.rejects(ask("a1"), refusal);
-  asked.push(ask("b"));
-  await assert.rejects(ask("c"), refusal);
-  end.resolve();
-  assert.deepEqual((await Promise.all(asked)).map(({ body }) => body), ["a1", "a1", "a2", "b"]);
-  assert.equal((await ask("c")).body, "c");
-});
-
-Deno.test("a failed connection refuses the waiting requests too", async () => {
-  let sent = 0;
-  const fails = Promise.withResolvers<never>();
-  const coalescer = new Coalescer({
-    send: () => {
-      sent++;
-      return fails.promise;
-    },
-    weigh: () => 0,
-  }, new KnownTenants());
-  const asked = Array.from({ length: 3 }, () => coalescer.ask({ access: ACCESS }));
-  fails.reject(Object.assign(new Error("as the driver's"), { code: "CONNECT_TIMEOUT" }));
-  for (const { status, reason } of await Promise.allSettled(asked) as PromiseRejectedResult[]) {
-    assert.equal(status, "rejected");
-    assert.equal(reason.code, "service_unavailable");
-  }
-  assert.equal(sent, 1);
 });

@@ -1,0 +1,192 @@
+/**
+ * Items that arrive while a statement runs share the next one. There is no timer unless the caller
+ * wants one, so an idle service sends an item at once.
+ *
+ * Items share the cost of a statement and of its commit, which is mostly independent of the number
+ * of rows (ADR 0003). Each item gets the answer that it would get alone, and owners take turns. If
+ * the statement of a batch fails, its items are sent one by one, so that a bad one fails alone
+ * (ADR 0007).
+ */
+
+import { isLockTimeout, isOverdue, isUnavailable } from "../core/database_error.ts";
+import { tryAgain } from "../core/errors.ts";
+
+/** The statement of a batch, and its limits. */
+interface BatcherOptions<Item, Answer> {
+  /**
+   * Sends items in one statement. Returns their answers in the same order. Throws the driver's
+   * error.
+   * @param is_alone true: the one item may wait longer for locks
+   */
+  send(items: readonly Item[], is_alone: boolean): Promise<readonly Answer[]>;
+  /** Most items of one statement. */
+  most: number;
+  /** Most weight of one statement, and the weight of an item. A heavier item is sent alone. */
+  most_weight?: number;
+  weigh?: (item: Item) => number;
+  /** Most statements under way; one by default, because several would share fewer items each. */
+  concurrency?: number;
+  /** Most items that wait: of one owner, and in all. One more is refused as `rate_limited`. */
+  waiting_of_owner?: number;
+  waiting?: number;
+  /** Milliseconds for which items collect, unless a batch is full. */
+  collect_ms?: number;
+  /**
+   * True: the items of a failed batch are sent one after another. Otherwise they are sent at the
+   * same time, because one of them may wait for a lock for seconds.
+   */
+  in_order?: boolean;
+}
+
+interface Entry<Item, Answer> {
+  item: Item;
+  weight: number;
+  resolve: (answer: Answer) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Batches items of one kind. */
+export class Batcher<Item, Answer = void> {
+  readonly #options: BatcherOptions<Item, Answer>;
+  /** By owner, each in order of arrival; the first owner has the next turn. */
+  readonly #waiting = new Map<string, Entry<Item, Answer>[]>();
+  readonly #under_way = new Set<Promise<void>>();
+  #count = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: BatcherOptions<Item, Answer>) {
+    this.#options = options;
+  }
+
+  /** Sends an item, with others or alone. Throws the driver's error, and `rate_limited`. */
+  add(item: Item, owner = ""): Promise<Answer> {
+    return new Promise((resolve, reject) => {
+      const { waiting_of_owner = Infinity, waiting = Infinity, weigh } = this.#options;
+      const queue = this.#waiting.get(owner) ?? [];
+      if (queue.length >= waiting_of_owner || this.#count >= waiting) {
+        return reject(tryAgain(
+          "rate_limited",
+          "Too many requests are sent at the same time: send fewer at once, and try again",
+        ));
+      }
+      queue.push({ item, weight: weigh?.(item) ?? 0, resolve, reject });
+      this.#waiting.set(owner, queue);
+      this.#count++;
+      this.#schedule();
+    });
+  }
+
+  /** Sends what waits now. Resolves when that, and what was under way, has its answers. */
+  async flush(): Promise<void> {
+    // Bounded, because new items may arrive as fast as the old ones are sent.
+    let batches = 1 + Math.ceil(this.#count / this.#options.most);
+    while (batches-- > 0 && this.#count + this.#under_way.size > 0) {
+      this.#send();
+      await Promise.all(this.#under_way);
+    }
+  }
+
+  #schedule(): void {
+    const { collect_ms = 0, most } = this.#options;
+    if (collect_ms === 0 || this.#count >= most) this.#send();
+    else if (this.#count > 0) this.#timer ??= setTimeout(() => this.#send(), collect_ms);
+  }
+
+  #send(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    while (this.#count > 0 && this.#under_way.size < (this.#options.concurrency ?? 1)) {
+      const batch = this.#sendBatch(this.#take()).finally(() => {
+        this.#under_way.delete(batch);
+        this.#schedule();
+      });
+      this.#under_way.add(batch);
+    }
+  }
+
+  /** Removes the items of the next statement: one of each owner, and again. */
+  #take(): Entry<Item, Answer>[] {
+    const { most, most_weight = Infinity } = this.#options;
+    const batch: Entry<Item, Answer>[] = [];
+    let weight = 0;
+    // The loop visits an owner again, because it moves to the end.
+    for (const [owner, queue] of this.#waiting) {
+      weight += queue[0]!.weight;
+      if (batch.length === most || (batch.length > 0 && weight > most_weight)) break;
+      batch.push(queue.shift()!);
+      this.#waiting.delete(owner);
+      if (queue.length > 0) this.#waiting.set(owner, queue);
+    }
+    this.#count -= batch.length;
+    return batch;
+  }
+
+  async #sendBatch(batch: Entry<Item, Answer>[]): Promise<void> {
+    await sendBatch(batch, {
+      send: async (entries, is_alone) => {
+        const answers = await this.#options.send(entries.map(({ item }) => item), is_alone);
+        if (answers.length !== entries.length) throw new Error("a batch has too few answers");
+        for (const [i, { resolve }] of entries.entries()) resolve(answers[i]!);
+      },
+      refuse: (entries, error, is_alone) => {
+        // After a deadline the waiting items fail too: they would wait for another one.
+        const others = isOverdue(error) && !is_alone ? [...this.#waiting.values()].flat() : [];
+        if (others.length > 0) {
+          this.#waiting.clear();
+          this.#count = 0;
+        }
+        for (const { reject } of [...entries, ...others]) reject(error);
+      },
+      in_order: this.#options.in_order ?? false,
+    });
+  }
+}
+
+/** The statement of a batch, and the end of items that the database does not take. */
+interface BatchSender<Item> {
+  /** Sends items in one statement. Throws the driver's error. */
+  send(items: readonly Item[], is_alone: boolean): Promise<unknown>;
+  /**
+   * Called with the items that the database has not taken. If `isUnavailable(error)`, all of them
+   * can be sent again. Otherwise there is one item, which would fail again.
+   */
+  refuse(items: readonly Item[], error: unknown, is_alone: boolean): void;
+  /** False: the promise does not wait for items that are sent alone. */
+  in_order: boolean;
+}
+
+/** Sends items together, or else one by one. Never rejects. */
+export async function sendBatch<Item>(
+  items: readonly Item[],
+  { send, refuse, in_order }: BatchSender<Item>,
+): Promise<void> {
+  try {
+    await send(items, false);
+    return;
+  } catch (error) {
+    // A lock can last for seconds, and one item alone can be the cause of a failure.
+    const goes_alone = isLockTimeout(error) || (items.length > 1 && !isUnavailable(error));
+    if (!goes_alone) return refuse(items, error, false);
+  }
+  for (const item of items) {
+    const sent = send([item], true).then(
+      () => {},
+      (error) => refuse([item], error, true),
+    );
+    if (in_order) await sent;
+  }
+}
+
+/** Something that the database refuses or cannot read, so that it is left out. For the log. */
+export class GivenUp extends Error {
+  override readonly name = "GivenUp";
+  /** The SQLSTATE. */
+  readonly code: string | undefined;
+
+  /** @param subject a kind and an id, such as `delivery whd_…`; the log shows it */
+  constructor(readonly subject: string, cause: unknown) {
+    super(`Gave up ${subject}`, { cause });
+    const { code } = cause as { code?: unknown };
+    this.code = typeof code === "string" ? code : undefined;
+  }
+}

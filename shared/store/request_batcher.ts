@@ -1,0 +1,69 @@
+/**
+ * Requests that arrive while a statement runs share the next one (ADR 0003). Tenants take turns, and
+ * each request gets the outcome that it would get alone.
+ */
+
+import { Batcher } from "../jobs/batcher.ts";
+import { toApiError } from "./database.ts";
+import type { KnownTenants } from "./known_tenants.ts";
+import type { Access, Row } from "./outcome.ts";
+
+/** Limits of the statements of requests. */
+export interface BatchLimits {
+  /** Most statements under way. */
+  concurrency: number;
+  /** Most requests of one statement. */
+  most: number;
+}
+
+/** At most 64 requests, because more do not reduce the cost of a request further. */
+const LIMITS: BatchLimits = { concurrency: 1, most: 64 };
+/**
+ * Most requests that wait. A tenant that has 8 statements of them waiting gains nothing by sending
+ * more at once; 4 such tenants leave room for others.
+ */
+const MOST_WAITING = { waiting_of_owner: 512, waiting: 4_096 };
+/** Most characters of the requests of one statement. */
+const MOST_CHARACTERS = 1_000_000;
+
+/** A row that answers one request of a list. */
+export interface ListRow<Own extends string = never> extends Row<Own> {
+  /** Position of the request in the list, from 1. */
+  n: number;
+}
+
+/**
+ * Returns a function that sends requests of one kind, and throws `ApiError`; `rate_limited` means
+ * that too many requests wait.
+ * @param send sends a list in one statement. Returns a row for each request, in any order
+ * @param weigh estimates the number of characters of a request
+ * @param limits only measurements pass others
+ */
+export function batchRequests<
+  Request extends { access: Access },
+  Answer extends ListRow<string> = ListRow,
+>(
+  tenants: KnownTenants,
+  send: (list: readonly Request[], is_alone: boolean) => Promise<Answer[]>,
+  weigh: (request: Request) => number = () => 0,
+  limits: BatchLimits = LIMITS,
+): (request: Request) => Promise<Answer> {
+  const batcher = new Batcher<Request, Answer>({
+    ...limits,
+    ...MOST_WAITING,
+    most_weight: MOST_CHARACTERS,
+    weigh,
+    send: async (list, is_alone) =>
+      (await send(list, is_alone)).toSorted((one, other) => one.n - other.n),
+  });
+  return async (request) => {
+    const { key_hash } = request.access;
+    try {
+      const row = await batcher.add(request, tenants.nameOf(key_hash));
+      tenants.learn(key_hash, row);
+      return row;
+    } catch (error) {
+      throw toApiError(error);
+    }
+  };
+}

@@ -1,0 +1,162 @@
+/** Batcher: items share statements, owners take turns, and a failure harms only its own item. */
+
+import assert from "node:assert/strict";
+import { Batcher } from "../../shared/jobs/batcher.ts";
+
+type Options = Partial<ConstructorParameters<typeof Batcher<string, string>>[0]>;
+
+/** An error of the driver with this code. */
+function driverError(code: string): Error {
+  return Object.assign(new Error("as the driver's"), { code });
+}
+
+/** A batcher whose statements end when the test ends them. The answer of an item is itself. */
+function open(
+  options: Options = {},
+  fails: (items: readonly string[]) => string | null = () => null,
+) {
+  const sent: string[][] = [];
+  const most_at_once = { value: 0 };
+  const ends: PromiseWithResolvers<void>[] = [];
+  const batcher = new Batcher<string, string>({
+    most: 3,
+    async send(items) {
+      sent.push([...items]);
+      const end = Promise.withResolvers<void>();
+      ends.push(end);
+      most_at_once.value = Math.max(most_at_once.value, ends.length);
+      await end.promise;
+      const code = fails(items);
+      if (code !== null) throw driverError(code);
+      return items;
+    },
+    ...options,
+  });
+  /** Ends the statements that are under way, and those that follow. */
+  const endAll = async () => {
+    while (ends.length > 0) {
+      ends.shift()!.resolve();
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+  };
+  /** Adds items; the first letter of each is its owner. */
+  const add = (...items: string[]) =>
+    items.map((item) => {
+      const asked = batcher.add(item, item.charAt(0));
+      asked.catch(() => {});
+      return asked;
+    });
+  return { batcher, sent, most_at_once, add, endAll };
+}
+
+async function settle(asked: Promise<string>[]): Promise<string[]> {
+  const settled = await Promise.allSettled(asked);
+  return settled.map((one) => one.status === "fulfilled" ? one.value : one.reason.code);
+}
+
+Deno.test("Batcher sends an item at once, and those that wait together", async () => {
+  const { sent, add, endAll } = open();
+  const asked = add("a1", "a2", "a3", "a4", "a5");
+  assert.deepEqual(sent, [["a1"]]);
+  await endAll();
+  assert.deepEqual(sent, [["a1"], ["a2", "a3", "a4"], ["a5"]]);
+  assert.deepEqual(await settle(asked), ["a1", "a2", "a3", "a4", "a5"]);
+});
+
+Deno.test("Batcher takes owners in turns, for any number of items", async () => {
+  const { sent, add, endAll } = open();
+  add("a0", "a1", "a2", "a3", "a4", "b1", "c1", "b2");
+  await endAll();
+  assert.deepEqual(sent, [["a0"], ["a1", "b1", "c1"], ["a2", "b2", "a3"], ["a4"]]);
+});
+
+Deno.test("Batcher bounds the weight of a statement, and sends a heavier item alone", async () => {
+  const weigh = (item: string) => Number(item.slice(1));
+  const { sent, add, endAll } = open({ most_weight: 5, weigh });
+  add("a1", "a2", "a3", "a4", "a9", "a1");
+  await endAll();
+  assert.deepEqual(sent, [["a1"], ["a2", "a3"], ["a4"], ["a9"], ["a1"]]);
+});
+
+Deno.test("Batcher has as many statements under way as it may", async () => {
+  const { sent, add, endAll } = open({ concurrency: 2 });
+  add("a1", "a2", "a3", "a4");
+  assert.deepEqual(sent, [["a1"], ["a2"]]);
+  await endAll();
+  assert.deepEqual(sent, [["a1"], ["a2"], ["a3", "a4"]]);
+});
+
+Deno.test("Batcher refuses an item beyond the bound of its owner, and of all", async () => {
+  const { add, endAll } = open({ waiting_of_owner: 2, waiting: 3 });
+  // The first one is under way and does not wait.
+  const asked = add("a1", "a2", "a3");
+  const [beyond] = add("a4");
+  await assert.rejects(beyond!, { code: "rate_limited", headers: { "Retry-After": "1" } });
+  asked.push(...add("b1"));
+  await assert.rejects(add("c1")[0]!, { code: "rate_limited" });
+  await endAll();
+  assert.deepEqual(await settle(asked), ["a1", "a2", "a3", "b1"]);
+});
+
+for (const in_order of [true, false]) {
+  Deno.test(`Batcher sends a failed batch one by one, in_order: ${in_order}`, async () => {
+    const { sent, most_at_once, add, endAll } = open(
+      { in_order },
+      (items) => items.includes("bad") ? "23514" : null,
+    );
+    const asked = add("a1", "a2", "bad", "c1", "a3");
+    await endAll();
+    assert.deepEqual(await settle(asked), ["a1", "a2", "23514", "c1", "a3"]);
+    assert.deepEqual(sent, [["a1"], ["a2", "bad", "c1"], ["a2"], ["bad"], ["c1"], ["a3"]]);
+    assert.equal(most_at_once.value, in_order ? 1 : 4);
+  });
+}
+
+Deno.test("Batcher sends an item again alone if it has waited too long for a lock", async () => {
+  let tries = 0;
+  const { add, endAll } = open({}, () => ++tries === 1 ? "55P03" : null);
+  const asked = add("a1");
+  await endAll();
+  assert.deepEqual([await settle(asked), tries], [["a1"], 2]);
+});
+
+Deno.test("Batcher refuses a whole batch if the database is unavailable", async () => {
+  const { sent, add, endAll } = open({}, (items) => items.length > 1 ? "57P01" : null);
+  const asked = add("a1", "a2", "a3", "a4", "a5");
+  await endAll();
+  assert.deepEqual(await settle(asked), ["a1", "57P01", "57P01", "57P01", "a5"]);
+  assert.equal(sent.length, 3);
+});
+
+Deno.test("Batcher refuses what waits after a deadline", async () => {
+  const { sent, add, endAll } = open({}, () => "CONNECT_TIMEOUT");
+  const asked = add("a1", "a2", "b1");
+  await endAll();
+  assert.deepEqual(await settle(asked), Array(3).fill("CONNECT_TIMEOUT"));
+  assert.equal(sent.length, 1);
+});
+
+Deno.test("Batcher with a time to collect sends a full batch at once", async () => {
+  const { sent, add, endAll } = open({ collect_ms: 5 });
+  const asked = add("a1", "a2");
+  assert.deepEqual(sent, []);
+  while (sent.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  asked.push(...add("b1", "b2", "b3"));
+  await endAll();
+  assert.deepEqual(sent, [["a1", "a2"], ["b1", "b2", "b3"]]);
+  await Promise.all(asked);
+});
+
+Deno.test("Batcher.flush() sends what waits and waits for what is under way", async () => {
+  const { batcher, sent, add, endAll } = open({ collect_ms: 60_000 });
+  const asked = add("a1", "a2", "a3", "a4", "a5", "a6", "a7");
+  assert.deepEqual(sent, [["a1", "a2", "a3"]]);
+  let has_ended = false;
+  const flushed = batcher.flush().then(() => has_ended = true);
+  await new Promise((resolve) => setTimeout(resolve));
+  assert.equal(has_ended, false);
+  await endAll();
+  await flushed;
+  assert.deepEqual(sent, [["a1", "a2", "a3"], ["a4", "a5", "a6"], ["a7"]]);
+  await Promise.all(asked);
+});
