@@ -14,6 +14,7 @@ import type {
   ProviderReply,
 } from "../domain/providers/connector.ts";
 import { formatTime } from "../core/clock.ts";
+import { METHOD_KINDS } from "../core/vocabulary.ts";
 import { transactionHash } from "../domain/providers/sandbox_provider.ts";
 import type { Payment } from "../schema/payment.ts";
 
@@ -22,7 +23,7 @@ export function sandboxConnector(): Connector {
   return {
     name: "sandbox",
     secret_is_optional: true,
-    method_kinds: ["card", "sepa", "swift", "stablecoin"],
+    method_kinds: METHOD_KINDS,
     checkSettings: (settings) => Promise.resolve(settings),
     send: (_account, call) => Promise.resolve(replyTo(call)),
     look: (_account, call) => Promise.resolve(replyTo(call)),
