@@ -105,13 +105,13 @@ export const BUGS: readonly PlantedBug[] = [
     name: "the outbox is written after the commit",
     edits: [
       {
-        file: `${SCHEMAS}/commit_rows.sql`,
+        file: `${SCHEMAS}/events.sql`,
         find: "from event e\n    join pay.webhook_endpoints t\n      on t.environment_id",
         replace:
           "from event e\n    join pay.webhook_endpoints t\n      on false and t.environment_id",
       },
       {
-        file: `${SCHEMAS}/committing.sql`,
+        file: `${SCHEMAS}/commit.sql`,
         find: "create or replace function pay.commit(",
         replace: `${LATE_OUTBOX}\ncreate or replace function pay.commit(`,
       },
@@ -201,7 +201,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "a purge ignores the 24 hours",
     edits: [{
-      file: `${SCHEMAS}/retention.sql`,
+      file: `${SCHEMAS}/idempotency.sql`,
       find: "and o.created_at <= p_at - pay_internal.idempotency_retention()",
       replace: "and o.created_at <= p_at",
     }],
@@ -219,7 +219,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "a twin does not wait",
     edits: [{
-      file: `${SCHEMAS}/committing.sql`,
+      file: `${SCHEMAS}/commit.sql`,
       find: "set plan_cache_mode = force_generic_plan set lock_timeout = '3s'",
       replace: "set plan_cache_mode = force_generic_plan set lock_timeout = '1ms'",
     }],
@@ -283,7 +283,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "transfers out of one balance do not wait for each other",
     edits: [{
-      file: `${SCHEMAS}/committing.sql`,
+      file: `${SCHEMAS}/transfers.sql`,
       find: "      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));\n",
       replace: "",
     }],
@@ -301,7 +301,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "inbox: two that fill it do not wait for each other",
     edits: [{
-      file: `${SCHEMAS}/inbox.sql`,
+      file: `${SCHEMAS}/webhook_inbox.sql`,
       find: "t.delivery = 'inbox'\n  for update;\n",
       replace: "t.delivery = 'inbox';\n",
     }],
@@ -310,7 +310,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "inbox: a page acknowledges itself",
     edits: [{
-      file: `${SCHEMAS}/inbox.sql`,
+      file: `${SCHEMAS}/webhook_inbox.sql`,
       find: "    v_access.body := pay_internal.inbox_page(\n",
       replace: `    perform pay_internal.acknowledge_inbox(v_access.environment_id, p_id,
       v_endpoint.inbox_acknowledged, v_endpoint.inbox_position);
@@ -349,7 +349,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "fault: competing requests count it without its row lock",
     edits: [{
-      file: `${SCHEMAS}/faults.sql`,
+      file: `${SCHEMAS}/sandbox_faults.sql`,
       find: "  order by f.id limit 1 for update;\n",
       replace: "  order by f.id limit 1;\n",
     }],
@@ -358,7 +358,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "a note outlives its sandbox",
     edits: [{
-      file: `${SCHEMAS}/requests.sql`,
+      file: `${SCHEMAS}/sandbox_requests.sql`,
       find: "      for share of e skip locked\n",
       replace: "",
     }],
@@ -367,7 +367,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "chain: two workers add to one sum of final transfers",
     edits: [{
-      file: `${SCHEMAS}/deposit_addresses.sql`,
+      file: `${SCHEMAS}/chain_deposits.sql`,
       find: "<> pay_internal.final_minor(f.environment_id, r.expects_id)",
       replace: "<> r.expects_final_minor",
     }],

@@ -141,6 +141,207 @@ begin
 end
 $$;
 
+create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
+returns pay.admission
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found pay.admission[] := pay_internal.admit(p_request::json, p_hold, false);
+begin
+  return v_found[1];
+end
+$$;
+
+create or replace function pay_internal.admit_alone(p_request text)
+returns pay.admission
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_access pay.admission;
+begin
+  -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
+  -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
+  v_access := pay_internal.admit_one(p_request, 'none');
+  if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
+    select from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = v_request ->> 'idempotency_key'
+  )) then
+    v_access := pay_internal.admit_one(p_request, 'alone');
+  else
+    -- Without a lock a key that another reset is moving can look like one that lacks the scope.
+    v_access := pay_internal.admit_one(p_request, 'shared');
+    if v_access.outcome = 'ok' then
+      v_access.outcome := 'resetting';
+    end if;
+  end if;
+  if v_access.outcome = 'ok' and exists (
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
+  ) then
+    v_access.outcome := 'live';
+  end if;
+  return v_access;
+end
+$$;
+
+create or replace function pay_internal.max_active_keys()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 100 $$;
+
+create or replace function pay_internal.max_live_secrets()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 5 $$;
+
+create or replace function pay_internal.key_has_ended(p_key pay.api_keys, p_at timestamptz)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select coalesce(p_key.expires_at <= p_at, false)
+    or coalesce(p_key.ends_at <= pay_internal.server_time(), false)
+$$;
+
+create or replace function pay_internal.delete_keys(p_ids text[])
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  delete from pay.api_key_secrets s where s.api_key_id = any (p_ids);
+  delete from pay.api_keys k where k.id = any (p_ids);
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
+create or replace function pay_internal.take_key_place(p_environment_id text, p_at timestamptz)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pg_advisory_xact_lock(hashtextextended('keys ' || p_environment_id, 0));
+  if (
+    select count(*) from pay.api_keys k
+    where k.environment_id = p_environment_id and k.revoked_at is null
+      and not pay_internal.key_has_ended(k, p_at)
+  ) >= pay_internal.max_active_keys() then
+    return false;
+  end if;
+  -- Skips rows that a rotation has locked, because the rotation may wait for this lock.
+  perform pay_internal.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.id in (
+      select o.id from pay.api_keys o
+      where o.environment_id = p_environment_id and not o.livemode
+        and (o.revoked_at is not null
+          or pay_internal.key_has_ended(
+            o, least(p_at, pay_internal.environment_time(p_environment_id))))
+      order by least(o.revoked_at, o.expires_at, o.ends_at) desc, o.id desc
+      offset 1000
+    )
+    for update skip locked
+  ));
+  return true;
+end
+$$;
+
+create or replace function pay_internal.drop_ended_secrets(p_ids text[], p_at timestamptz)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  with gone as (
+    delete from pay.api_key_secrets s
+    where s.api_key_id = any (p_ids)
+      and (s.expires_at <= p_at or s.ends_at <= pay_internal.server_time())
+      and exists (
+        select from pay.api_key_secrets newer
+        where newer.api_key_id = s.api_key_id
+          and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+      )
+    returning s.api_key_id, s.last_used_at
+  ),
+  noted as (
+    update pay.api_keys k set last_used_at = g.last_used_at
+    from (
+      select gone.api_key_id, max(gone.last_used_at) as last_used_at from gone group by 1
+    ) g
+    where k.id = g.api_key_id and g.last_used_at is not null
+      and (k.last_used_at is null or k.last_used_at < g.last_used_at)
+  )
+  select count(*) into v_rows from gone;
+  return v_rows;
+end
+$$;
+
+create or replace function pay_internal.purge_keys(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at timestamptz := least(p_at, pay_internal.environment_time(p_environment_id));
+  v_rows bigint;
+  v_total bigint;
+begin
+  v_total := pay_internal.drop_ended_secrets(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and exists (
+      select from pay.api_key_secrets s
+      where s.api_key_id = k.id
+        and (s.expires_at <= v_at or s.ends_at <= pay_internal.server_time())
+        and exists (
+          select from pay.api_key_secrets newer
+          where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
+        )
+    )
+    limit p_batch for update skip locked
+  ), v_at);
+
+  v_total := v_total + pay_internal.delete_keys(array(
+    select k.id from pay.api_keys k
+    where k.environment_id = p_environment_id and not k.livemode
+      and least(k.revoked_at, k.expires_at) <= v_at - interval '30 days'
+    limit p_batch for update skip locked
+  ));
+
+  update pay.webhook_endpoints t
+  set secrets = (
+    select json_agg(s.source order by s.n)
+    from json_array_elements(t.secrets) with ordinality as s (source, n)
+    where (s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at)
+      and (s.source ->> 'ends_at' is null
+        or (s.source ->> 'ends_at')::timestamptz > pay_internal.server_time())
+  )
+  where t.id in (
+    select o.id from pay.webhook_endpoints o
+    where o.environment_id = p_environment_id and exists (
+      select from json_array_elements(o.secrets) as s (source)
+      where (s.source ->> 'expires_at')::timestamptz <= v_at
+        or (s.source ->> 'ends_at')::timestamptz <= pay_internal.server_time()
+    )
+    for update skip locked
+  ) and t.environment_id = p_environment_id;
+  get diagnostics v_rows = row_count;
+  return v_total + v_rows;
+end
+$$;
+
 create or replace function pay_internal.api_key_body(p_key pay.api_keys, p_at timestamptz)
 returns text
 language sql stable
@@ -481,691 +682,6 @@ $$;
 grant execute on function pay.change_api_key(
   text, text, text, text, text, timestamptz, text) to pay_api;
 
-create or replace function pay_internal.payout_json(p_payout pay.chain_payouts)
-returns json
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    select json_build_object('call_id', c.id, 'op', c.op, 'subject_id', c.subject_id,
-      'refund_id', c.refund_id, 'amount_minor', c.amount_minor, 'currency', c.currency,
-      'destination', p_payout.destination, 'nonce', p_payout.nonce,
-      'tx_hashes', p_payout.tx_hashes, 'max_fee', p_payout.max_fee,
-      'priority_fee', p_payout.priority_fee,
-      'sent_seconds',
-        extract(epoch from pay_internal.server_time() - p_payout.sent_at)::double precision,
-      'is_exported', p_payout.exported_at is not null)
-    from pay.provider_calls c
-    where c.environment_id = p_payout.environment_id and c.id = p_payout.call_id limit 1
-  );
-end
-$$;
-
-create or replace function pay.keep_payout(p_account_id text, p_call_id text, p_destination text)
-returns json
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_environment_id text;
-  v_payout pay.chain_payouts;
-begin
-  perform set_config('pay.worker', 'on', true);
-  select a.environment_id into v_environment_id
-  from pay.provider_accounts a where a.id = p_account_id;
-  insert into pay.chain_payouts (environment_id, account_id, call_id, destination)
-  values (v_environment_id, p_account_id, p_call_id, p_destination)
-  on conflict on constraint chain_payouts_pkey do nothing;
-  select p.* into v_payout from pay.chain_payouts p
-  where p.environment_id = v_environment_id and p.call_id = p_call_id;
-  return pay_internal.payout_json(v_payout);
-end
-$$;
-grant execute on function pay.keep_payout(text, text, text) to pay_api;
-
-create or replace function pay.give_nonce(
-  p_account_id text, p_call_id text, p_chain_id bigint, p_signer text, p_count bigint
-)
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_payout pay.chain_payouts;
-  v_nonce bigint;
-begin
-  perform set_config('pay.worker', 'on', true);
-  select p.* into strict v_payout from pay.chain_payouts p
-  where p.account_id = p_account_id and p.call_id = p_call_id for update;
-  if v_payout.nonce is not null or v_payout.exported_at is not null then
-    return v_payout.nonce;
-  end if;
-  insert into pay.signer_nonces as n (chain_id, signer, next_nonce)
-  values (p_chain_id, p_signer, p_count + 1)
-  on conflict on constraint signer_nonces_pkey
-    do update set next_nonce = greatest(n.next_nonce, p_count) + 1
-  returning n.next_nonce - 1 into v_nonce;
-  update pay.chain_payouts p set nonce = v_nonce
-  where p.environment_id = v_payout.environment_id and p.call_id = p_call_id;
-  return v_nonce;
-end
-$$;
-grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pay_api;
-
-create or replace function pay.note_payout_fees(
-  p_account_id text, p_call_id text, p_max_fee bigint, p_priority_fee bigint
-)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  update pay.chain_payouts p
-  set sent_at = case when p_max_fee > coalesce(p.max_fee, -1) then pay_internal.server_time()
-      else p.sent_at end,
-    max_fee = greatest(p.max_fee, p_max_fee),
-    priority_fee = greatest(p.priority_fee, p_priority_fee)
-  where p.account_id = p_account_id and p.call_id = p_call_id and p.nonce is not null;
-end
-$$;
-grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pay_api;
-
-create or replace function pay.note_payout_hash(
-  p_account_id text, p_call_id text, p_tx_hash text
-)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  update pay.chain_payouts p
-  set tx_hashes = p.tx_hashes || p_tx_hash
-  where p.account_id = p_account_id and p.call_id = p_call_id
-    and not (p.tx_hashes @> array[p_tx_hash]);
-end
-$$;
-grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
-
-create or replace function pay.open_payouts(p_account_id text)
-returns setof json
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return query
-    select pay_internal.payout_json(p) from pay.chain_payouts p
-    cross join lateral (
-      select c.state, c.op, c.subject_id, c.refund_id, c.settled_at from pay.provider_calls c
-      where c.environment_id = p.environment_id and c.id = p.call_id limit 1
-    ) c
-    where p.account_id = p_account_id
-      and (c.state <> 'settled' or p.nonce is not null
-        and c.settled_at > pay_internal.server_time() - interval '7 days' and exists (
-          select from pay.provider_facts f
-          where f.environment_id = p.environment_id and f.account_id = p.account_id
-            and f.reference = p.call_id || ':failed'
-        ))
-      and not exists (
-        select from pay.provider_facts f
-        where f.environment_id = p.environment_id and f.subject_id = c.subject_id
-          and f.account_id = p.account_id and f.op = c.op
-          and f.refund_id is not distinct from c.refund_id
-          and (f.state = 'succeeded' or f.reference like '%:reverted')
-      )
-    order by p.call_id;
-end
-$$;
-grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
-
-create or replace function pay.taken_transfers(p_account_id text, p_transfers text)
-returns setof text
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return query
-    select t.reference
-    from json_to_recordset(p_transfers::json) as t (reference text, nonce bigint)
-    join pay.provider_accounts own on own.id = p_account_id
-    where exists (
-      select from pay.provider_accounts a
-      join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
-        and f.reference = t.reference
-      where a.connector = 'evm'
-    ) or exists (
-      select from pay.provider_accounts a
-      join pay.chain_payouts p on p.account_id = a.id and p.nonce = t.nonce
-      where a.connector = 'evm' and a.id <> own.id
-        and lower(a.settings ->> 'signer_address') = lower(own.settings ->> 'signer_address')
-        and a.settings ->> 'network' = own.settings ->> 'network'
-        and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
-    );
-end
-$$;
-grant execute on function pay.taken_transfers(text, text) to pay_api;
-
-create or replace function pay.paid_payouts(
-  p_account_id text, p_from timestamptz, p_to timestamptz
-)
-returns setof json
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return query
-    select json_build_object('currency', f.currency, 'tx_hash', split_part(f.reference, ':', 1),
-      'log_index', split_part(f.reference, ':', 2)::integer, 'amount_minor', f.amount_minor)
-    from pay.provider_accounts a
-    join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
-      and f.op in ('refund', 'transfer') and f.state = 'succeeded'
-      and f.happened_at >= p_from and f.happened_at < p_to
-    where a.id = p_account_id
-    order by f.reference;
-end
-$$;
-grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pay_api;
-
-create or replace function pay.export_payouts(p_account_id text, p_again boolean)
-returns setof json
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  perform pg_advisory_xact_lock(hashtextextended('export payouts', 0));
-  return query
-    with open as materialized (
-      select p.environment_id, p.call_id from pay.chain_payouts p
-      join pay.provider_calls c on c.environment_id = p.environment_id and c.id = p.call_id
-      where p.account_id = p_account_id and c.state <> 'settled' and p.nonce is null
-        and (p_again or p.exported_at is null)
-        and not exists (
-          select from pay.provider_accounts own
-          join pay.provider_accounts a on a.connector = 'evm' and a.id <> own.id
-            and lower(a.settings ->> 'signer_address') = lower(own.settings ->> 'signer_address')
-            and a.settings ->> 'network' = own.settings ->> 'network'
-            and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
-          join pay.chain_payouts q on q.account_id = a.id and q.exported_at is not null
-            and lower(q.destination) = lower(p.destination)
-          join pay.provider_calls d on d.environment_id = q.environment_id and d.id = q.call_id
-            and d.state <> 'settled' and d.amount_minor = c.amount_minor
-            and d.currency = c.currency
-          where own.id = p_account_id
-        )
-      order by p.call_id for update of p
-    ),
-    exported as (
-      update pay.chain_payouts p set exported_at = pay_internal.server_time()
-      from open o
-      where p.environment_id = o.environment_id and p.call_id = o.call_id and p.nonce is null
-      returning p.*
-    )
-    select pay_internal.payout_json(x) from exported x order by x.call_id;
-end
-$$;
-grant execute on function pay.export_payouts(text, boolean) to pay_operator;
-
-create or replace function pay.read_challenge(p_token text)
-returns table (environment_id text, account text, body text, settings text)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-#variable_conflict use_column
-begin
-  perform set_config('pay.worker', 'on', true);
-  return query
-    select c.environment_id, e.account, p.body, (
-      select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)
-    from pay.provider_calls c
-    join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
-    join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
-    where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
-end
-$$;
-grant execute on function pay.read_challenge(text) to pay_api;
-
-create or replace function pay_internal.write_payments(
-  p_payments json, p_won integer[], p_environments text[], p_moved integer[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into pay.payments
-    (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
-      amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
-  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
-    coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
-    coalesce(p.amount_disputed, 0),
-    p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
-  from json_to_recordset(p_payments) as p (
-    n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
-    amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
-    method_kind text, reference text, sequence integer, created_at timestamptz,
-    updated_at timestamptz, body text
-  )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
-  where p.n <> all (p_moved);
-  if p_moved <> '{}' then
-    with moved as materialized (
-      select p.*, k.place
-      from json_to_recordset(p_payments) as p (
-        n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
-        amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
-        body text
-      )
-      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
-      cross join lateral (
-        select k.ctid as place from pay.payments k
-        where k.environment_id = w.environment_id and k.id = p.id limit 1
-      ) k
-      where p.n = any (p_moved)
-    )
-    update pay.payments t
-    set status = p.status, amount_refunded = p.amount_refunded,
-      amount_refunding = p.amount_refunding, amount_released = p.amount_released,
-      amount_disputed = p.amount_disputed,
-      sequence = p.sequence, updated_at = p.updated_at, body = p.body
-    from moved p
-    where t.ctid = p.place;
-  end if;
-end
-$$;
-
-create or replace function pay_internal.write_transfers(
-  p_transfers json, p_won integer[], p_environments text[], p_moved integer[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into pay.transfers
-    (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
-  select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
-    r.updated_at, r.body
-  from json_to_recordset(p_transfers) as r (
-    n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
-    created_at timestamptz, updated_at timestamptz, body text
-  )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
-  where r.n <> all (p_moved);
-  if p_moved <> '{}' then
-    with moved as materialized (
-      select r.*, k.place
-      from json_to_recordset(p_transfers) as r (
-        n integer, id text, status text, sequence integer, updated_at timestamptz, body text
-      )
-      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
-      cross join lateral (
-        select k.ctid as place from pay.transfers k
-        where k.environment_id = w.environment_id and k.id = r.id limit 1
-      ) k
-      where r.n = any (p_moved)
-    )
-    update pay.transfers t
-    set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
-    from moved r
-    where t.ctid = r.place;
-  end if;
-end
-$$;
-
-create or replace function pay_internal.write_refunds(
-  p_refunds json, p_won integer[], p_environments text[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into pay.refunds as t
-    (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
-  select w.environment_id, r.id, r.payment_id, r.status, r.amount_minor,
-    r.currency, r.created_at, r.body
-  from json_to_recordset(p_refunds) as r (
-    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
-    created_at timestamptz, body text
-  )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
-  on conflict on constraint refunds_pkey
-  do update set status = excluded.status, body = excluded.body;
-end
-$$;
-
-create or replace function pay_internal.write_events(p_events json, p_found pay.admission[])
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now timestamptz := pay_internal.server_time();
-  v_deliveries bigint;
-begin
-  with
-  event as materialized (
-    select f.environment_id, f.ahead, e.*
-    from json_to_recordset(p_events) as e (
-      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
-      delivery_id text, body text
-    )
-    join unnest(p_found) f on f.n = e.n
-    where f.outcome = 'ok'
-  ),
-  event_made as (
-    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-    select environment_id, id, type, subject_id, sequence, created_at, body from event
-  ),
-  delivery_made as (
-    insert into pay.webhook_deliveries
-      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-        next_attempt_at, created_at, due_at)
-    select e.environment_id, pay_internal.delivery_id(e.delivery_id, t.slot), e.id, e.type, t.id,
-      e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at,
-      case when e.ahead is not null then e.created_at end
-    from event e
-    join pay.webhook_endpoints t
-      on t.environment_id = e.environment_id
-      and t.status = 'enabled'
-      and t.events && pay_internal.patterns_of(e.type)
-    returning 1
-  )
-  select count(*) into v_deliveries from delivery_made;
-  return v_deliveries;
-end
-$$;
-
-create or replace function pay_internal.lock_subjects(p_changes json, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_n integer;
-begin
-  for v_n in
-    with
-    asked as materialized (
-      select c.n, c.expects_id, c.expects_sequence, f.environment_id
-      from unnest(p_found) f
-      join json_to_recordset(p_changes) as c (n integer, expects_id text, expects_sequence integer)
-        on c.n = f.n
-      where f.outcome = 'ok' and c.expects_id is not null
-    ),
-    payment as materialized (
-      select c.n, p.id
-      from asked c
-      join pay.payments p
-        on p.environment_id = c.environment_id
-        and p.id = c.expects_id
-        and p.sequence = c.expects_sequence
-      order by p.environment_id, p.id
-      for update of p
-    ),
-    transfer as materialized (
-      select c.n, t.id
-      from asked c
-      join pay.transfers t
-        on t.environment_id = c.environment_id
-        and t.id = c.expects_id
-        and t.sequence = c.expects_sequence
-      order by t.environment_id, t.id
-      for update of t
-    )
-    select c.n from asked c
-    except
-    select min(x.n) from (select * from payment union all select * from transfer) x group by x.id
-  loop
-    p_found[v_n].outcome := 'stale';
-  end loop;
-  return p_found;
-end
-$$;
-
-create or replace function pay_internal.lock_funds(
-  p_changes json, p_transfers json, p_found pay.admission[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_draw record;
-  v_fund text := '';
-  v_left numeric;
-  v_keys text[];
-begin
-  for v_draw in
-    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
-      f.api_key_id || ' ' || c.idempotency_key as whole_key
-    from unnest(p_found) f
-    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
-      on c.n = f.n
-    join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
-      on t.n = c.n
-    where f.outcome = 'ok' and c.expects_id is null
-    order by f.environment_id, t.currency, c.n
-  loop
-    if v_fund <> v_draw.environment_id || v_draw.currency then
-      v_fund := v_draw.environment_id || v_draw.currency;
-      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
-      -- A separate statement after the lock, so that it sees the transfers committed before.
-      v_left := pay_internal.available_minor(v_draw.environment_id, v_draw.currency);
-    end if;
-    if v_draw.whole_key = any (v_keys) or exists (
-      select from pay.idempotency_keys k
-      where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
-        and k.key = v_draw.idempotency_key
-    ) then
-      -- If pay_internal.claim finds no answer, the request is sent again. Nothing was drawn.
-      p_found[v_draw.n].outcome := 'expired';
-    elsif v_draw.amount_minor > v_left then
-      p_found[v_draw.n].outcome := 'insufficient';
-    else
-      v_left := v_left - v_draw.amount_minor;
-      v_keys := v_keys || v_draw.whole_key;
-    end if;
-  end loop;
-  return p_found;
-end
-$$;
-
-create or replace function pay.commit(
-  p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text,
-  p_calls text default '[]', p_patience_ms integer default null, p_disputes text default '[]'
-)
-returns table (
-  n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
-  remaining integer, status smallint, body text, detail text, deliveries bigint
-)
-language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
-set jit = off set enable_seqscan = off set enable_mergejoin = off set enable_material = off
--- A twin waits for the first request for this time (contract §5).
-set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
-#variable_conflict use_column
-declare
-  v_changes json := p_changes::json; v_payments json := p_payments::json;
-  v_found pay.admission[];
-  v_moved integer[] := '{}'; v_won integer[]; v_environments text[];
-  v_providers jsonb; v_details text[];
-  v_has_faults boolean := strpos(p_changes, '"fault_id"') > 0;
-  v_deliveries bigint := 0;
-begin
-  if p_patience_ms is not null then
-    perform set_config('lock_timeout', p_patience_ms::text, true);
-  end if;
-  v_found := pay_internal.admit(v_changes, 'shared', false);
-  -- Most lists of changes need only some of these steps.
-  if strpos(p_changes, '"expects_id"') > 0 then
-    v_moved := array(
-      select c.n from json_to_recordset(v_changes) as c (n integer, expects_id text)
-      where c.expects_id is not null);
-    v_found := pay_internal.lock_subjects(v_changes, v_found);
-  end if;
-  if p_calls <> '[]' then
-    select * into v_found, v_providers from pay_internal.find_providers(p_calls::json, v_found);
-  end if;
-  if v_has_faults then
-    v_found := pay_internal.lock_faults(v_changes, v_found);
-  end if;
-  if p_events <> '[]' then
-    v_found := pay_internal.find_uncounted(v_changes, p_events::json, v_found);
-  end if;
-  if p_transfers <> '[]' then
-    v_found := pay_internal.lock_funds(v_changes, p_transfers::json, v_found);
-  end if;
-  v_found := pay_internal.claim(v_changes, v_found, v_payments);
-
-  select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
-  from unnest(v_found) f where f.outcome = 'ok';
-  -- A list of replays writes nothing: its rows are not even read.
-  if v_won is not null then
-    if p_payments <> '[]' then
-      perform pay_internal.write_payments(v_payments, v_won, v_environments, v_moved);
-    end if;
-    if p_transfers <> '[]' then
-      perform pay_internal.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
-    end if;
-    if p_refunds <> '[]' then
-      perform pay_internal.write_refunds(p_refunds::json, v_won, v_environments);
-    end if;
-    if p_disputes <> '[]' then
-      perform pay_internal.write_disputes(p_disputes::json, v_won, v_environments);
-    end if;
-    if p_calls <> '[]' then
-      v_details := pay_internal.write_calls(p_calls::json, v_providers, v_changes, v_found);
-    end if;
-    if p_ledger <> '[]' then
-      perform pay_internal.record_movements(p_ledger::json, v_won, v_environments);
-    end if;
-    if v_has_faults then
-      perform pay_internal.count_faults(v_changes, v_won, v_environments);
-    end if;
-    v_deliveries := pay_internal.write_events(p_events::json, v_found);
-  end if;
-  return query
-    select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
-      f.environment_id, f.account, f.livemode, f.remaining, f.status, f.body,
-      coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
-end
-$$;
-grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
-  to pay_api;
-
-create or replace function pay_internal.kept_exchanges()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 5 $$;
-
-create or replace function pay_internal.exchange_retention()
-returns interval
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select interval '7 days' $$;
-
-create or replace function pay_internal.keep_exchanges(p_results text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into pay.delivery_exchanges as x (environment_id, delivery_id, slot, attempt, url, headers,
-    answer, answer_truncated, kept_at)
-  select distinct on (d.environment_id, d.id)
-    d.environment_id, d.id, r.attempt % pay_internal.kept_exchanges(), r.attempt, k.url, k.headers,
-    k.answer, coalesce(k.answer_truncated, false), pay_internal.server_time()
-  from json_to_recordset(p_results::json) as r (
-    environment_id text, id text, attempt integer, exchange json
-  )
-  cross join lateral json_to_record(r.exchange) as k (
-    url text, headers text, answer text, answer_truncated boolean
-  )
-  join pay.webhook_deliveries d
-    on d.environment_id = r.environment_id and d.id = r.id and d.attempt_count = r.attempt
-  join pay.environments e
-    on e.id = d.environment_id and not e.livemode and e.retired_at is null
-  where r.exchange is not null
-  order by d.environment_id, d.id
-  on conflict on constraint delivery_exchanges_pkey do update
-  set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,
-    answer = excluded.answer, answer_truncated = excluded.answer_truncated,
-    kept_at = excluded.kept_at
-  where x.attempt < excluded.attempt;
-end
-$$;
-
-create or replace function pay_internal.whole_delivery_body(p_delivery pay.webhook_deliveries)
-returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_body constant text := pay_internal.webhook_delivery_body(p_delivery);
-  v_exchanges text;
-begin
-  select string_agg(row_to_json(t)::text, ',' order by t.attempt) into v_exchanges
-  from (
-    select x.attempt,
-      (select row_to_json(q) from (
-        select x.url, x.headers::json as headers, v.body
-      ) q) as request,
-      (select row_to_json(a) from (
-        select x.answer as text, x.answer_truncated as truncated
-      ) a where x.answer is not null) as response
-    from pay.delivery_exchanges x
-    join pay.events v on v.environment_id = x.environment_id and v.id = p_delivery.event_id
-    where x.environment_id = p_delivery.environment_id and x.delivery_id = p_delivery.id
-  ) t;
-  return case when v_exchanges is null then v_body
-    else left(v_body, -1) || ',"exchanges":[' || v_exchanges || ']}' end;
-end
-$$;
-
-create or replace function pay_internal.purge_exchanges(
-  p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rows bigint;
-begin
-  -- In order, because with a limit alone a scan of the table looks cheap while its statistics are
-  -- old.
-  with old as materialized (
-    select o.environment_id, o.delivery_id, o.slot
-    from pay.delivery_exchanges o
-    where o.kept_at < p_at - pay_internal.exchange_retention()
-      and (p_environment_id is null or o.environment_id = p_environment_id)
-    order by o.kept_at
-    limit p_batch for update skip locked
-  )
-  delete from pay.delivery_exchanges t using old
-  where t.environment_id = old.environment_id and t.delivery_id = old.delivery_id
-    and t.slot = old.slot;
-  get diagnostics v_rows = row_count;
-  return v_rows;
-end
-$$;
-
 create or replace function pay_internal.next_xpub_index(p_xpub text)
 returns bigint
 language plpgsql volatile
@@ -1408,6 +924,373 @@ begin
 end
 $$;
 
+create or replace function pay_internal.payout_json(p_payout pay.chain_payouts)
+returns json
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select json_build_object('call_id', c.id, 'op', c.op, 'subject_id', c.subject_id,
+      'refund_id', c.refund_id, 'amount_minor', c.amount_minor, 'currency', c.currency,
+      'destination', p_payout.destination, 'nonce', p_payout.nonce,
+      'tx_hashes', p_payout.tx_hashes, 'max_fee', p_payout.max_fee,
+      'priority_fee', p_payout.priority_fee,
+      'sent_seconds',
+        extract(epoch from pay_internal.server_time() - p_payout.sent_at)::double precision,
+      'is_exported', p_payout.exported_at is not null)
+    from pay.provider_calls c
+    where c.environment_id = p_payout.environment_id and c.id = p_payout.call_id limit 1
+  );
+end
+$$;
+
+create or replace function pay.keep_payout(p_account_id text, p_call_id text, p_destination text)
+returns json
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_environment_id text;
+  v_payout pay.chain_payouts;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select a.environment_id into v_environment_id
+  from pay.provider_accounts a where a.id = p_account_id;
+  insert into pay.chain_payouts (environment_id, account_id, call_id, destination)
+  values (v_environment_id, p_account_id, p_call_id, p_destination)
+  on conflict on constraint chain_payouts_pkey do nothing;
+  select p.* into v_payout from pay.chain_payouts p
+  where p.environment_id = v_environment_id and p.call_id = p_call_id;
+  return pay_internal.payout_json(v_payout);
+end
+$$;
+grant execute on function pay.keep_payout(text, text, text) to pay_api;
+
+create or replace function pay.give_nonce(
+  p_account_id text, p_call_id text, p_chain_id bigint, p_signer text, p_count bigint
+)
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_payout pay.chain_payouts;
+  v_nonce bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select p.* into strict v_payout from pay.chain_payouts p
+  where p.account_id = p_account_id and p.call_id = p_call_id for update;
+  if v_payout.nonce is not null or v_payout.exported_at is not null then
+    return v_payout.nonce;
+  end if;
+  insert into pay.signer_nonces as n (chain_id, signer, next_nonce)
+  values (p_chain_id, p_signer, p_count + 1)
+  on conflict on constraint signer_nonces_pkey
+    do update set next_nonce = greatest(n.next_nonce, p_count) + 1
+  returning n.next_nonce - 1 into v_nonce;
+  update pay.chain_payouts p set nonce = v_nonce
+  where p.environment_id = v_payout.environment_id and p.call_id = p_call_id;
+  return v_nonce;
+end
+$$;
+grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pay_api;
+
+create or replace function pay.note_payout_fees(
+  p_account_id text, p_call_id text, p_max_fee bigint, p_priority_fee bigint
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.chain_payouts p
+  set sent_at = case when p_max_fee > coalesce(p.max_fee, -1) then pay_internal.server_time()
+      else p.sent_at end,
+    max_fee = greatest(p.max_fee, p_max_fee),
+    priority_fee = greatest(p.priority_fee, p_priority_fee)
+  where p.account_id = p_account_id and p.call_id = p_call_id and p.nonce is not null;
+end
+$$;
+grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pay_api;
+
+create or replace function pay.note_payout_hash(
+  p_account_id text, p_call_id text, p_tx_hash text
+)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.chain_payouts p
+  set tx_hashes = p.tx_hashes || p_tx_hash
+  where p.account_id = p_account_id and p.call_id = p_call_id
+    and not (p.tx_hashes @> array[p_tx_hash]);
+end
+$$;
+grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
+
+create or replace function pay.open_payouts(p_account_id text)
+returns setof json
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select pay_internal.payout_json(p) from pay.chain_payouts p
+    cross join lateral (
+      select c.state, c.op, c.subject_id, c.refund_id, c.settled_at from pay.provider_calls c
+      where c.environment_id = p.environment_id and c.id = p.call_id limit 1
+    ) c
+    where p.account_id = p_account_id
+      and (c.state <> 'settled' or p.nonce is not null
+        and c.settled_at > pay_internal.server_time() - interval '7 days' and exists (
+          select from pay.provider_facts f
+          where f.environment_id = p.environment_id and f.account_id = p.account_id
+            and f.reference = p.call_id || ':failed'
+        ))
+      and not exists (
+        select from pay.provider_facts f
+        where f.environment_id = p.environment_id and f.subject_id = c.subject_id
+          and f.account_id = p.account_id and f.op = c.op
+          and f.refund_id is not distinct from c.refund_id
+          and (f.state = 'succeeded' or f.reference like '%:reverted')
+      )
+    order by p.call_id;
+end
+$$;
+grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
+
+create or replace function pay.taken_transfers(p_account_id text, p_transfers text)
+returns setof text
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select t.reference
+    from json_to_recordset(p_transfers::json) as t (reference text, nonce bigint)
+    join pay.provider_accounts own on own.id = p_account_id
+    where exists (
+      select from pay.provider_accounts a
+      join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
+        and f.reference = t.reference
+      where a.connector = 'evm'
+    ) or exists (
+      select from pay.provider_accounts a
+      join pay.chain_payouts p on p.account_id = a.id and p.nonce = t.nonce
+      where a.connector = 'evm' and a.id <> own.id
+        and lower(a.settings ->> 'signer_address') = lower(own.settings ->> 'signer_address')
+        and a.settings ->> 'network' = own.settings ->> 'network'
+        and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
+    );
+end
+$$;
+grant execute on function pay.taken_transfers(text, text) to pay_api;
+
+create or replace function pay.paid_payouts(
+  p_account_id text, p_from timestamptz, p_to timestamptz
+)
+returns setof json
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select json_build_object('currency', f.currency, 'tx_hash', split_part(f.reference, ':', 1),
+      'log_index', split_part(f.reference, ':', 2)::integer, 'amount_minor', f.amount_minor)
+    from pay.provider_accounts a
+    join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
+      and f.op in ('refund', 'transfer') and f.state = 'succeeded'
+      and f.happened_at >= p_from and f.happened_at < p_to
+    where a.id = p_account_id
+    order by f.reference;
+end
+$$;
+grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pay_api;
+
+create or replace function pay.export_payouts(p_account_id text, p_again boolean)
+returns setof json
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform pg_advisory_xact_lock(hashtextextended('export payouts', 0));
+  return query
+    with open as materialized (
+      select p.environment_id, p.call_id from pay.chain_payouts p
+      join pay.provider_calls c on c.environment_id = p.environment_id and c.id = p.call_id
+      where p.account_id = p_account_id and c.state <> 'settled' and p.nonce is null
+        and (p_again or p.exported_at is null)
+        and not exists (
+          select from pay.provider_accounts own
+          join pay.provider_accounts a on a.connector = 'evm' and a.id <> own.id
+            and lower(a.settings ->> 'signer_address') = lower(own.settings ->> 'signer_address')
+            and a.settings ->> 'network' = own.settings ->> 'network'
+            and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
+          join pay.chain_payouts q on q.account_id = a.id and q.exported_at is not null
+            and lower(q.destination) = lower(p.destination)
+          join pay.provider_calls d on d.environment_id = q.environment_id and d.id = q.call_id
+            and d.state <> 'settled' and d.amount_minor = c.amount_minor
+            and d.currency = c.currency
+          where own.id = p_account_id
+        )
+      order by p.call_id for update of p
+    ),
+    exported as (
+      update pay.chain_payouts p set exported_at = pay_internal.server_time()
+      from open o
+      where p.environment_id = o.environment_id and p.call_id = o.call_id and p.nonce is null
+      returning p.*
+    )
+    select pay_internal.payout_json(x) from exported x order by x.call_id;
+end
+$$;
+grant execute on function pay.export_payouts(text, boolean) to pay_operator;
+
+create or replace function pay_internal.lock_subjects(p_changes json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    with
+    asked as materialized (
+      select c.n, c.expects_id, c.expects_sequence, f.environment_id
+      from unnest(p_found) f
+      join json_to_recordset(p_changes) as c (n integer, expects_id text, expects_sequence integer)
+        on c.n = f.n
+      where f.outcome = 'ok' and c.expects_id is not null
+    ),
+    payment as materialized (
+      select c.n, p.id
+      from asked c
+      join pay.payments p
+        on p.environment_id = c.environment_id
+        and p.id = c.expects_id
+        and p.sequence = c.expects_sequence
+      order by p.environment_id, p.id
+      for update of p
+    ),
+    transfer as materialized (
+      select c.n, t.id
+      from asked c
+      join pay.transfers t
+        on t.environment_id = c.environment_id
+        and t.id = c.expects_id
+        and t.sequence = c.expects_sequence
+      order by t.environment_id, t.id
+      for update of t
+    )
+    select c.n from asked c
+    except
+    select min(x.n) from (select * from payment union all select * from transfer) x group by x.id
+  loop
+    p_found[v_n].outcome := 'stale';
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay.commit(
+  p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text,
+  p_calls text default '[]', p_patience_ms integer default null, p_disputes text default '[]'
+)
+returns table (
+  n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
+  remaining integer, status smallint, body text, detail text, deliveries bigint
+)
+language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
+set jit = off set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+-- A twin waits for the first request for this time (contract §5).
+set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+#variable_conflict use_column
+declare
+  v_changes json := p_changes::json; v_payments json := p_payments::json;
+  v_found pay.admission[];
+  v_moved integer[] := '{}'; v_won integer[]; v_environments text[];
+  v_providers jsonb; v_details text[];
+  v_has_faults boolean := strpos(p_changes, '"fault_id"') > 0;
+  v_deliveries bigint := 0;
+begin
+  if p_patience_ms is not null then
+    perform set_config('lock_timeout', p_patience_ms::text, true);
+  end if;
+  v_found := pay_internal.admit(v_changes, 'shared', false);
+  -- Most lists of changes need only some of these steps.
+  if strpos(p_changes, '"expects_id"') > 0 then
+    v_moved := array(
+      select c.n from json_to_recordset(v_changes) as c (n integer, expects_id text)
+      where c.expects_id is not null);
+    v_found := pay_internal.lock_subjects(v_changes, v_found);
+  end if;
+  if p_calls <> '[]' then
+    select * into v_found, v_providers from pay_internal.find_providers(p_calls::json, v_found);
+  end if;
+  if v_has_faults then
+    v_found := pay_internal.lock_faults(v_changes, v_found);
+  end if;
+  if p_events <> '[]' then
+    v_found := pay_internal.find_uncounted(v_changes, p_events::json, v_found);
+  end if;
+  if p_transfers <> '[]' then
+    v_found := pay_internal.lock_funds(v_changes, p_transfers::json, v_found);
+  end if;
+  v_found := pay_internal.claim(v_changes, v_found, v_payments);
+
+  select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
+  from unnest(v_found) f where f.outcome = 'ok';
+  -- A list of replays writes nothing: its rows are not even read.
+  if v_won is not null then
+    if p_payments <> '[]' then
+      perform pay_internal.write_payments(v_payments, v_won, v_environments, v_moved);
+    end if;
+    if p_transfers <> '[]' then
+      perform pay_internal.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+    end if;
+    if p_refunds <> '[]' then
+      perform pay_internal.write_refunds(p_refunds::json, v_won, v_environments);
+    end if;
+    if p_disputes <> '[]' then
+      perform pay_internal.write_disputes(p_disputes::json, v_won, v_environments);
+    end if;
+    if p_calls <> '[]' then
+      v_details := pay_internal.write_calls(p_calls::json, v_providers, v_changes, v_found);
+    end if;
+    if p_ledger <> '[]' then
+      perform pay_internal.record_movements(p_ledger::json, v_won, v_environments);
+    end if;
+    if v_has_faults then
+      perform pay_internal.count_faults(v_changes, v_won, v_environments);
+    end if;
+    v_deliveries := pay_internal.write_events(p_events::json, v_found);
+  end if;
+  return query
+    select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
+      f.environment_id, f.account, f.livemode, f.remaining, f.status, f.body,
+      coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
+end
+$$;
+grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
+  to pay_api;
+
 create or replace function pay_internal.write_disputes(
   p_disputes json, p_won integer[], p_environments text[]
 )
@@ -1528,236 +1411,62 @@ as $$
     ('rate_limited', 'rate_limit', 429)
 $$;
 
-create or replace function pay_internal.fault_body(p_fault pay.faults)
+create or replace function pay_internal.patterns_of(p_type text)
+returns text[]
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $$;
+
+create or replace function pay_internal.delivery_id(p_stem text, p_slot smallint)
 returns text
-language sql stable
+language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
-  select row_to_json(t)::text from (
-    select
-      p_fault.id,
-      'fault' as object,
-      p_fault.kind as "on",
-      p_fault.fault,
-      p_fault.times,
-      p_fault.times_left as "left",
-      p_fault.filter as "where",
-      p_fault.delay_ms,
-      pay_internal.wire_time(p_fault.created_at) as created_at
-  ) t
+  select case when p_slot < 32 then p_stem
+    else left(p_stem, -1) || translate(right(p_stem, 1),
+      '0123456789abcdefghjkmnpqrstvwxyz', 'ghjkmnpqrstvwxyz0123456789abcdef')
+  end || substr('0123456789abcdefghjkmnpqrstvwxyz', p_slot % 32 + 1, 1)
 $$;
 
-create or replace function pay_internal.fault_matches(p_filter jsonb, p_thing jsonb)
-returns boolean
-language plpgsql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return not exists (
-    select from jsonb_each(p_filter) w
-    -- A list contains each of its texts, and a text contains itself.
-    where not coalesce(p_thing -> w.key @> w.value, false)
-  );
-end
-$$;
-
-create or replace function pay_internal.next_fault(
-  p_environment_id text, p_kind text, p_thing jsonb, p_takes boolean, p_without text default null
-)
-returns pay.faults
+create or replace function pay_internal.write_events(p_events json, p_found pay.admission[])
+returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_fault pay.faults;
+  v_now timestamptz := pay_internal.server_time();
+  v_deliveries bigint;
 begin
-  if not p_takes then
-    select f.* into v_fault from pay.faults f
-    where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
-      and pay_internal.fault_matches(f.filter::jsonb, p_thing)
-    order by f.id limit 1;
-    return v_fault;
-  end if;
-  -- If another transaction uses the fault up while this one waits, the next one is locked.
-  select f.* into v_fault from pay.faults f
-  where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
-    and f.fault is distinct from p_without and pay_internal.fault_matches(f.filter::jsonb, p_thing)
-  order by f.id limit 1 for update;
-  update pay.faults f set times_left = f.times_left - 1
-  where f.environment_id = p_environment_id and f.id = v_fault.id;
-  return v_fault;
-end
-$$;
-
-create or replace function pay_internal.note_fault_kinds(p_environment_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_kinds text[] := array(
-    select distinct f.kind from pay.faults f
-    where f.environment_id = p_environment_id and f.times_left > 0 and f.kind <> 'delivery'
-    order by 1);
-begin
-  update pay.sandbox_settings w
-  set fault_kinds = v_kinds, version = pay_internal.new_settings_version()
-  where w.environment_id = p_environment_id and w.fault_kinds <> v_kinds;
-  if not found and v_kinds <> '{}' then
-    insert into pay.sandbox_settings (environment_id, version, fault_kinds)
-    values (p_environment_id, pay_internal.new_settings_version(), v_kinds)
-    on conflict on constraint sandbox_settings_pkey do nothing;
-  end if;
-end
-$$;
-
-create or replace function pay.match_fault(
-  p_request text, p_kind text, p_thing text, p_takes boolean
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
-declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
-  v_access pay.admission := v_found[1];
-  v_fault pay.faults;
-begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
-  v_fault := pay_internal.next_fault(v_access.environment_id, p_kind, p_thing::jsonb, p_takes);
-  if v_fault.id is not null then
-    v_access.body := json_build_object(
-      'id', v_fault.id, 'fault', v_fault.fault, 'delay_ms', v_fault.delay_ms);
-  elsif not exists (
-    select from pay.faults f
-    where f.environment_id = v_access.environment_id and f.times_left > 0
-      and f.kind in ('request', 'provider')
-  ) and pg_try_advisory_xact_lock(
-    hashtextextended('environment ' || v_access.environment_id, 0)
-  ) then
-    perform pay_internal.note_fault_kinds(v_access.environment_id);
-  end if;
-  return v_access;
-end
-$$;
-grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
-
-create or replace function pay.create_fault(p_request text, p_fault text, p_limit integer)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
-declare
-  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
-  v_fault pay.faults := json_populate_record(null::pay.faults, p_fault::json);
-begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
-  if (
-    select count(*) from pay.faults f
-    where f.environment_id = v_access.environment_id and f.times_left > 0
-  ) >= p_limit then
-    v_access.outcome := 'full';
-    perform pay_internal.release_key(p_request, v_access);
-    return v_access;
-  end if;
-  v_fault.environment_id := v_access.environment_id;
-  v_fault.times_left := v_fault.times;
-  v_fault.created_at := v_access.at;
-  insert into pay.faults select v_fault.*;
-  perform pay_internal.note_fault_kinds(v_access.environment_id);
-  v_access.outcome := 'committed';
-  v_access.body := pay_internal.fault_body(v_fault);
-  perform pay_internal.keep_answer(p_request, v_access);
-  return v_access;
-end
-$$;
-grant execute on function pay.create_fault(text, text, integer) to pay_api;
-
-create or replace function pay.delete_fault(p_request text, p_id text)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
-declare
-  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
-begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
-  delete from pay.faults f where f.environment_id = v_access.environment_id and f.id = p_id;
-  if not found then
-    v_access.outcome := 'not_found';
-    perform pay_internal.release_key(p_request, v_access);
-    return v_access;
-  end if;
-  perform pay_internal.note_fault_kinds(v_access.environment_id);
-  v_access.outcome := 'committed';
-  v_access.body := json_build_object('id', p_id, 'object', 'fault', 'deleted', true);
-  perform pay_internal.keep_answer(p_request, v_access);
-  return v_access;
-end
-$$;
-grant execute on function pay.delete_fault(text, text) to pay_api;
-
-create or replace function pay_internal.lock_faults(p_changes json, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_n integer;
-begin
-  for v_n in
-    with
-    asked as materialized (
-      select c.n, f.environment_id, c.fault_id,
-        row_number() over (partition by f.environment_id, c.fault_id order by c.n) as place
-      from unnest(p_found) f
-      join json_to_recordset(p_changes) as c (n integer, fault_id text) on c.n = f.n
-      where f.outcome = 'ok' and c.fault_id is not null
-    ),
-    locked as materialized (
-      select o.environment_id, o.id, o.times_left
-      from pay.faults o
-      where (o.environment_id, o.id) in (select a.environment_id, a.fault_id from asked a)
-      order by o.environment_id, o.id
-      for update of o
+  with
+  event as materialized (
+    select f.environment_id, f.ahead, e.*
+    from json_to_recordset(p_events) as e (
+      n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
+      delivery_id text, body text
     )
-    select a.n from asked a
-    left join locked l on l.environment_id = a.environment_id and l.id = a.fault_id
-    where l.id is null or a.place > l.times_left
-  loop
-    p_found[v_n].outcome := 'stale';
-  end loop;
-  return p_found;
-end
-$$;
-
-create or replace function pay_internal.count_faults(
-  p_changes json, p_won integer[], p_environments text[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  update pay.faults o
-  set times_left = o.times_left - u.times
-  from (
-    select w.environment_id, c.fault_id, count(*) as times
-    from json_to_recordset(p_changes) as c (n integer, fault_id text)
-    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = c.n
-    where c.fault_id is not null
-    group by w.environment_id, c.fault_id
-  ) u
-  where o.environment_id = u.environment_id and o.id = u.fault_id;
+    join unnest(p_found) f on f.n = e.n
+    where f.outcome = 'ok'
+  ),
+  event_made as (
+    insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+    select environment_id, id, type, subject_id, sequence, created_at, body from event
+  ),
+  delivery_made as (
+    insert into pay.webhook_deliveries
+      (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+        next_attempt_at, created_at, due_at)
+    select e.environment_id, pay_internal.delivery_id(e.delivery_id, t.slot), e.id, e.type, t.id,
+      e.subject_id, e.sequence, 'pending', least(e.created_at, v_now), e.created_at,
+      case when e.ahead is not null then e.created_at end
+    from event e
+    join pay.webhook_endpoints t
+      on t.environment_id = e.environment_id
+      and t.status = 'enabled'
+      and t.events && pay_internal.patterns_of(e.type)
+    returning 1
+  )
+  select count(*) into v_deliveries from delivery_made;
+  return v_deliveries;
 end
 $$;
 
@@ -2136,18 +1845,6 @@ begin
 end
 $$;
 
-create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
-returns pay.admission
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, p_hold, false);
-begin
-  return v_found[1];
-end
-$$;
-
 create or replace function pay_internal.claim_one(p_request text, p_access pay.admission)
 returns pay.admission
 language plpgsql volatile
@@ -2189,607 +1886,33 @@ begin
 end
 $$;
 
-create or replace function pay_internal.inbox_fill()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 1000 $$;
-
-create or replace function pay_internal.fill_inbox(
-  p_environment_id text, p_endpoint_id text, p_most integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_at constant timestamptz := pay_internal.server_time();
-  v_position bigint;
-  v_checked text[];
-  v_added bigint;
-begin
-  select t.inbox_position into v_position from pay.webhook_endpoints t
-  where t.environment_id = p_environment_id and t.id = p_endpoint_id and t.delivery = 'inbox'
-  for update;
-  if v_position is null then
-    return 0;
-  end if;
-  -- One probe of an index that is mostly empty.
-  if exists (
-    select from pay.faults f
-    where f.kind = 'delivery' and f.environment_id = p_environment_id and f.times_left > 0
-  ) then
-    v_checked := pay_internal.give_inbox_faults(p_environment_id, p_endpoint_id, p_most, v_at);
-  end if;
-  v_added := pay_internal.add_to_inbox(
-    p_environment_id, p_endpoint_id, v_position, p_most, v_at, v_checked);
-  -- If less than p_most were added, few are left, so this reads few rows.
-  if v_added < p_most and exists (
-    select from pay.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id = p_endpoint_id
-      and d.environment_id is not distinct from p_environment_id and d.fault is not null
-  ) then
-    if pay_internal.release_reordered(p_environment_id, p_endpoint_id, v_at) then
-      v_added := v_added + pay_internal.add_to_inbox(
-        p_environment_id, p_endpoint_id, v_position + v_added, p_most, v_at, v_checked);
-    end if;
-    perform pay_internal.put_off_behind_held(p_environment_id, p_endpoint_id, v_at);
-  end if;
-  if v_added > 0 then
-    update pay.webhook_endpoints t
-    set inbox_position = v_position + v_added
-    where t.environment_id = p_environment_id and t.id = p_endpoint_id;
-  end if;
-  return v_added;
-end
-$$;
-
-create or replace function pay_internal.add_to_inbox(
-  p_environment_id text, p_endpoint_id text, p_position bigint, p_most integer, p_at timestamptz,
-  p_checked text[]
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_added bigint;
-begin
-  with
-  found as materialized (
-    select d.id, d.subject_id, d.sequence, d.next_attempt_at
-    from pay.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id = p_endpoint_id
-      and d.environment_id is not distinct from p_environment_id
-      and (d.leased_until is null or d.leased_until <= p_at)
-      and (d.next_attempt_at <= p_at or not pay_internal.is_held_back(d, p_at))
-      and (p_checked is null or d.id = any (p_checked) or d.fault_attempt = d.attempt_count + 1
-        or d.sequence is null and d.attempt_count = 0)
-    order by d.subject_id, d.sequence
-    limit p_most
-    for update skip locked
-  ),
-  chosen as (
-    select f.*,
-      max(f.next_attempt_at) over (partition by f.subject_id order by f.sequence, f.id) as due_at
-    from found f
-    where f.sequence is null or not exists (
-      select from pay.webhook_deliveries w
-      where w.status = 'pending'
-        and w.environment_id is not distinct from p_environment_id
-        and w.endpoint_id = p_endpoint_id
-        and w.subject_id = f.subject_id
-        and w.sequence < f.sequence
-        and w.id not in (select o.id from found o)
-    )
-  ),
-  placed as materialized (
-    select c.id, p_position + row_number() over (
-        order by c.due_at, c.subject_id, c.sequence, c.id) as position
-    from chosen c
-  ),
-  made_available as (
-    update pay.webhook_deliveries d
-    set status = 'available', next_attempt_at = null, leased_until = null, lost_claims = 0,
-      attempt_count = d.attempt_count + 1
-    from placed p
-    where d.environment_id = p_environment_id and d.id = p.id
-  ),
-  entered as (
-    insert into pay.inbox_entries as e (environment_id, delivery_id, endpoint_id, position)
-    select p_environment_id, p.id, p_endpoint_id, p.position from placed p
-    on conflict (environment_id, delivery_id) do update set position = excluded.position
-    returning e.position
-  )
-  select count(*) into v_added from entered;
-  return v_added;
-end
-$$;
-
-create or replace function pay_internal.fill_inboxes(p_environments text[], p_endpoints text[])
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_endpoint record;
-begin
-  for v_endpoint in
-    select t.environment_id, t.id
-    from unnest(p_environments, p_endpoints) as o (environment_id, id)
-    join pay.webhook_endpoints t on t.environment_id = o.environment_id and t.id = o.id
-    -- Turns that count faults of several sandboxes lock them in one order.
-    order by t.environment_id, t.id
-    for update of t skip locked
-  loop
-    perform pay_internal.fill_inbox(
-      v_endpoint.environment_id, v_endpoint.id, pay_internal.inbox_fill());
-  end loop;
-end
-$$;
-
-create or replace function pay_internal.acknowledge_inbox(
-  p_environment_id text, p_endpoint_id text, p_from bigint, p_to bigint
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_most constant integer := 1000;
-  v_to bigint;
-begin
-  if p_to - p_from > v_most then
-    select e.position into v_to from pay.inbox_entries e
-    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
-      and e.position > p_from and e.position <= p_to
-    order by e.position offset v_most - 1 limit 1;
-  end if;
-  v_to := coalesce(v_to, p_to);
-  update pay.webhook_deliveries d
-  set status = 'delivered'
-  from (
-    select e.delivery_id from pay.inbox_entries e
-    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
-      and e.position > p_from and e.position <= v_to
-    order by e.delivery_id
-  ) read
-  where d.environment_id = p_environment_id and d.id = read.delivery_id
-    and d.status || '' = 'available';
-  update pay.webhook_endpoints t
-  set inbox_acknowledged = v_to
-  where t.environment_id = p_environment_id and t.id = p_endpoint_id;
-end
-$$;
-
-create or replace function pay_internal.inbox_page(
-  p_endpoint pay.webhook_endpoints, p_after bigint, p_most integer
+create or replace function pay_internal.idempotency_key_body(
+  p_environment_id text, p_api_key_id text, p_key text
 )
 returns text
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    with
-    entry as materialized (
-      select e.delivery_id, e.position from pay.inbox_entries e
-      where e.environment_id = p_endpoint.environment_id and e.endpoint_id = p_endpoint.id
-        and e.position > p_after
-      order by e.position limit p_most
-    ),
-    shown as (
-      select e.position, d.id, d.event_id, d.attempt_count as attempt, v.body,
-        case d.fault_attempt when d.attempt_count then d.fault end as fault,
-        row_number() over (order by e.position) as n,
-        sum(octet_length(v.body)) over (order by e.position) as bytes
-      from entry e
-      join pay.webhook_deliveries d
-        on d.environment_id = p_endpoint.environment_id and d.id = e.delivery_id
-        -- A delivery that is pending again gets a new position.
-        and d.status || '' in ('available', 'delivered')
-      join pay.events v on v.environment_id = p_endpoint.environment_id and v.id = d.event_id
-    )
-    select json_build_object(
-      'public_id', (
-        select e.public_id from pay.environments e where e.id = p_endpoint.environment_id),
-      'account', (select e.account from pay.environments e where e.id = p_endpoint.environment_id),
-      'position', case
-        when bool_or(s.n > 1 and s.bytes > pay_internal.page_bytes())
-          or (select count(*) from entry) = p_most
-          then coalesce(
-            min(s.position) filter (where s.n > 1 and s.bytes > pay_internal.page_bytes()) - 1,
-            (select max(e.position) from entry e))
-        else greatest(p_endpoint.inbox_position, p_after)
-      end,
-      'newest', p_endpoint.inbox_position,
-      'secrets', p_endpoint.secrets,
-      'data', coalesce(
-        json_agg(
-          json_build_object('id', s.id, 'event_id', s.event_id, 'attempt', s.attempt,
-            'fault', s.fault, 'body', s.body)
-          order by s.position
-        ) filter (where s.n = 1 or s.bytes <= pay_internal.page_bytes()), '[]')
-    )::text
-    from shown s
-  );
-end
-$$;
-
-create or replace function pay.read_inbox(
-  p_request text, p_id text, p_after bigint, p_most integer
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
-declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
-  v_access pay.admission := v_found[1];
-  v_endpoint pay.webhook_endpoints;
-begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
-  if exists (
-    select from pay.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id = p_id
-      and d.environment_id is not distinct from v_access.environment_id
-  ) then
-    perform pay_internal.fill_inbox(v_access.environment_id, p_id, pay_internal.inbox_fill());
-  end if;
-  select * into v_endpoint from pay.webhook_endpoints t
-  where t.environment_id = v_access.environment_id and t.id = p_id;
-  v_access.outcome := case
-    when v_endpoint.id is null then 'not_found'
-    when v_endpoint.delivery <> 'inbox' then 'no_inbox'
-    when p_after > v_endpoint.inbox_position then 'unknown_position'
-    else 'ok'
-  end;
-  if v_access.outcome = 'ok' then
-    if p_after > v_endpoint.inbox_acknowledged then
-      select * into v_endpoint from pay.webhook_endpoints t
-      where t.environment_id = v_access.environment_id and t.id = p_id
-      for update;
-      if p_after > v_endpoint.inbox_acknowledged then
-        perform pay_internal.acknowledge_inbox(
-          v_access.environment_id, p_id, v_endpoint.inbox_acknowledged, p_after);
-      end if;
-    end if;
-    v_access.body := pay_internal.inbox_page(
-      v_endpoint, coalesce(p_after, v_endpoint.inbox_acknowledged), p_most);
-  end if;
-  return v_access;
-end
-$$;
-grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
-
-create or replace function pay_internal.has_entries(p_endpoint_id text)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now constant timestamptz := pay_internal.server_time();
-begin
-  return exists (
-    select from pay.webhook_deliveries d
-    where d.endpoint_id = p_endpoint_id and d.lost_claims = 0 and d.next_attempt_at <= v_now
-      and (d.leased_until is null or d.leased_until <= v_now)
-  ) or exists (
-    select from (
-      select d from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id = p_endpoint_id
-        and (d.leased_until is null or d.leased_until <= v_now)
-      limit 100
-    ) w
-    where not pay_internal.is_held_back(w.d, v_now)
-  );
-end
-$$;
-
-create or replace function pay.changed_inboxes(p_waiting text)
-returns table (endpoint_id text)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return query
-    select w.endpoint_id
-    from json_to_recordset(p_waiting::json) as w (
-      environment_id text, endpoint_id text, after bigint
-    )
-    left join pay.webhook_endpoints t
-      on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
-    where t.id is null or t.inbox_position > w.after or pay_internal.has_entries(w.endpoint_id);
-end
-$$;
-grant execute on function pay.changed_inboxes(text) to pay_api;
-
-create or replace function pay_internal.empty_inbox(p_environment_id text, p_endpoint_id text)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_unread text[] := pay_internal.unread_deliveries(p_environment_id, p_endpoint_id);
-begin
-  if cardinality(v_unread) > pay_internal.called_off_at_once() then
-    return false;
-  end if;
-  update pay.webhook_deliveries d
-  set status = 'pending', next_attempt_at = least(d.created_at, pay_internal.server_time()),
-    due_at = null
-  where d.environment_id = p_environment_id and d.id = any (v_unread);
-  update pay.webhook_endpoints t set inbox_acknowledged = t.inbox_position
-  where t.environment_id = p_environment_id and t.id = p_endpoint_id;
-  return true;
-end
-$$;
-
-create or replace function pay_internal.call_off_inbox(p_environment_id text, p_endpoint_id text)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_unread constant text[] := pay_internal.unread_deliveries(p_environment_id, p_endpoint_id);
-  v_cancelled constant text[] := v_unread[:pay_internal.called_off_at_once()];
-begin
-  update pay.webhook_deliveries d
-  set status = 'cancelled'
-  where d.environment_id = p_environment_id and d.id = any (v_cancelled);
-  update pay.webhook_endpoints t
-  set inbox_acknowledged = e.position
-  from pay.inbox_entries e
-  where t.environment_id = p_environment_id and t.id = p_endpoint_id
-    and e.environment_id = p_environment_id
-    and e.delivery_id = v_cancelled[cardinality(v_cancelled)];
-  return cardinality(v_unread) <= pay_internal.called_off_at_once();
-end
-$$;
-
-create or replace function pay_internal.unread_deliveries(p_environment_id text, p_endpoint_id text)
-returns text[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_acknowledged constant bigint := (
-    select t.inbox_acknowledged from pay.webhook_endpoints t
-    where t.environment_id = p_environment_id and t.id = p_endpoint_id);
-begin
-  return array(
-    select e.delivery_id from pay.inbox_entries e
-    cross join lateral (
-      select from pay.webhook_deliveries d
-      where d.environment_id = p_environment_id and d.id = e.delivery_id
-        and d.status || '' = 'available' limit 1
-    ) d
-    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
-      and e.position > v_acknowledged
-    order by e.position
-    limit pay_internal.called_off_at_once() + 1
-  );
-end
-$$;
-
-create or replace function pay_internal.give_inbox_faults(
-  p_environment_id text, p_endpoint_id text, p_most integer, p_at timestamptz
-)
-returns text[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_due pay_internal.due_delivery[];
-begin
-  select array_agg(row(p_environment_id, c.id, p_endpoint_id, c.subject_id, c.sequence, c.event_id,
-    0, false)::pay_internal.due_delivery)
-  into v_due
-  from (
-    select d.id, d.subject_id, d.sequence, d.event_id
-    from pay.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id = p_endpoint_id
-      and d.environment_id is not distinct from p_environment_id
-      and (d.leased_until is null or d.leased_until <= p_at)
-      and (d.next_attempt_at <= p_at or not pay_internal.is_held_back(d, p_at))
-      and (d.sequence is not null or d.attempt_count > 0)
-    order by d.subject_id, d.sequence
-    limit p_most
-    for update skip locked
-  ) c;
-  if v_due is not null then
-    perform pay_internal.give_faults(v_due, p_at);
-  end if;
-  return array(select c.id from unnest(v_due) c);
-end
-$$;
-
-create or replace function pay_internal.is_held_back(
-  p_delivery pay.webhook_deliveries, p_at timestamptz
-)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_delivery.next_attempt_at > p_at and pay_internal.waits_for_fault(p_delivery) then
-    return true;
-  end if;
-  return exists (
-    select from pay.webhook_deliveries w
-    where w.status = 'pending'
-      and w.environment_id is not distinct from p_delivery.environment_id
-      and w.endpoint_id = p_delivery.endpoint_id
-      and w.subject_id = p_delivery.subject_id
-      and w.sequence < p_delivery.sequence
-      and w.fault is not null and w.next_attempt_at > p_at and pay_internal.waits_for_fault(w)
-  );
-end
-$$;
-
-create or replace function pay_internal.release_reordered(
-  p_environment_id text, p_endpoint_id text, p_at timestamptz
-)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_ids text[];
-begin
-  select array_agg(d.id) into v_ids from pay.webhook_deliveries d
-  where d.status = 'pending' and d.endpoint_id = p_endpoint_id
-    and d.environment_id is not distinct from p_environment_id
-    and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1 and d.next_attempt_at > p_at;
-  if v_ids is null then
-    return false;
-  end if;
-  perform pay_internal.release_next_deliveries(
-    array_fill(p_environment_id, array[cardinality(v_ids)]), v_ids, p_at);
-  return true;
-end
-$$;
-
-create or replace function pay_internal.put_off_behind_held(
-  p_environment_id text, p_endpoint_id text, p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with behind as materialized (
-    select d.id, h.next_attempt_at, h.due_at
-    from pay.webhook_deliveries h
-    join pay.webhook_deliveries d
-      on d.status = 'pending'
-      and d.environment_id is not distinct from p_environment_id
-      and d.endpoint_id = p_endpoint_id
-      and d.subject_id = h.subject_id
-      and d.sequence > h.sequence
-      and d.next_attempt_at <= p_at
-    where h.status = 'pending' and h.endpoint_id = p_endpoint_id
-      and h.environment_id is not distinct from p_environment_id
-      and h.fault is not null and h.next_attempt_at > p_at and pay_internal.waits_for_fault(h)
-    order by d.id
-    for update of d skip locked
-  )
-  update pay.webhook_deliveries d
-  set next_attempt_at = b.next_attempt_at, due_at = greatest(d.due_at, b.due_at)
-  from (
-    select o.id, max(o.next_attempt_at) as next_attempt_at, max(o.due_at) as due_at
-    from behind o group by o.id
-  ) b
-  where d.environment_id = p_environment_id and d.id = b.id;
-end
-$$;
-
-create or replace function pay_internal.max_active_keys()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 100 $$;
-
-create or replace function pay_internal.max_live_secrets()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 5 $$;
-
-create or replace function pay_internal.key_has_ended(p_key pay.api_keys, p_at timestamptz)
-returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select coalesce(p_key.expires_at <= p_at, false)
-    or coalesce(p_key.ends_at <= pay_internal.server_time(), false)
+  select row_to_json(t)::text from (
+    select
+      k.key,
+      'idempotency_key' as object,
+      k.request_id as first_request_id,
+      split_part(k.request_line, ' ', 1) as method,
+      split_part(k.request_line, ' ', 2) as path,
+      nullif(k.status, 102) as status,
+      pay_internal.wire_time(k.created_at) as created_at,
+      pay_internal.wire_time(k.created_at + pay_internal.idempotency_retention()) as expires_at,
+      k.replays,
+      case when k.status <> 102 then k.body::json end as body
+    from pay.idempotency_keys k
+    where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
+      and k.created_at > pay_internal.environment_time(p_environment_id)
+        - pay_internal.idempotency_retention()
+  ) t
 $$;
 
-create or replace function pay_internal.delete_keys(p_ids text[])
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rows bigint;
-begin
-  delete from pay.api_key_secrets s where s.api_key_id = any (p_ids);
-  delete from pay.api_keys k where k.id = any (p_ids);
-  get diagnostics v_rows = row_count;
-  return v_rows;
-end
-$$;
-
-create or replace function pay_internal.take_key_place(p_environment_id text, p_at timestamptz)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform pg_advisory_xact_lock(hashtextextended('keys ' || p_environment_id, 0));
-  if (
-    select count(*) from pay.api_keys k
-    where k.environment_id = p_environment_id and k.revoked_at is null
-      and not pay_internal.key_has_ended(k, p_at)
-  ) >= pay_internal.max_active_keys() then
-    return false;
-  end if;
-  -- Skips rows that a rotation has locked, because the rotation may wait for this lock.
-  perform pay_internal.delete_keys(array(
-    select k.id from pay.api_keys k
-    where k.id in (
-      select o.id from pay.api_keys o
-      where o.environment_id = p_environment_id and not o.livemode
-        and (o.revoked_at is not null
-          or pay_internal.key_has_ended(
-            o, least(p_at, pay_internal.environment_time(p_environment_id))))
-      order by least(o.revoked_at, o.expires_at, o.ends_at) desc, o.id desc
-      offset 1000
-    )
-    for update skip locked
-  ));
-  return true;
-end
-$$;
-
-create or replace function pay_internal.drop_ended_secrets(p_ids text[], p_at timestamptz)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rows bigint;
-begin
-  with gone as (
-    delete from pay.api_key_secrets s
-    where s.api_key_id = any (p_ids)
-      and (s.expires_at <= p_at or s.ends_at <= pay_internal.server_time())
-      and exists (
-        select from pay.api_key_secrets newer
-        where newer.api_key_id = s.api_key_id
-          and (newer.created_at, newer.hash) > (s.created_at, s.hash)
-      )
-    returning s.api_key_id, s.last_used_at
-  ),
-  noted as (
-    update pay.api_keys k set last_used_at = g.last_used_at
-    from (
-      select gone.api_key_id, max(gone.last_used_at) as last_used_at from gone group by 1
-    ) g
-    where k.id = g.api_key_id and g.last_used_at is not null
-      and (k.last_used_at is null or k.last_used_at < g.last_used_at)
-  )
-  select count(*) into v_rows from gone;
-  return v_rows;
-end
-$$;
-
-create or replace function pay_internal.purge_keys(
+create or replace function pay_internal.purge_idempotency_keys(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -2797,50 +1920,20 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_at timestamptz := least(p_at, pay_internal.environment_time(p_environment_id));
   v_rows bigint;
-  v_total bigint;
 begin
-  v_total := pay_internal.drop_ended_secrets(array(
-    select k.id from pay.api_keys k
-    where k.environment_id = p_environment_id and exists (
-      select from pay.api_key_secrets s
-      where s.api_key_id = k.id
-        and (s.expires_at <= v_at or s.ends_at <= pay_internal.server_time())
-        and exists (
-          select from pay.api_key_secrets newer
-          where newer.api_key_id = k.id and (newer.created_at, newer.hash) > (s.created_at, s.hash)
-        )
-    )
-    limit p_batch for update skip locked
-  ), v_at);
-
-  v_total := v_total + pay_internal.delete_keys(array(
-    select k.id from pay.api_keys k
-    where k.environment_id = p_environment_id and not k.livemode
-      and least(k.revoked_at, k.expires_at) <= v_at - interval '30 days'
+  delete from pay.idempotency_keys t
+  where t.ctid = any (array(
+    select o.ctid from pay.idempotency_keys o
+    where o.environment_id = p_environment_id
+      and o.created_at <= p_at - pay_internal.idempotency_retention()
+      -- The predicate of the index.
+      and o.created_at > '-infinity'
+    order by o.created_at
     limit p_batch for update skip locked
   ));
-
-  update pay.webhook_endpoints t
-  set secrets = (
-    select json_agg(s.source order by s.n)
-    from json_array_elements(t.secrets) with ordinality as s (source, n)
-    where (s.source ->> 'expires_at' is null or (s.source ->> 'expires_at')::timestamptz > v_at)
-      and (s.source ->> 'ends_at' is null
-        or (s.source ->> 'ends_at')::timestamptz > pay_internal.server_time())
-  )
-  where t.id in (
-    select o.id from pay.webhook_endpoints o
-    where o.environment_id = p_environment_id and exists (
-      select from json_array_elements(o.secrets) as s (source)
-      where (s.source ->> 'expires_at')::timestamptz <= v_at
-        or (s.source ->> 'ends_at')::timestamptz <= pay_internal.server_time()
-    )
-    for update skip locked
-  ) and t.environment_id = p_environment_id;
   get diagnostics v_rows = row_count;
-  return v_total + v_rows;
+  return v_rows;
 end
 $$;
 
@@ -3136,6 +2229,34 @@ as $$
   from pay_internal.account_sums(p_environment_id) s
   where s.currency = p_currency and s.account = 'available'
 $$;
+
+create or replace function pay.balance(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+begin
+  if v_access.outcome = 'ok' then
+    select format(
+      '{"object":"balance","livemode":%s,"balances":[%s]}',
+      (select e.livemode from pay.environments e where e.id = v_access.environment_id)::text,
+      string_agg(row_to_json(b)::text, ',' order by b.currency, b.account)
+    )
+    into v_access.body
+    from (
+      select s.currency, s.account, s.debits_minor, s.credits_minor,
+        s.credits_minor - s.debits_minor as amount_minor
+      from pay_internal.account_sums(v_access.environment_id) s
+    ) b;
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.balance(text) to pay_api;
 
 create or replace function pay_internal.page_rows()
 returns integer
@@ -3551,34 +2672,6 @@ end
 $$;
 grant execute on function pay.load(text) to pay_api;
 
-create or replace function pay.balance(p_request text)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
-  v_access pay.admission := v_found[1];
-begin
-  if v_access.outcome = 'ok' then
-    select format(
-      '{"object":"balance","livemode":%s,"balances":[%s]}',
-      (select e.livemode from pay.environments e where e.id = v_access.environment_id)::text,
-      string_agg(row_to_json(b)::text, ',' order by b.currency, b.account)
-    )
-    into v_access.body
-    from (
-      select s.currency, s.account, s.debits_minor, s.credits_minor,
-        s.credits_minor - s.debits_minor as amount_minor
-      from pay_internal.account_sums(v_access.environment_id) s
-    ) b;
-  end if;
-  return v_access;
-end
-$$;
-grant execute on function pay.balance(text) to pay_api;
-
 create or replace function pay_internal.recent_suffix()
 returns text
 language sql stable
@@ -3718,6 +2811,96 @@ end
 $$;
 grant execute on function pay.reconcile() to pay_operator;
 
+create or replace function pay_internal.write_payments(
+  p_payments json, p_won integer[], p_environments text[], p_moved integer[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.payments
+    (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
+      amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
+  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
+    coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
+    coalesce(p.amount_disputed, 0),
+    p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
+  from json_to_recordset(p_payments) as p (
+    n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
+    amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
+    method_kind text, reference text, sequence integer, created_at timestamptz,
+    updated_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+  where p.n <> all (p_moved);
+  if p_moved <> '{}' then
+    with moved as materialized (
+      select p.*, k.place
+      from json_to_recordset(p_payments) as p (
+        n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
+        amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
+        body text
+      )
+      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+      cross join lateral (
+        select k.ctid as place from pay.payments k
+        where k.environment_id = w.environment_id and k.id = p.id limit 1
+      ) k
+      where p.n = any (p_moved)
+    )
+    update pay.payments t
+    set status = p.status, amount_refunded = p.amount_refunded,
+      amount_refunding = p.amount_refunding, amount_released = p.amount_released,
+      amount_disputed = p.amount_disputed,
+      sequence = p.sequence, updated_at = p.updated_at, body = p.body
+    from moved p
+    where t.ctid = p.place;
+  end if;
+end
+$$;
+
+create or replace function pay.read_challenge(p_token text)
+returns table (environment_id text, account text, body text, settings text)
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select c.environment_id, e.account, p.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)
+    from pay.provider_calls c
+    join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
+    join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
+    where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
+end
+$$;
+grant execute on function pay.read_challenge(text) to pay_api;
+
+create or replace function pay_internal.provider_account_json(
+  p_environment_id text, p_account_id text
+)
+returns json
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select row_to_json(t) from (
+      select a.id, a.environment_id, a.connector, a.settings, a.secret_name,
+        a.notification_secret_names
+      from pay.provider_accounts a
+      where a.environment_id = p_environment_id and a.id = p_account_id
+      union all
+      select p_account_id, p_environment_id, 'sandbox', '{}', null, '{}'
+      where p_account_id = 'sandbox'
+    ) t);
+end
+$$;
+
 create or replace function pay.read_provider_account(p_id text)
 returns json
 language plpgsql volatile security definer
@@ -3850,27 +3033,6 @@ begin
 end
 $$;
 grant execute on function pay.disable_provider_account(text) to pay_operator;
-
-create or replace function pay_internal.provider_account_json(
-  p_environment_id text, p_account_id text
-)
-returns json
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    select row_to_json(t) from (
-      select a.id, a.environment_id, a.connector, a.settings, a.secret_name,
-        a.notification_secret_names
-      from pay.provider_accounts a
-      where a.environment_id = p_environment_id and a.id = p_account_id
-      union all
-      select p_account_id, p_environment_id, 'sandbox', '{}', null, '{}'
-      where p_account_id = 'sandbox'
-    ) t);
-end
-$$;
 
 create or replace function pay_internal.provider_call_json(p_call pay.provider_calls)
 returns json
@@ -4033,6 +3195,116 @@ begin
 end
 $$;
 
+create or replace function pay_internal.write_later_calls(p_calls json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay_internal.server_time();
+begin
+  insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+    amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
+    provider_reference, api_key_id, request_id, decline_is_error, due_at)
+  select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
+    c.currency, c.request, 'pending', 0, t.made_at,
+    case when f.ahead is null then t.due_at
+      else pay_internal.real_due(o.environment_id, t.due_at) end, true,
+    o.provider_reference, o.api_key_id, o.request_id, false,
+    case when f.ahead is not null then t.due_at end
+  from unnest(p_found) f
+  join json_to_recordset(p_calls) as c (
+    n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
+    request jsonb, delay_ms integer
+  ) on c.n = f.n
+  cross join lateral (
+    select v_now + coalesce(f.ahead, '0') as made_at,
+      v_now + coalesce(f.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
+  ) t
+  cross join lateral (
+    select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
+      a.request_id
+    from pay.provider_calls a
+    where a.environment_id = f.environment_id and a.subject_id = c.subject_id
+      and a.op = 'authorize'
+    order by a.id desc limit 1
+  ) o
+  where f.outcome = 'ok';
+end
+$$;
+
+create or replace function pay_internal.lock_calls(p_records json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    with
+    asked as materialized (
+      select r.n, r.call_id, f.environment_id
+      from unnest(p_found) f
+      join json_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
+      where f.outcome = 'ok' and r.call_id is not null
+    ),
+    call as materialized (
+      select a.n, c.id, c.state
+      from asked a
+      join pay.provider_calls c on c.environment_id = a.environment_id and c.id = a.call_id
+      order by c.environment_id, c.id
+      for update of c
+    )
+    select a.n from asked a
+    except
+    select min(c.n) from call c where c.state <> 'settled' group by c.id
+  loop
+    p_found[v_n].outcome := 'known';
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay_internal.settle_calls(p_records json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay_internal.update_calls((
+    select coalesce(
+      json_agg(r.call::jsonb
+        || jsonb_build_object('environment_id', f.environment_id, 'id', r.call_id)),
+      '[]')
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, call_id text, call json) on r.n = f.n
+    where f.outcome = 'ok' and r.call_id is not null and r.call is not null
+  ));
+  with answered as materialized (
+    select k.environment_id, k.api_key_id, k.key, r.status, r.body
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
+      on r.n = f.n
+    cross join lateral (
+      select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
+      from pay.provider_calls c
+      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+    ) c
+    join pay.idempotency_keys k
+      on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
+      and k.key = c.idempotency_key and k.request_id = c.request_id
+    where f.outcome = 'ok' and r.status is not null and k.status = 102
+    order by k.environment_id, k.api_key_id, k.key
+    for update of k
+  )
+  update pay.idempotency_keys k
+  set status = a.status, body = a.body
+  from answered a
+  where k.environment_id = a.environment_id and k.api_key_id = a.api_key_id and k.key = a.key;
+end
+$$;
+
 create or replace function pay_internal.reopen_facts(p_calls json)
 returns void
 language plpgsql volatile
@@ -4192,147 +3464,163 @@ end
 $$;
 grant execute on function pay.store_facts(text, text) to pay_api;
 
-create or replace function pay_internal.write_later_calls(p_calls json, p_found pay.admission[])
+create or replace function pay_internal.lock_facts(p_records json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+-- Without statistics any index of the environment looks as good as the primary key, and the planner
+-- would read all its facts. Only the primary key has the order by reference; with "=" in place of
+-- "between" the planner would need no order.
+set enable_sort = off
+as $$
+declare
+  v_refused record;
+begin
+  perform pay_internal.keep_facts((
+    select coalesce(
+      json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
+        'body', t.fact::jsonb
+          - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
+            'is_elsewhere', 'follows_unmatched'])),
+      '[]')
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
+    cross join lateral (
+      select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+    ) e
+    cross join json_array_elements(r.facts) as t (fact)
+    where f.outcome <> 'stale' and e.retired_at is null
+  ));
+  for v_refused in
+    with
+    asked as materialized (
+      select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
+        coalesce(o.was_booked_minor, 0) as was_booked_minor
+      from unnest(p_found) f
+      join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
+      cross join json_to_recordset(r.facts) as o (
+        account_id text, reference text, outcome text, was_booked_minor bigint)
+      where f.outcome = 'ok'
+      order by f.environment_id, o.account_id, o.reference
+    ),
+    locked as materialized (
+      select a.n, a.outcome = 'applied' and l.outcome in ('applied', 'ignored') as is_known,
+        a.outcome is not null and coalesce(l.outcome, 'unmatched') = 'unmatched'
+          and l.booked_minor <> a.was_booked_minor
+          or exists (
+            select from asked b
+            where b.n < a.n and b.environment_id = a.environment_id
+              and b.account_id = a.account_id and b.reference = a.reference
+              and b.outcome is not null and a.outcome is not null
+              and (a.outcome <> 'finding' or b.outcome <> 'finding')
+          ) as is_stale
+      from asked a
+      cross join lateral (
+        select k.outcome, k.booked_minor from pay.provider_facts k
+        where k.environment_id = a.environment_id and k.account_id = a.account_id
+          and k.reference between a.reference and a.reference
+        order by k.reference limit 1
+        for update of k
+      ) l
+    )
+    select l.n, case when bool_or(l.is_known) then 'known' else 'stale' end as outcome
+    from locked l
+    where l.is_known or l.is_stale
+    group by l.n
+  loop
+    p_found[v_refused.n].outcome := v_refused.outcome;
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay_internal.handle_facts(p_records json, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
+-- As in pay_internal.lock_facts.
+set enable_sort = off
 as $$
-declare
-  v_now constant timestamptz := pay_internal.server_time();
 begin
-  insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
-    amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
-    provider_reference, api_key_id, request_id, decline_is_error, due_at)
-  select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
-    c.currency, c.request, 'pending', 0, t.made_at,
-    case when f.ahead is null then t.due_at
-      else pay_internal.real_due(o.environment_id, t.due_at) end, true,
-    o.provider_reference, o.api_key_id, o.request_id, false,
-    case when f.ahead is not null then t.due_at end
-  from unnest(p_found) f
-  join json_to_recordset(p_calls) as c (
-    n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
-    request jsonb, delay_ms integer
-  ) on c.n = f.n
-  cross join lateral (
-    select v_now + coalesce(f.ahead, '0') as made_at,
-      v_now + coalesce(f.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
-  ) t
-  cross join lateral (
-    select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
-      a.request_id
-    from pay.provider_calls a
-    where a.environment_id = f.environment_id and a.subject_id = c.subject_id
-      and a.op = 'authorize'
-    order by a.id desc limit 1
-  ) o
-  where f.outcome = 'ok';
+  -- pay_internal.lock_facts has locked the facts, so none moves.
+  with handled as materialized (
+    select k.place, r.expects_id, o.*
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
+    cross join json_to_recordset(r.facts) as o (
+      account_id text, reference text, outcome text, finding text, booked_minor bigint,
+      refund_id text, at timestamptz)
+    cross join lateral (
+      select k.ctid as place from pay.provider_facts k
+      where k.environment_id = f.environment_id and k.account_id = o.account_id
+        and k.reference between o.reference and o.reference
+        and (k.outcome is null or k.outcome = 'unmatched'
+          or k.outcome = 'finding' and o.outcome = 'applied')
+      order by k.reference limit 1
+    ) k
+    where f.outcome = 'ok' and o.outcome is not null
+  )
+  update pay.provider_facts k
+  set outcome = h.outcome, finding = h.finding, handled_at = pay_internal.server_time(),
+    booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
+    -- The operator can match a fact with another subject than the one that it names.
+    subject_id = coalesce(h.expects_id, k.subject_id),
+    refund_id = coalesce(h.refund_id, k.refund_id),
+    -- The answer of a call or a look has the time of the movement, which a notification lacks.
+    happened_at = coalesce(h.at, k.happened_at),
+    dismissed_at = null, dismissed_reason = null
+  from handled h
+  where k.ctid = h.place;
 end
 $$;
 
-create or replace function pay_internal.lease_facts(
-  p_limit integer, p_at timestamptz, p_leased_until timestamptz
-)
-returns table (environment_id text, account_id text, id text, place text)
-language plpgsql volatile rows 10
+create or replace function pay_internal.follows_unmatched(p_fact pay.provider_facts)
+returns boolean
+language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
-begin
-  return query
-    with open as materialized (
-      select f.environment_id, f.account_id, f.reference
-      from pay.provider_facts f
-      cross join lateral (
-        select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
-      ) e
-      where e.retired_at is null and f.outcome is null
-        and (f.leased_until is null or f.leased_until <= p_at)
-      order by f.received_at
-      limit p_limit
-      for update of f skip locked
-    )
-    update pay.provider_facts f
-    set leased_until = p_leased_until,
-      subject_id = coalesce(f.subject_id,
-        pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
-      refund_id = coalesce(f.refund_id, case when f.op = 'refund'
-        then pay_internal.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
-    from open o
-    where f.environment_id = o.environment_id and f.account_id = o.account_id
-      and f.reference = o.reference
-    returning f.environment_id, f.account_id, f.reference,
-      to_char(f.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
-end
+  select exists (
+    select from pay.provider_facts f
+    where f.environment_id = p_fact.environment_id and f.account_id = p_fact.account_id
+      and f.reference = split_part(p_fact.reference, ':', 1)
+        || case p_fact.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
+      and f.reference <> p_fact.reference and f.outcome = 'unmatched'
+  )
 $$;
 
-create or replace function pay_internal.lease_work(
-  p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
-)
-returns table (environment_id text, account_id text, id text, place text)
-language plpgsql volatile rows 10
+create or replace function pay_internal.provider_fact_json(p_fact pay.provider_facts)
+returns json
+language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-#variable_conflict use_column
-begin
-  case p_kind
-    when 'call' then
-      return query
-        with due as materialized (
-          select c.environment_id, c.id
-          from pay.provider_calls c
-          cross join lateral (
-            select e.retired_at from pay.environments e where e.id = c.environment_id limit 1
-          ) e
-          where e.retired_at is null and c.state = 'pending' and c.next_attempt_at <= p_at
-            and (c.leased_until is null or c.leased_until <= p_at)
-          order by c.next_attempt_at
-          limit p_limit
-          for update of c skip locked
-        )
-        update pay.provider_calls c
-        set leased_until = p_leased_until, attempts = c.attempts + 1,
-          first_sent_at = coalesce(c.first_sent_at, p_at)
-        from due d
-        where c.environment_id = d.environment_id and c.id = d.id
-        returning c.environment_id, c.account_id, c.id, c.id;
-    when 'fact' then
-      return query select * from pay_internal.lease_facts(p_limit, p_at, p_leased_until);
-    when 'look' then
-      return query
-        with due as materialized (
-          select c.environment_id, c.id
-          from pay.provider_calls c
-          where c.next_look_at <= p_at
-          order by c.next_look_at
-          limit p_limit
-          for update of c skip locked
-        )
-        update pay.provider_calls c
-        set next_look_at = p_at + interval '1 hour'
-        from due d
-        where c.environment_id = d.environment_id and c.id = d.id
-        returning c.environment_id, c.account_id, c.id, c.id;
-    else
-      return query
-        with due as materialized (
-          select u.environment_id, u.account_id
-          from pay.provider_cursors u
-          join pay_internal.provider_readings d
-            on d.environment_id = u.environment_id and d.account_id = u.account_id
-          where (u.leased_until is null or u.leased_until <= p_at)
-            and (d.poll_at <= p_at or d.totals_at <= p_at)
-          order by u.polled_at nulls first
-          limit p_limit
-          for update of u skip locked
-        )
-        update pay.provider_cursors u
-        set leased_until = p_leased_until
-        from due d
-        where u.environment_id = d.environment_id and u.account_id = d.account_id
-        returning u.environment_id, u.account_id, u.account_id, u.account_id;
-  end case;
-end
+  select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
+    'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence')
+      then pay_internal.dispute_body(
+      p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
+    'transfers', pay_internal.transfers_json(p_fact, p_fact.subject_id),
+    'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
+    'follows_unmatched', pay_internal.follows_unmatched(p_fact),
+    'received_at', pay_internal.wire_time(p_fact.received_at), 'is_elsewhere',
+    exists (
+      select from pay.provider_calls c
+      where c.provider_reference = p_fact.provider_reference
+        and c.account_id <> p_fact.account_id
+    ) or exists (
+      select from pay.provider_calls c
+      where c.subject_id = p_fact.subject_id and c.account_id <> p_fact.account_id
+    )))::json
+$$;
+
+create or replace function pay_internal.find_fact_refund(
+  p_environment_id text, p_account_id text, p_reference text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.refund_id from pay.provider_facts f
+  where f.environment_id = p_environment_id and f.account_id = p_account_id
+    and f.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;
 
 create or replace function pay.list_unsettled_calls(p_all boolean)
@@ -4631,326 +3919,6 @@ end
 $$;
 grant execute on function pay.store_totals(text, date, text) to pay_api;
 
-create or replace function pay_internal.open_records(p_records json)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_environments constant text[] := array(
-    select distinct r.environment_id from json_to_recordset(p_records) as r (environment_id text));
-begin
-  perform set_config('pay.environment_ids', v_environments::text, true);
-  perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || e.id, 0))
-  from (
-    select o.id from pay.environments o
-    where o.id = any (v_environments) and not o.livemode
-    order by o.id
-  ) e;
-  return array(
-    select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
-      null, null, null, null, null, null, pay_internal.time_ahead(w), null)::pay.admission
-    from json_to_recordset(p_records) as r (n integer, environment_id text)
-    left join pay.environments e on e.id = r.environment_id and e.retired_at is null
-    left join pay.sandbox_settings w on w.environment_id = e.id
-    order by r.n);
-end
-$$;
-
-create or replace function pay_internal.lock_calls(p_records json, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_n integer;
-begin
-  for v_n in
-    with
-    asked as materialized (
-      select r.n, r.call_id, f.environment_id
-      from unnest(p_found) f
-      join json_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
-      where f.outcome = 'ok' and r.call_id is not null
-    ),
-    call as materialized (
-      select a.n, c.id, c.state
-      from asked a
-      join pay.provider_calls c on c.environment_id = a.environment_id and c.id = a.call_id
-      order by c.environment_id, c.id
-      for update of c
-    )
-    select a.n from asked a
-    except
-    select min(c.n) from call c where c.state <> 'settled' group by c.id
-  loop
-    p_found[v_n].outcome := 'known';
-  end loop;
-  return p_found;
-end
-$$;
-
-create or replace function pay_internal.lock_facts(p_records json, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
--- Without statistics any index of the environment looks as good as the primary key, and the planner
--- would read all its facts. Only the primary key has the order by reference; with "=" in place of
--- "between" the planner would need no order.
-set enable_sort = off
-as $$
-declare
-  v_refused record;
-begin
-  perform pay_internal.keep_facts((
-    select coalesce(
-      json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
-        'body', t.fact::jsonb
-          - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
-            'is_elsewhere', 'follows_unmatched'])),
-      '[]')
-    from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
-    cross join lateral (
-      select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
-    ) e
-    cross join json_array_elements(r.facts) as t (fact)
-    where f.outcome <> 'stale' and e.retired_at is null
-  ));
-  for v_refused in
-    with
-    asked as materialized (
-      select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
-        coalesce(o.was_booked_minor, 0) as was_booked_minor
-      from unnest(p_found) f
-      join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
-      cross join json_to_recordset(r.facts) as o (
-        account_id text, reference text, outcome text, was_booked_minor bigint)
-      where f.outcome = 'ok'
-      order by f.environment_id, o.account_id, o.reference
-    ),
-    locked as materialized (
-      select a.n, a.outcome = 'applied' and l.outcome in ('applied', 'ignored') as is_known,
-        a.outcome is not null and coalesce(l.outcome, 'unmatched') = 'unmatched'
-          and l.booked_minor <> a.was_booked_minor
-          or exists (
-            select from asked b
-            where b.n < a.n and b.environment_id = a.environment_id
-              and b.account_id = a.account_id and b.reference = a.reference
-              and b.outcome is not null and a.outcome is not null
-              and (a.outcome <> 'finding' or b.outcome <> 'finding')
-          ) as is_stale
-      from asked a
-      cross join lateral (
-        select k.outcome, k.booked_minor from pay.provider_facts k
-        where k.environment_id = a.environment_id and k.account_id = a.account_id
-          and k.reference between a.reference and a.reference
-        order by k.reference limit 1
-        for update of k
-      ) l
-    )
-    select l.n, case when bool_or(l.is_known) then 'known' else 'stale' end as outcome
-    from locked l
-    where l.is_known or l.is_stale
-    group by l.n
-  loop
-    p_found[v_refused.n].outcome := v_refused.outcome;
-  end loop;
-  return p_found;
-end
-$$;
-
-create or replace function pay_internal.handle_facts(p_records json, p_found pay.admission[])
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
--- As in pay_internal.lock_facts.
-set enable_sort = off
-as $$
-begin
-  -- pay_internal.lock_facts has locked the facts, so none moves.
-  with handled as materialized (
-    select k.place, r.expects_id, o.*
-    from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
-    cross join json_to_recordset(r.facts) as o (
-      account_id text, reference text, outcome text, finding text, booked_minor bigint,
-      refund_id text, at timestamptz)
-    cross join lateral (
-      select k.ctid as place from pay.provider_facts k
-      where k.environment_id = f.environment_id and k.account_id = o.account_id
-        and k.reference between o.reference and o.reference
-        and (k.outcome is null or k.outcome = 'unmatched'
-          or k.outcome = 'finding' and o.outcome = 'applied')
-      order by k.reference limit 1
-    ) k
-    where f.outcome = 'ok' and o.outcome is not null
-  )
-  update pay.provider_facts k
-  set outcome = h.outcome, finding = h.finding, handled_at = pay_internal.server_time(),
-    booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
-    -- The operator can match a fact with another subject than the one that it names.
-    subject_id = coalesce(h.expects_id, k.subject_id),
-    refund_id = coalesce(h.refund_id, k.refund_id),
-    -- The answer of a call or a look has the time of the movement, which a notification lacks.
-    happened_at = coalesce(h.at, k.happened_at),
-    dismissed_at = null, dismissed_reason = null
-  from handled h
-  where k.ctid = h.place;
-end
-$$;
-
-create or replace function pay_internal.settle_calls(p_records json, p_found pay.admission[])
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform pay_internal.update_calls((
-    select coalesce(
-      json_agg(r.call::jsonb
-        || jsonb_build_object('environment_id', f.environment_id, 'id', r.call_id)),
-      '[]')
-    from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, call_id text, call json) on r.n = f.n
-    where f.outcome = 'ok' and r.call_id is not null and r.call is not null
-  ));
-  with answered as materialized (
-    select k.environment_id, k.api_key_id, k.key, r.status, r.body
-    from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
-      on r.n = f.n
-    cross join lateral (
-      select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
-      from pay.provider_calls c
-      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
-    ) c
-    join pay.idempotency_keys k
-      on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
-      and k.key = c.idempotency_key and k.request_id = c.request_id
-    where f.outcome = 'ok' and r.status is not null and k.status = 102
-    order by k.environment_id, k.api_key_id, k.key
-    for update of k
-  )
-  update pay.idempotency_keys k
-  set status = a.status, body = a.body
-  from answered a
-  where k.environment_id = a.environment_id and k.api_key_id = a.api_key_id and k.key = a.key;
-end
-$$;
-
-create or replace function pay.record(
-  p_records text,
-  p_payments text,
-  p_transfers text,
-  p_refunds text,
-  p_ledger text,
-  p_events text,
-  p_calls text,
-  p_disputes text default '[]'
-)
-returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
--- The planner expects a hundred rows from each list. While a table is small, it would then read the
--- whole table into a hash instead of looking up the few rows.
-set enable_hashjoin = off set enable_bitmapscan = off
-set enable_seqscan = off set enable_mergejoin = off set enable_material = off
-set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
-#variable_conflict use_column
-declare
-  v_records constant json := p_records::json;
-  v_moved constant integer[] := array(
-    select r.n from json_to_recordset(v_records) as r (n integer, expects_id text)
-    where r.expects_id is not null);
-  v_found pay.admission[];
-  v_won integer[];
-  v_environments text[];
-  v_deliveries bigint := 0;
-begin
-  v_found := pay_internal.open_records(v_records);
-  v_found := pay_internal.lock_subjects(v_records, v_found);
-  v_found := pay_internal.lock_calls(v_records, v_found);
-  v_found := pay_internal.lock_facts(v_records, v_found);
-  if strpos(p_records, '"expects_reports"') > 0 then
-    v_found := pay_internal.check_transfers(v_records, v_found);
-  end if;
-
-  select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
-  from unnest(v_found) f where f.outcome = 'ok';
-  if v_won is not null then
-    perform pay_internal.handle_facts(v_records, v_found);
-    -- Most lists of records need only some of these steps.
-    if p_payments <> '[]' then
-      perform pay_internal.write_payments(p_payments::json, v_won, v_environments, v_moved);
-    end if;
-    if p_transfers <> '[]' then
-      perform pay_internal.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
-    end if;
-    if p_refunds <> '[]' then
-      perform pay_internal.write_refunds(p_refunds::json, v_won, v_environments);
-    end if;
-    if p_disputes <> '[]' then
-      perform pay_internal.write_disputes(p_disputes::json, v_won, v_environments);
-    end if;
-    perform pay_internal.settle_calls(v_records, v_found);
-    if p_calls <> '[]' then
-      perform pay_internal.write_later_calls(p_calls::json, v_found);
-    end if;
-    if p_ledger <> '[]' then
-      perform pay_internal.record_movements(p_ledger::json, v_won, v_environments);
-    end if;
-    if p_events <> '[]' then
-      v_deliveries := pay_internal.write_events(p_events::json, v_found);
-    end if;
-    if strpos(p_records, '"did"') > 0 then
-      perform pay_internal.count_results(v_records, v_found);
-    end if;
-  end if;
-  return query
-    select f.n, case f.outcome when 'ok' then 'recorded' else f.outcome end,
-      coalesce(c.state = 'settled', false), v_deliveries
-    from unnest(v_found) f
-    join json_to_recordset(v_records) as r (n integer, call_id text) on r.n = f.n
-    left join lateral (
-      select c.state from pay.provider_calls c
-      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
-    ) c on true;
-end
-$$;
-grant execute on function pay.record(text, text, text, text, text, text, text, text)
-  to pay_api, pay_operator;
-
-create or replace function pay.read_provider_subject(
-  p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
-)
-returns table (
-  subject_body text, refund_body text, dispute_body text, booked_minor bigint, transfers json
-)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return query
-    select coalesce(p.body, t.body), r.body,
-      pay_internal.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)),
-      coalesce(f.booked_minor, 0),
-      case when f.reference is not null then pay_internal.transfers_json(f, p_subject_id) end
-    from (values (p_environment_id)) e (id)
-    left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
-    left join pay.transfers t on t.environment_id = e.id and t.id = p_subject_id
-    left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
-    left join pay.provider_facts f
-      on f.environment_id = e.id and f.account_id = p_account_id and f.reference = p_reference
-    where coalesce(p.body, t.body) is not null;
-end
-$$;
-grant execute on function pay.read_provider_subject(text, text, text, text, text)
-  to pay_api, pay_operator;
-
 create or replace function pay_internal.provider_work_is_due()
 returns boolean
 language sql stable
@@ -5041,6 +4009,111 @@ begin
 end
 $$;
 
+create or replace function pay_internal.lease_work(
+  p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns table (environment_id text, account_id text, id text, place text)
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  case p_kind
+    when 'call' then
+      return query
+        with due as materialized (
+          select c.environment_id, c.id
+          from pay.provider_calls c
+          cross join lateral (
+            select e.retired_at from pay.environments e where e.id = c.environment_id limit 1
+          ) e
+          where e.retired_at is null and c.state = 'pending' and c.next_attempt_at <= p_at
+            and (c.leased_until is null or c.leased_until <= p_at)
+          order by c.next_attempt_at
+          limit p_limit
+          for update of c skip locked
+        )
+        update pay.provider_calls c
+        set leased_until = p_leased_until, attempts = c.attempts + 1,
+          first_sent_at = coalesce(c.first_sent_at, p_at)
+        from due d
+        where c.environment_id = d.environment_id and c.id = d.id
+        returning c.environment_id, c.account_id, c.id, c.id;
+    when 'fact' then
+      return query select * from pay_internal.lease_facts(p_limit, p_at, p_leased_until);
+    when 'look' then
+      return query
+        with due as materialized (
+          select c.environment_id, c.id
+          from pay.provider_calls c
+          where c.next_look_at <= p_at
+          order by c.next_look_at
+          limit p_limit
+          for update of c skip locked
+        )
+        update pay.provider_calls c
+        set next_look_at = p_at + interval '1 hour'
+        from due d
+        where c.environment_id = d.environment_id and c.id = d.id
+        returning c.environment_id, c.account_id, c.id, c.id;
+    else
+      return query
+        with due as materialized (
+          select u.environment_id, u.account_id
+          from pay.provider_cursors u
+          join pay_internal.provider_readings d
+            on d.environment_id = u.environment_id and d.account_id = u.account_id
+          where (u.leased_until is null or u.leased_until <= p_at)
+            and (d.poll_at <= p_at or d.totals_at <= p_at)
+          order by u.polled_at nulls first
+          limit p_limit
+          for update of u skip locked
+        )
+        update pay.provider_cursors u
+        set leased_until = p_leased_until
+        from due d
+        where u.environment_id = d.environment_id and u.account_id = d.account_id
+        returning u.environment_id, u.account_id, u.account_id, u.account_id;
+  end case;
+end
+$$;
+
+create or replace function pay_internal.lease_facts(
+  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns table (environment_id text, account_id text, id text, place text)
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    with open as materialized (
+      select f.environment_id, f.account_id, f.reference
+      from pay.provider_facts f
+      cross join lateral (
+        select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+      ) e
+      where e.retired_at is null and f.outcome is null
+        and (f.leased_until is null or f.leased_until <= p_at)
+      order by f.received_at
+      limit p_limit
+      for update of f skip locked
+    )
+    update pay.provider_facts f
+    set leased_until = p_leased_until,
+      subject_id = coalesce(f.subject_id,
+        pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+      refund_id = coalesce(f.refund_id, case when f.op = 'refund'
+        then pay_internal.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
+    from open o
+    where f.environment_id = o.environment_id and f.account_id = o.account_id
+      and f.reference = o.reference
+    returning f.environment_id, f.account_id, f.reference,
+      to_char(f.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
+end
+$$;
+
 create or replace function pay_internal.given_up_work(
   p_kind text, p_environment_id text, p_id text, p_code text, p_message text
 )
@@ -5121,55 +4194,6 @@ begin
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     order by l.n;
 end
-$$;
-
-create or replace function pay_internal.follows_unmatched(p_fact pay.provider_facts)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select exists (
-    select from pay.provider_facts f
-    where f.environment_id = p_fact.environment_id and f.account_id = p_fact.account_id
-      and f.reference = split_part(p_fact.reference, ':', 1)
-        || case p_fact.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
-      and f.reference <> p_fact.reference and f.outcome = 'unmatched'
-  )
-$$;
-
-create or replace function pay_internal.provider_fact_json(p_fact pay.provider_facts)
-returns json
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
-    'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence')
-      then pay_internal.dispute_body(
-      p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
-    'transfers', pay_internal.transfers_json(p_fact, p_fact.subject_id),
-    'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
-    'follows_unmatched', pay_internal.follows_unmatched(p_fact),
-    'received_at', pay_internal.wire_time(p_fact.received_at), 'is_elsewhere',
-    exists (
-      select from pay.provider_calls c
-      where c.provider_reference = p_fact.provider_reference
-        and c.account_id <> p_fact.account_id
-    ) or exists (
-      select from pay.provider_calls c
-      where c.subject_id = p_fact.subject_id and c.account_id <> p_fact.account_id
-    )))::json
-$$;
-
-create or replace function pay_internal.find_fact_refund(
-  p_environment_id text, p_account_id text, p_reference text
-)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select f.refund_id from pay.provider_facts f
-  where f.environment_id = p_environment_id and f.account_id = p_account_id
-    and f.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;
 
 create or replace function pay_internal.read_facts(
@@ -5479,1331 +4503,163 @@ begin
 end
 $$;
 
-create or replace function pay.relay_turn(
-  p_results text, p_rooms text, p_limit integer,
-  p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspects_ahead text,
-  p_at timestamptz,
-  p_leased_until timestamptz,
-  p_aside text default '[]',
-  p_only text default null
-)
-returns setof pay.claimed_delivery
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_longest_look constant interval := '100 ms';
-  -- The lead of the caller's clock over the server's.
-  v_ahead constant interval := greatest(p_at - pay_internal.server_time(), '0');
-  v_at constant timestamptz := p_at - v_ahead;
-  -- By the server's time: other relays would find a lease of a slow clock expired.
-  v_leased_until constant timestamptz := pay_internal.server_time() + (p_leased_until - p_at);
-  v_rooms constant jsonb := p_rooms::jsonb;
-  v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
-  v_waiting record;
-  v_due pay_internal.due_delivery[];
-  v_claimed integer;
-begin
-  perform set_config('pay.worker', 'on', true);
-  if p_results <> '[]' then
-    perform pay_internal.record_attempts(p_results, v_at, v_ahead);
-  end if;
-  if p_limit <= 0 then
-    return;
-  end if;
-
-  select * into v_waiting
-  from pay_internal.find_room(
-    v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
-  if v_waiting.inbox_endpoints is not null then
-    perform pay_internal.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
-  end if;
-  if v_waiting.off_endpoint is not null then
-    -- Fewer if results wait for the end of this turn.
-    perform pay_internal.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
-      case when p_results = '[]' then 2000 else 250 end);
-  end if;
-
-  -- If all due deliveries wait for earlier ones, the turn looks at those behind them, for as long
-  -- as others can wait for it. Postponed deliveries stay postponed, and the next turn continues.
-  loop
-    v_due := pay_internal.lock_due(
-      v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
-    exit when v_due is null;
-    -- One probe of an index that is mostly empty.
-    if exists (select from pay.faults f where f.kind = 'delivery' and f.times_left > 0) then
-      v_due := pay_internal.give_faults(v_due, v_at);
-    end if;
-    return query select * from pay_internal.claim_due(
-      v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
-    get diagnostics v_claimed = row_count;
-    if v_claimed < cardinality(v_due) then
-      perform pay_internal.put_off_deliveries(v_due, v_at);
-    end if;
-    exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
-  end loop;
-
-  -- Checked first, because there is usually none and the function costs a third of an empty turn.
-  if p_suspects_ahead is not null and exists (
-    select from pay.webhook_deliveries d
-    where d.next_attempt_at is not null and d.lost_claims > 0
-  ) then
-    return query
-      select * from pay_internal.claim_suspect(
-        p_suspects_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
-  end if;
-end
-$$;
-grant execute on function pay.relay_turn(text, text, integer, integer, integer, integer, text,
-  timestamptz, timestamptz, text, text) to pay_api;
-
-create or replace function pay.find_failing_endpoints(p_at timestamptz, p_after text)
-returns table (endpoint_id text, code text)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-#variable_conflict use_column
-declare
-  v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
-  v_undone constant text := 'PY000';
-  v_last text := p_after;
-begin
-  perform set_config('pay.worker', 'on', true);
-  loop
-    select d.endpoint_id into v_last from pay.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id > v_last
-    order by d.endpoint_id limit 1;
-    exit when v_last is null;
-    begin
-      perform pay.relay_turn(
-        '[]', '{}', 1000, 1000, 1000, 1000, '{}', p_at, p_at, '[]', v_last);
-      raise exception using errcode = v_undone;
-    exception when others then
-      if sqlstate <> v_undone then
-        raise warning 'a turn of the relay for % fails: % %', v_last, sqlstate, sqlerrm;
-        return query select v_last, sqlstate;
-      end if;
-    end;
-    if clock_timestamp() > v_until then
-      return query select v_last, null::text;
-      return;
-    end if;
-  end loop;
-end
-$$;
-grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
-
-create or replace function pay_internal.lock_due(
-  p_endpoints text[],
-  p_rooms integer[],
-  p_shares integer[],
-  p_reads integer[],
-  p_at timestamptz
-)
-returns pay_internal.due_delivery[]
+create or replace function pay_internal.open_records(p_records json)
+returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_due pay_internal.due_delivery[];
-  v_is_any_lost boolean;
+  v_environments constant text[] := array(
+    select distinct r.environment_id from json_to_recordset(p_records) as r (environment_id text));
 begin
-  select
-    array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
-      c.place - c.share, c.is_lost)::pay_internal.due_delivery),
-    bool_or(c.is_lost)
-  into v_due, v_is_any_lost
+  perform set_config('pay.environment_ids', v_environments::text, true);
+  perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || e.id, 0))
   from (
-    select l.*, o.room, o.share,
-      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
-    from unnest(p_endpoints, p_rooms, p_shares, p_reads) as o (endpoint_id, room, share, reads)
-    cross join lateral (
-      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-        d.next_attempt_at, d.leased_until is not null as is_lost
-      from pay.webhook_deliveries d
-      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims = 0
-        and (d.leased_until is null or d.leased_until <= p_at)
-      order by d.next_attempt_at, d.subject_id, d.sequence
-      limit o.reads
-      for update skip locked
-    ) l
-  ) c
-  where c.place <= c.room;
-
-  if v_is_any_lost then
-    update pay.webhook_deliveries d
-    set lost_claims = 1, leased_until = null
-    from unnest(v_due) c
-    where c.is_lost and d.environment_id = c.environment_id and d.id = c.id;
-  end if;
-  return v_due;
+    select o.id from pay.environments o
+    where o.id = any (v_environments) and not o.livemode
+    order by o.id
+  ) e;
+  return array(
+    select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
+      null, null, null, null, null, null, pay_internal.time_ahead(w), null)::pay.admission
+    from json_to_recordset(p_records) as r (n integer, environment_id text)
+    left join pay.environments e on e.id = r.environment_id and e.retired_at is null
+    left join pay.sandbox_settings w on w.environment_id = e.id
+    order by r.n);
 end
 $$;
 
-create or replace function pay_internal.take_places(
-  p_due pay_internal.due_delivery[],
-  p_rooms jsonb,
-  p_limit integer,
-  p_per_environment integer,
-  p_per_account integer
+create or replace function pay.record(
+  p_records text,
+  p_payments text,
+  p_transfers text,
+  p_refunds text,
+  p_ledger text,
+  p_events text,
+  p_calls text,
+  p_disputes text default '[]'
+)
+returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+-- The planner expects a hundred rows from each list. While a table is small, it would then read the
+-- whole table into a hash instead of looking up the few rows.
+set enable_hashjoin = off set enable_bitmapscan = off
+set enable_seqscan = off set enable_mergejoin = off set enable_material = off
+set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+#variable_conflict use_column
+declare
+  v_records constant json := p_records::json;
+  v_moved constant integer[] := array(
+    select r.n from json_to_recordset(v_records) as r (n integer, expects_id text)
+    where r.expects_id is not null);
+  v_found pay.admission[];
+  v_won integer[];
+  v_environments text[];
+  v_deliveries bigint := 0;
+begin
+  v_found := pay_internal.open_records(v_records);
+  v_found := pay_internal.lock_subjects(v_records, v_found);
+  v_found := pay_internal.lock_calls(v_records, v_found);
+  v_found := pay_internal.lock_facts(v_records, v_found);
+  if strpos(p_records, '"expects_reports"') > 0 then
+    v_found := pay_internal.check_transfers(v_records, v_found);
+  end if;
+
+  select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
+  from unnest(v_found) f where f.outcome = 'ok';
+  if v_won is not null then
+    perform pay_internal.handle_facts(v_records, v_found);
+    -- Most lists of records need only some of these steps.
+    if p_payments <> '[]' then
+      perform pay_internal.write_payments(p_payments::json, v_won, v_environments, v_moved);
+    end if;
+    if p_transfers <> '[]' then
+      perform pay_internal.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+    end if;
+    if p_refunds <> '[]' then
+      perform pay_internal.write_refunds(p_refunds::json, v_won, v_environments);
+    end if;
+    if p_disputes <> '[]' then
+      perform pay_internal.write_disputes(p_disputes::json, v_won, v_environments);
+    end if;
+    perform pay_internal.settle_calls(v_records, v_found);
+    if p_calls <> '[]' then
+      perform pay_internal.write_later_calls(p_calls::json, v_found);
+    end if;
+    if p_ledger <> '[]' then
+      perform pay_internal.record_movements(p_ledger::json, v_won, v_environments);
+    end if;
+    if p_events <> '[]' then
+      v_deliveries := pay_internal.write_events(p_events::json, v_found);
+    end if;
+    if strpos(p_records, '"did"') > 0 then
+      perform pay_internal.count_results(v_records, v_found);
+    end if;
+  end if;
+  return query
+    select f.n, case f.outcome when 'ok' then 'recorded' else f.outcome end,
+      coalesce(c.state = 'settled', false), v_deliveries
+    from unnest(v_found) f
+    join json_to_recordset(v_records) as r (n integer, call_id text) on r.n = f.n
+    left join lateral (
+      select c.state from pay.provider_calls c
+      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+    ) c on true;
+end
+$$;
+grant execute on function pay.record(text, text, text, text, text, text, text, text)
+  to pay_api, pay_operator;
+
+create or replace function pay.read_provider_subject(
+  p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
 )
 returns table (
-  environment_id text, id text, endpoint_id text, subject_id text, sequence integer, event_id text,
-  rank_of_endpoint bigint, url text, secrets text, failing_since timestamptz, livemode boolean,
-  public_id text, account text
+  subject_body text, refund_body text, dispute_body text, booked_minor bigint, transfers json
 )
-language plpgsql stable rows 10
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-begin
-  return query
-  with
-  shared as (
-    select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
-      rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment)
-      and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
-    from unnest(p_due) c
-    join pay.webhook_endpoints t
-      on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
-        and t.delivery = 'url'
-    join pay.environments e on e.id = c.environment_id
-    where not c.is_lost
-  )
-  select s.environment_id, s.id, s.endpoint_id, s.subject_id, s.sequence, s.event_id,
-    s.rank_of_endpoint, s.url, s.secrets::text, s.failing_since, s.livemode, s.public_id, s.account
-  from shared s
-  where s.has_place
-  order by s.rank_of_endpoint, s.endpoint_id
-  fetch first (p_limit) rows with ties;
-end
-$$;
-
-create or replace function pay_internal.claim_due(
-  p_due pay_internal.due_delivery[],
-  p_rooms jsonb,
-  p_limit integer,
-  p_per_environment integer,
-  p_per_account integer,
-  p_leased_until timestamptz,
-  p_ahead interval
-)
-returns setof pay.claimed_delivery
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return query
-  with
-  counted as (
-    select k.*, count(*) over (
-        partition by k.endpoint_id, k.subject_id order by k.sequence
-        range between unbounded preceding and 1 preceding
-      ) as taken_before
-    from pay_internal.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
-  ),
-  judged as materialized (
-    select k.*,
-      -- All earlier events are taken as well.
-      k.sequence is null or (k.taken_before < 100 and earlier.known = k.taken_before) as is_next,
-      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
-    from counted k
-    cross join lateral (
-      select count(*) as known from (
-        select from pay.webhook_deliveries d
-        where d.status = 'pending'
-          and d.environment_id is not distinct from k.environment_id
-          and d.endpoint_id = k.endpoint_id
-          and d.subject_id = k.subject_id
-          and d.sequence < k.sequence
-        -- One more than those that are taken is enough.
-        limit least(k.taken_before, 99) + 1
-      ) l
-    ) earlier
-  ),
-  claimed as (
-    update pay.webhook_deliveries d
-    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
-    from judged j
-    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
-    returning j.*, d.attempt_count,
-      case d.fault_attempt when d.attempt_count then d.fault end as fault
-  )
-  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-    c.attempt_count, c.url, c.secrets, c.livemode,
-    -- In the caller's time, because the caller computes how long the endpoint has been failing.
-    c.failing_since + p_ahead, false, false, v.body, (
-      select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id), c.fault
-  from claimed c
-  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
-  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
-end
-$$;
-
-create or replace function pay_internal.put_off_deliveries(
-  p_due pay_internal.due_delivery[], p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with
-  left_over as materialized (
-    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.next_attempt_at
-    from unnest(p_due) c
-    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
-    where d.leased_until is null or d.leased_until <= p_at
-  ),
-  judged as materialized (
-    select l.*, t.status = 'enabled' or t.delivery = 'inbox' as enabled, blocker.id as blocker_id,
-      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
-      blocker.due_at as blocker_due_at,
-      l.sequence - blocker.sequence as distance
-    from left_over l
-    left join pay.webhook_endpoints t
-      on t.environment_id = l.environment_id and t.id = l.endpoint_id
-    left join lateral (
-      select d.id, d.sequence, d.next_attempt_at, d.leased_until, d.due_at
-      from pay.webhook_deliveries d
-      where d.status = 'pending'
-        and d.environment_id is not distinct from l.environment_id
-        and d.endpoint_id = l.endpoint_id
-        and d.subject_id = l.subject_id
-        and d.sequence < l.sequence
-      order by d.sequence
-      limit 1
-    ) blocker on true
-  ),
-  called_off as (
-    update pay.webhook_deliveries d
-    set status = 'cancelled', next_attempt_at = null, leased_until = null
-    from judged j
-    where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
-  )
-  update pay.webhook_deliveries d
-  set next_attempt_at = case
-      -- The earlier delivery releases this one. A short wait would check thousands of rows often.
-      when j.blocker_leased_until > p_at and j.distance > 100 then p_at + interval '1 minute'
-      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
-      else greatest(j.blocked_until, p_at + interval '1 second')
-    end,
-    -- The clock of a sandbox that stands makes both due at the same time.
-    due_at = case when j.blocker_leased_until > p_at then d.due_at
-      else greatest(d.due_at, j.blocker_due_at) end
-  from judged j
-  where j.enabled and j.blocker_id is not null
-    and (
-      -- A turn has claimed the blocker: this one or another.
-      (j.environment_id, j.blocker_id) not in (select o.environment_id, o.id from left_over o)
-      -- The blocker is due later: every turn would look at this one in its place.
-      or j.blocked_until > j.next_attempt_at
-    )
-    and d.environment_id = j.environment_id and d.id = j.id;
-end
-$$;
-
-create or replace function pay_internal.call_off_deliveries(
-  p_environment_id text,
-  p_endpoint_id text,
-  p_most integer
-)
-returns boolean
-language sql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-  with called_off as (
-    update pay.webhook_deliveries d
-    set status = 'cancelled', next_attempt_at = null, leased_until = null
-    from (
-      select w.id from pay.webhook_deliveries w
-      where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
-        and w.status = 'pending'
-        and (w.leased_until is null or w.leased_until <= pay_internal.server_time())
-      limit p_most
-      for update skip locked
-    ) waiting
-    where d.environment_id = p_environment_id and d.id = waiting.id
-    returning d.id
-  )
-  select count(*) >= p_most from called_off
-$$;
-
-create or replace function pay_internal.called_off_at_once()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 5000 $$;
-
-create or replace function pay.disable_webhook_endpoint(
-  p_environment_id text,
-  p_id text,
-  p_expects_revision integer,
-  p_at timestamptz,
-  p_endpoint_body text,
-  p_event_id text,
-  p_event_body text,
-  p_delivery_id text
-)
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  update pay.webhook_endpoints t
-  set status = 'disabled', revision = t.revision + 1, body = p_endpoint_body
-  where t.environment_id = p_environment_id and t.id = p_id
-    and t.revision = p_expects_revision and t.status = 'enabled';
-  if not found then
-    return 'stale';
-  end if;
-  perform pay_internal.call_off_deliveries(
-    p_environment_id, p_id, pay_internal.called_off_at_once());
-  insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-  values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
-    p_at, p_event_body);
-  insert into pay.webhook_deliveries
-    (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-      next_attempt_at, created_at, due_at)
-  select p_environment_id, pay_internal.delivery_id(p_delivery_id, t.slot), p_event_id,
-    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
-    least(p_at, pay_internal.server_time()), p_at,
-    (select p_at from pay.sandbox_settings w where w.environment_id = p_environment_id)
-  from pay.webhook_endpoints t
-  where t.environment_id = p_environment_id
-    and t.status = 'enabled'
-    and t.events && pay_internal.patterns_of('webhook_endpoint.disabled');
-  return 'committed';
-end
-$$;
-grant execute on function pay.disable_webhook_endpoint(
-  text, text, integer, timestamptz, text, text, text, text) to pay_api;
-
-create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
-returns table (revision integer, status text, body text)
 language plpgsql volatile security definer rows 1
 set search_path = pg_catalog, pg_temp set jit = off
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return query
-    select t.revision, t.status, t.body from pay.webhook_endpoints t
-    where t.environment_id = p_environment_id and t.id = p_id;
-end
-$$;
-grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
-
-create or replace function pay_internal.give_faults(
-  p_due pay_internal.due_delivery[], p_at timestamptz
-)
-returns pay_internal.due_delivery[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_delivery record;
-  v_fault pay.faults;
-  v_kept text[] := '{}';
-begin
-  for v_delivery in
-    select d.environment_id, d.id, d.endpoint_id, d.event_type, d.subject_id,
-      d.attempt_count + 1 as attempt, d.sequence is null as has_no_order
-    from unnest(p_due) c
-    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
-    where not c.is_lost and d.fault_attempt is distinct from d.attempt_count + 1
-      and exists (
-        select from pay.faults f
-        where f.kind = 'delivery' and f.environment_id = c.environment_id and f.times_left > 0
-      )
-    order by d.endpoint_id, d.subject_id, d.sequence, d.id
-  loop
-    v_fault := pay_internal.next_fault(v_delivery.environment_id, 'delivery',
-      jsonb_build_object(
-        'endpoint_id', v_delivery.endpoint_id, 'event_type', v_delivery.event_type),
-      true,
-      case when v_delivery.has_no_order or pay_internal.is_reordered(v_delivery.environment_id,
-        v_delivery.endpoint_id, v_delivery.subject_id) then 'reorder' end);
-    continue when v_fault.id is null;
-    update pay.webhook_deliveries d
-    set fault = v_fault.fault, fault_attempt = v_delivery.attempt,
-      status = case v_fault.fault when 'drop_until_recovered' then 'failed' else d.status end,
-      next_attempt_at =
-        case when v_fault.fault <> 'drop_until_recovered' then d.next_attempt_at end,
-      due_at = case when v_fault.fault <> 'drop_until_recovered' then d.due_at end
-    where d.environment_id = v_delivery.environment_id and d.id = v_delivery.id;
-    case v_fault.fault
-      when 'delay' then
-        perform pay_internal.delay_delivery(v_delivery.environment_id, v_delivery.id,
-          p_at, v_fault.delay_ms * interval '1 ms');
-        v_kept := v_kept || v_delivery.id;
-      when 'drop_until_recovered' then
-        v_kept := v_kept || v_delivery.id;
-        perform pay_internal.release_overtaken(
-          v_delivery.environment_id, v_delivery.endpoint_id, v_delivery.subject_id, p_at);
-      when 'reorder' then
-        v_kept := array_remove(v_kept || v_delivery.id
-          || pay_internal.put_after_next(v_delivery.environment_id, v_delivery.id, p_at), null);
-      else
-        null;
-    end case;
-  end loop;
-  return array(select c from unnest(p_due) c where c.id <> all (v_kept));
-end
-$$;
-
-create or replace function pay_internal.delay_delivery(
-  p_environment_id text, p_id text, p_at timestamptz, p_wait interval
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_due_at constant timestamptz := pay_internal.environment_time(p_environment_id) + p_wait;
-begin
-  update pay.webhook_deliveries d
-  set due_at = case when d.due_at is not null then v_due_at end,
-    next_attempt_at = case when d.due_at is null then p_at + p_wait
-      else pay_internal.real_due(p_environment_id, v_due_at) end
-  where d.environment_id = p_environment_id and d.id = p_id;
-end
-$$;
-
-create or replace function pay_internal.is_reordered(
-  p_environment_id text, p_endpoint_id text, p_subject_id text
-)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return exists (
-    select from pay.webhook_deliveries d
-    where d.status = 'pending'
-      and d.environment_id is not distinct from p_environment_id
-      and d.endpoint_id = p_endpoint_id
-      and d.subject_id = p_subject_id
-      and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1
-  );
-end
-$$;
-
-create or replace function pay_internal.put_after_next(
-  p_environment_id text, p_id text, p_at timestamptz
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_longest_wait constant interval := '1 minute';
-  v_behind_all constant integer := 1000000000;
-  v_delivery pay.webhook_deliveries;
-  v_next record;
-begin
-  select * into v_delivery from pay.webhook_deliveries d
-  where d.environment_id = p_environment_id and d.id = p_id;
-  select w.id, w.sequence into v_next
-  from pay.webhook_deliveries w
-  where w.status = 'pending'
-    and w.environment_id is not distinct from v_delivery.environment_id
-    and w.endpoint_id = v_delivery.endpoint_id
-    and w.subject_id = v_delivery.subject_id
-    and w.sequence > v_delivery.sequence
-  order by w.sequence
-  limit 1
-  for update skip locked;
-  if v_next.id is null then
-    update pay.webhook_deliveries d set sequence = v_behind_all
-    where d.environment_id = p_environment_id and d.id = p_id;
-    perform pay_internal.delay_delivery(p_environment_id, p_id, p_at, v_longest_wait);
-  else
-    update pay.webhook_deliveries d
-    set sequence = case d.id when p_id then v_next.sequence else v_delivery.sequence end
-    where d.environment_id = p_environment_id and d.id in (p_id, v_next.id);
-  end if;
-  return v_next.id;
-end
-$$;
-
-create or replace function pay_internal.release_overtaken(
-  p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform pay_internal.release_next_deliveries(array[d.environment_id], array[d.id], p_at)
-  from pay.webhook_deliveries d
-  where d.status = 'pending'
-    and d.environment_id is not distinct from p_environment_id
-    and d.endpoint_id = p_endpoint_id
-    and d.subject_id = p_subject_id
-    and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1;
-end
-$$;
-
-create or replace function pay_internal.waits_for_fault(p_delivery pay.webhook_deliveries)
-returns boolean
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  if p_delivery.fault_attempt <> p_delivery.attempt_count + 1 then
-    return false;
-  end if;
-  return p_delivery.fault = 'delay' or (p_delivery.fault = 'reorder' and not exists (
-    select from pay.events v
-    join pay.webhook_deliveries w
-      on w.environment_id = v.environment_id and w.subject_id = v.subject_id
-      and w.endpoint_id = p_delivery.endpoint_id and w.status <> 'pending'
-    join pay.events o
-      on o.environment_id = w.environment_id and o.id = w.event_id and o.sequence > v.sequence
-    where v.environment_id = p_delivery.environment_id and v.id = p_delivery.event_id
-  ));
-end
-$$;
-
-create or replace function pay_internal.record_attempts(
-  p_results text,
-  p_at timestamptz,
-  p_ahead interval
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_recorded record;
-begin
-  if p_results like '%"released"%' then
-    update pay.webhook_deliveries d
-    set attempt_count = d.attempt_count - 1, leased_until = null
-    from json_to_recordset(p_results::json) as r (
-      environment_id text, id text, attempt integer, outcome text
-    )
-    where r.outcome = 'released'
-      and d.environment_id = r.environment_id and d.id = r.id
-      and d.attempt_count = r.attempt and d.leased_until is not null;
-  end if;
-
-  select * into v_recorded from pay_internal.record_results(p_results, p_at, p_ahead);
-  if v_recorded.next_ids is not null then
-    perform pay_internal.release_next_deliveries(
-      v_recorded.next_environments, v_recorded.next_ids, p_at);
-  end if;
-  -- Only the results of sandboxes with a clock of their own have a due_at.
-  if p_results like '%"due_at"%' then
-    perform pay_internal.count_attempts(p_results);
-  end if;
-  -- Only the results of sandboxes have an exchange.
-  if p_results like '%"exchange"%' then
-    perform pay_internal.keep_exchanges(p_results);
-  end if;
-  if v_recorded.turned_ids is not null then
-    perform pay_internal.note_failing_endpoints(
-      v_recorded.turned_environments, v_recorded.turned_ids, v_recorded.turned_to_success, p_at);
-  end if;
-end
-$$;
-
-create or replace function pay_internal.ended_attempts(p_results text, p_ahead interval)
-returns table (
-  environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
-  record text, due_at timestamptz
-)
-language plpgsql stable rows 16
-set search_path = pg_catalog, pg_temp
-as $$
-#variable_conflict use_column
-begin
-  return query
-    select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
-      -- The sandbox can have got a clock of its own in the attempt.
-      coalesce(r.due_at, r.next_attempt_at - p_ahead + (
-        select pay_internal.time_ahead(w) from pay.sandbox_settings w
-        where w.environment_id = r.environment_id and r.next_attempt_at is not null
-      ))
-    from json_to_recordset(p_results::json) as r (
-      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
-      record text, due_at timestamptz
-    )
-    where r.outcome <> 'released';
-end
-$$;
-
-create or replace function pay_internal.record_results(
-  p_results text,
-  p_at timestamptz,
-  p_ahead interval,
-  out next_environments text[],
-  out next_ids text[],
-  out turned_environments text[],
-  out turned_ids text[],
-  out turned_to_success boolean[]
-)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with
-  result as materialized (
-    select * from pay_internal.ended_attempts(p_results, p_ahead) r order by r.environment_id, r.id
-  ),
-  recorded as (
-    update pay.webhook_deliveries d
-    set status = case
-        when r.outcome = 'delivered' then 'delivered'
-        when r.next_attempt_at is null then 'failed'
-        else 'pending'
-      end,
-      next_attempt_at = case
-        when r.next_attempt_at is null or r.due_at is null then r.next_attempt_at - p_ahead
-        else pay_internal.real_due(r.environment_id, r.due_at) end,
-      due_at = case when r.next_attempt_at is not null then r.due_at end,
-      leased_until = null,
-      -- The process survived the attempt. A crashed delivery stays a suspect.
-      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
-      -- Limited, because a delivery can be redelivered any number of times and each record rewrites
-      -- the text. 8 000 bytes are more than 50 attempts.
-      attempts = case
-        when d.attempts = '' then r.record
-        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
-        else pay_internal.without_second_attempt(d.attempts) || ',' || r.record
-      end
-    from result r
-    where d.environment_id = r.environment_id and d.id = r.id
-      and d.attempt_count = r.attempt and d.leased_until is not null
-    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
-  ),
-  next as (
-    select array_agg(r.environment_id) as environments, array_agg(n.id) as ids
-    from recorded r
-    cross join lateral (
-      select w.id, w.leased_until
-      from pay.webhook_deliveries w
-      where w.status = 'pending'
-        and w.environment_id is not distinct from r.environment_id
-        and w.endpoint_id = r.endpoint_id
-        and w.subject_id = r.subject_id
-        and w.sequence > r.sequence
-      order by w.sequence
-      limit 1
-    ) n
-    where r.status <> 'pending' and (n.leased_until is null or n.leased_until <= p_at)
-  ),
-  turned as (
-    select array_agg(t.environment_id) as environments, array_agg(t.id) as ids,
-      array_agg(e.any_delivered) as to_success
-    from (
-      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
-      from recorded r group by r.environment_id, r.endpoint_id
-    ) e
-    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
-    where (t.failing_since is null) <> e.any_delivered
-  )
-  select n.environments, n.ids, t.environments, t.ids, t.to_success
-  into next_environments, next_ids, turned_environments, turned_ids, turned_to_success
-  from next n cross join turned t;
-end
-$$;
-
-create or replace function pay_internal.release_next_deliveries(
-  p_environments text[],
-  p_ids text[],
-  p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with waiting as materialized (
-    select d.environment_id, d.id
-    from unnest(p_environments, p_ids) as n (environment_id, id)
-    join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
-    where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
-      and (d.fault is null or not pay_internal.waits_for_fault(d))
-    order by d.environment_id, d.id
-    for update of d
-  )
-  update pay.webhook_deliveries d
-  set next_attempt_at = least(d.created_at, p_at),
-    due_at = case when d.due_at is not null then d.created_at end
-  from waiting w
-  where d.environment_id = w.environment_id and d.id = w.id;
-end
-$$;
-
-create or replace function pay_internal.note_failing_endpoints(
-  p_environments text[],
-  p_ids text[],
-  p_to_success boolean[],
-  p_at timestamptz
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with turned as materialized (
-    select t.environment_id, t.id, u.to_success
-    from unnest(p_environments, p_ids, p_to_success) as u (environment_id, id, to_success)
-    join pay.webhook_endpoints t on t.environment_id = u.environment_id and t.id = u.id
-    for update of t skip locked
-  )
-  update pay.webhook_endpoints t
-  set failing_since = case when not u.to_success then p_at end
-  from turned u
-  where t.environment_id = u.environment_id and t.id = u.id
-    and (t.failing_since is null) <> u.to_success;
-end
-$$;
-
-create or replace function pay_internal.find_room(
-  p_rooms jsonb,
-  p_limit integer,
-  p_per_endpoint integer,
-  p_per_environment integer,
-  p_per_account integer,
-  p_aside text[], p_only text,
-  out endpoints text[], out rooms integer[],
-  out shares integer[],
-  out reads integer[],
-  out off_environment text,
-  out off_endpoint text,
-  out inbox_environments text[],
-  out inbox_endpoints text[]
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  -- As many rows as one request makes due at a moment, except the first.
-  v_rest constant integer := 4;
-begin
-  with recursive waiting as (
-    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.status = 'pending' and d.endpoint_id >= coalesce(p_only, '')
-     order by d.endpoint_id limit 1)
-    union all
-    select n.environment_id, n.endpoint_id
-    from waiting w
-    cross join lateral (
-      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
-      order by d.endpoint_id limit 1
-    ) n
-    where p_only is null
-  )
-  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
-    array_agg(r.room) filter (where k.is_on and r.room > 0),
-    -- An endpoint that has claims comes after those that have none, however quick it is.
-    array_agg(
-      case when k.left_of_endpoint is null then p_per_endpoint
-        else least(k.left_of_endpoint, p_per_endpoint - 1)
-      end
-    ) filter (where k.is_on and r.room > 0),
-    -- The turn would give back most deliveries that it claims of a failing endpoint.
-    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
-      filter (where k.is_on and r.room > 0),
-    (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],
-    (array_agg(w.endpoint_id) filter (where not k.is_on and not k.is_inbox))[1],
-    (array_agg(w.environment_id) filter (where k.has_entries))[:16],
-    (array_agg(w.endpoint_id) filter (where k.has_entries))[:16]
-  into endpoints, rooms, shares, reads, off_environment, off_endpoint, inbox_environments,
-    inbox_endpoints
-  from waiting w
-  join pay.environments e on e.id = w.environment_id
-  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
-  cross join lateral (
-    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
-      t.failing_since is not null as is_failing,
-      coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
-      coalesce(t.delivery = 'inbox', false) as is_inbox,
-      t.delivery = 'inbox' and pay_internal.has_entries(w.endpoint_id) as has_entries
-  ) k
-  cross join lateral (
-    select least(
-      coalesce(k.left_of_endpoint, p_per_endpoint),
-      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
-      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
-      p_limit,
-      case when k.is_failing then 2 end
-    ) as room
-  ) r
-  where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
-end
-$$;
-
-create or replace function pay_internal.claim_suspect(
-  p_suspects_ahead jsonb,
-  p_at timestamptz,
-  p_leased_until timestamptz,
-  p_ahead interval,
-  p_aside text[],
-  p_only text
-)
-returns setof pay.claimed_delivery
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_longest_look constant interval := '200 ms';
-  v_due pay_internal.due_delivery[];
-  v_is_claimed boolean;
-begin
-  loop
-    v_due := pay_internal.lock_suspects(p_suspects_ahead, p_at, p_aside, p_only);
-    exit when v_due is null;
-    return query select * from pay_internal.claim_first_suspect(v_due, p_leased_until, p_ahead);
-    v_is_claimed := found;
-    -- Postpones suspects that wait for an earlier delivery, and cancels those of disabled
-    -- endpoints.
-    perform pay_internal.put_off_deliveries(v_due, p_at);
-    exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
-  end loop;
-end
-$$;
-
-create or replace function pay_internal.lock_suspects(
-  p_ahead jsonb, p_at timestamptz, p_aside text[], p_only text
-)
-returns pay_internal.due_delivery[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    with recursive suspected as (
-      (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-       where d.next_attempt_at is not null and d.lost_claims > 0
-         and d.endpoint_id >= coalesce(p_only, '')
-       order by d.endpoint_id limit 1)
-      union all
-      select n.environment_id, n.endpoint_id
-      from suspected s
-      cross join lateral (
-        select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-        where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
-        order by d.endpoint_id limit 1
-      ) n
-      where p_only is null
-    )
-    select array_agg(
-      row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
-        l.leased_until is not null)::pay_internal.due_delivery
-      order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
-        l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence
-    )
-    from suspected s
-    join pay.environments e on e.id = s.environment_id
-    -- A delivery that moves to an inbox is a suspect until it is there.
-    left join pay.webhook_endpoints t
-      on t.environment_id = s.environment_id and t.id = s.endpoint_id
-    cross join lateral (
-      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-        d.leased_until, d.lost_claims, d.next_attempt_at
-      from pay.webhook_deliveries d
-      where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims > 0
-        and (d.leased_until is null or d.leased_until <= p_at)
-      order by d.lost_claims, d.next_attempt_at, d.subject_id, d.sequence
-      limit 2
-      for update skip locked
-    ) l
-    where t.delivery is distinct from 'inbox'
-      and s.endpoint_id <> all (p_aside) and s.endpoint_id = coalesce(p_only, s.endpoint_id)
-  );
-end
-$$;
-
-create or replace function pay_internal.claim_first_suspect(
-  p_due pay_internal.due_delivery[],
-  p_leased_until timestamptz,
-  p_ahead interval
-)
-returns setof pay.claimed_delivery
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_most_lost constant integer := 3;
-begin
-  return query
-  with
-  chosen as materialized (
-    select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
-      e.account, c.is_lost, c.is_lost and d.lost_claims + 1 >= v_most_lost as crashed
-    from unnest(p_due) with ordinality as c
-      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_lost, n)
-    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
-    join pay.webhook_endpoints t
-      on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
-        and t.delivery = 'url'
-    join pay.environments e on e.id = d.environment_id
-    where not exists (
-      select from pay.webhook_deliveries w
-      where w.status = 'pending'
-        and w.environment_id is not distinct from d.environment_id
-        and w.endpoint_id = d.endpoint_id
-        and w.subject_id = d.subject_id
-        and w.sequence < d.sequence
-    )
-    order by c.n
-    limit 1
-  ),
-  claimed as (
-    update pay.webhook_deliveries d
-    set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
-      lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
-      leased_until = p_leased_until
-    from chosen c
-    where d.environment_id = c.environment_id and d.id = c.id
-    returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
-  )
-  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
-    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
-    v.body, (
-      select row_to_json(w)::text from pay.sandbox_settings w
-      where w.environment_id = c.environment_id), null
-  from claimed c
-  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
-end
-$$;
-
-create or replace function pay_internal.kept_requests()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 1000 $$;
-
-create or replace function pay_internal.request_body(p_request pay.requests)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select row_to_json(t)::text from (
-    select
-      p_request.id,
-      'request' as object,
-      p_request.method,
-      p_request.path,
-      p_request.query,
-      p_request.status,
-      p_request.error_code,
-      p_request.idempotency_key,
-      p_request.is_replay as idempotent_replay,
-      round(p_request.duration_us / 1000.0, 2) as duration_ms,
-      p_request.api_key_id,
-      p_request.source,
-      pay_internal.wire_time(p_request.created_at) as created_at
-  ) t
-$$;
-
-create or replace function pay_internal.idempotency_key_body(
-  p_environment_id text, p_api_key_id text, p_key text
-)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select row_to_json(t)::text from (
-    select
-      k.key,
-      'idempotency_key' as object,
-      k.request_id as first_request_id,
-      split_part(k.request_line, ' ', 1) as method,
-      split_part(k.request_line, ' ', 2) as path,
-      nullif(k.status, 102) as status,
-      pay_internal.wire_time(k.created_at) as created_at,
-      pay_internal.wire_time(k.created_at + pay_internal.idempotency_retention()) as expires_at,
-      k.replays,
-      case when k.status <> 102 then k.body::json end as body
-    from pay.idempotency_keys k
-    where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-      and k.created_at > pay_internal.environment_time(p_environment_id)
-        - pay_internal.idempotency_retention()
-  ) t
-$$;
-
-create or replace function pay.note_requests(p_keys text, p_requests text, p_replays text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  perform set_config('synchronous_commit', 'off', true);
-  if p_replays <> '[]' then
-    with replayed as materialized (
-      select k.environment_id, k.api_key_id, k.key, r.count
-      from json_to_recordset(p_replays::json) as r (
-        environment_id text, api_key_id text, key text, count integer
-      )
-      join pay.idempotency_keys k
-        on k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key
-      order by k.api_key_id, k.key
-      for no key update of k
-    )
-    update pay.idempotency_keys k set replays = k.replays + r.count
-    from replayed r
-    where k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key;
-  end if;
-  if p_requests <> '[]' then
-    -- A row lock needs the right to change the row.
-    perform set_config('pay.environment_ids', (
-      select array_agg(distinct a.environment_id)::text
-      from json_to_recordset(p_keys::json) as a (environment_id text)), true);
-    -- Materialized, so that each key is looked up once.
-    with known as materialized (
-      select a.k, k.environment_id, k.id
-      from json_to_recordset(p_keys::json) as a (k integer, environment_id text, api_key_id text)
-      join pay.api_keys k
-        on k.id = a.api_key_id and k.environment_id = a.environment_id and not k.livemode
-      join pay.environments e on e.id = k.environment_id and e.retired_at is null
-      for share of e skip locked
-    )
-    insert into pay.requests (environment_id, id, api_key_id, method, path, query, status,
-      error_code, idempotency_key, is_replay, duration_us, source, created_at)
-    select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
-      r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
-      coalesce(r.source, 'program'), r.at
-    from json_to_recordset(p_requests::json) as r (
-      k integer, id text, method text, path text, query text, status smallint, error_code text,
-      idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz
-    )
-    join known k on k.k = r.k
-    on conflict on constraint requests_pkey do nothing;
-  end if;
+  return query
+    select coalesce(p.body, t.body), r.body,
+      pay_internal.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)),
+      coalesce(f.booked_minor, 0),
+      case when f.reference is not null then pay_internal.transfers_json(f, p_subject_id) end
+    from (values (p_environment_id)) e (id)
+    left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
+    left join pay.transfers t on t.environment_id = e.id and t.id = p_subject_id
+    left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
+    left join pay.provider_facts f
+      on f.environment_id = e.id and f.account_id = p_account_id and f.reference = p_reference
+    where coalesce(p.body, t.body) is not null;
 end
 $$;
-grant execute on function pay.note_requests(text, text, text) to pay_api;
+grant execute on function pay.read_provider_subject(text, text, text, text, text)
+  to pay_api, pay_operator;
 
-create or replace function pay_internal.purge_requests(
-  p_environment_id text,
-  p_at timestamptz,
-  p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_oldest text := greatest(pay_internal.id_floor('req_', p_at - interval '30 days'), (
-    select o.id from pay.requests o where o.environment_id = p_environment_id
-    order by o.id desc offset pay_internal.kept_requests() - 1 limit 1
-  ));
-  v_rows bigint;
-begin
-  delete from pay.requests t
-  where t.environment_id = p_environment_id and t.id = any (array(
-    select o.id from pay.requests o
-    where o.environment_id = p_environment_id and o.id < v_oldest
-    order by o.id limit p_batch for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
-end
-$$;
-
-create or replace function pay_internal.most_counted()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 250000 $$;
-
-create or replace function pay_internal.sandbox_reset_body(
-  p_environment_id text, p_with_endpoints boolean, p_has_claim boolean
-)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set max_parallel_workers_per_gather = 0
-as $$
-declare
-  v_table text;
-  v_began timestamptz;
-  v_rest interval := '0';
-  v_rests_left interval := '750 ms';
-  v_count bigint;
-  v_counts text[];
-begin
-  foreach v_table in array array['payments', 'refunds', 'transfers', 'ledger_entries', 'events',
-    'webhook_deliveries', 'idempotency_keys', 'webhook_endpoints']
-  loop
-    if v_rest > '5 ms' and clock_timestamp() < statement_timestamp() + interval '2 s' then
-      perform pg_sleep_for(v_rest);
-      v_rests_left := v_rests_left - v_rest;
-    end if;
-    v_began := clock_timestamp();
-    execute format(
-      'select count(*) from (
-         select from pay.%I t where t.environment_id = $1 and $2
-         limit pay_internal.most_counted() + 1
-       ) counted', v_table)
-    into v_count using p_environment_id, v_table <> 'webhook_endpoints' or p_with_endpoints;
-    if v_table = 'idempotency_keys' and p_has_claim then
-      v_count := v_count - 1;
-    end if;
-    v_counts := v_counts || format('"%s":%s', v_table, least(v_count, pay_internal.most_counted()));
-    v_rest := least(clock_timestamp() - v_began, v_rests_left);
-  end loop;
-  return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
-end
-$$;
-
-create or replace function pay_internal.move_environment(
-  p_old text, p_new text, p_at timestamptz, p_with_endpoints boolean
+create or replace function pay_internal.write_refunds(
+  p_refunds json, p_won integer[], p_environments text[]
 )
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-declare
-  v_environment pay.environments;
 begin
-  perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
-  update pay.environments e set retired_at = p_at where e.id = p_old
-  returning * into v_environment;
-  insert into pay.environments (id, public_id, account, livemode, name, ends_at)
-  values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
-    v_environment.ends_at);
-  update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
-  -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
-  update pay.api_key_secrets t
-  set environment_id = p_new, last_used_at = least(t.last_used_at, pay_internal.server_time())
-  where t.environment_id = p_old;
-  update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
-  update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
-  perform pay_internal.delete_pending(p_old);
-  if p_with_endpoints then
-    delete from pay.webhook_endpoints t where t.environment_id = p_old;
-  else
-    update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
-  end if;
-  perform pay_internal.restart_seeded(p_old, p_new);
-end
-$$;
-
-create or replace function pay_internal.delete_pending(p_environment_id text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-set enable_sort = off set enable_bitmapscan = off
-as $$
-begin
-  delete from pay.webhook_deliveries d
-  where d.ctid = any (array(
-    select o.place from pay.webhook_endpoints t
-    -- The order makes it a scan of the index that ends at the limit.
-    cross join lateral (
-      select d.ctid as place from pay.webhook_deliveries d
-      where d.endpoint_id = t.id and d.status = 'pending'
-        and d.environment_id is not distinct from p_environment_id
-      order by d.subject_id, d.sequence
-      limit pay_internal.called_off_at_once() for update skip locked
-    ) o
-    where t.environment_id = p_environment_id
-    limit pay_internal.called_off_at_once()
-  ));
-end
-$$;
-
-create or replace function pay_internal.admit_alone(p_request text)
-returns pay.admission
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_request json := p_request::json -> 0;
-  v_access pay.admission;
-begin
-  -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
-  -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
-  v_access := pay_internal.admit_one(p_request, 'none');
-  if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
-    select from pay.idempotency_keys k
-    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
-      and k.key = v_request ->> 'idempotency_key'
-  )) then
-    v_access := pay_internal.admit_one(p_request, 'alone');
-  else
-    -- Without a lock a key that another reset is moving can look like one that lacks the scope.
-    v_access := pay_internal.admit_one(p_request, 'shared');
-    if v_access.outcome = 'ok' then
-      v_access.outcome := 'resetting';
-    end if;
-  end if;
-  if v_access.outcome = 'ok' and exists (
-    select from pay.environments e where e.id = v_access.environment_id and e.livemode
-  ) then
-    v_access.outcome := 'live';
-  end if;
-  return v_access;
-end
-$$;
-
-create or replace function pay.reset_sandbox(
-  p_request text, p_environment_id text, p_with_endpoints boolean default false
-)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
-declare
-  v_request json := p_request::json -> 0;
-  v_old text;
-  v_access pay.admission;
-begin
-  v_access := pay_internal.admit_alone(p_request);
-  v_old := v_access.environment_id;
-  v_access := pay_internal.claim_one(p_request, v_access);
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
-
-  v_access.outcome := 'committed';
-  v_access.body := pay_internal.sandbox_reset_body(
-    v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
-  -- After the count, which takes time: a turn of the relay may wait for this row.
-  perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
-  perform pay_internal.keep_answer(p_request, v_access);
-  perform pay_internal.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
-  -- Kept for 24 hours from now by the new clock, which can be years behind the old one.
-  update pay.idempotency_keys k
-  set environment_id = p_environment_id,
-    created_at = least(k.created_at, pay_internal.environment_time(p_environment_id))
-  where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
-    and k.key = v_request ->> 'idempotency_key';
-  return v_access;
-end
-$$;
-grant execute on function pay.reset_sandbox(text, text, boolean) to pay_api;
-
-create or replace function pay_internal.id_floor(p_prefix text, p_at timestamptz)
-returns text
-language plpgsql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rest bigint := floor(extract(epoch from p_at) * 1000);
-  v_time text := '';
-begin
-  for v_character in 1..9 loop
-    v_time := substr('0123456789abcdefghjkmnpqrstvwxyz', (v_rest % 32)::integer + 1, 1) || v_time;
-    v_rest := v_rest / 32;
-  end loop;
-  return p_prefix || v_time || repeat('0', 17);
+  insert into pay.refunds as t
+    (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
+  select w.environment_id, r.id, r.payment_id, r.status, r.amount_minor,
+    r.currency, r.created_at, r.body
+  from json_to_recordset(p_refunds) as r (
+    n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
+    created_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+  on conflict on constraint refunds_pkey
+  do update set status = excluded.status, body = excluded.body;
 end
 $$;
 
@@ -6917,6 +4773,7 @@ begin
     when 'watches' then pay_internal.end_watches(p_environment_id, p_at, p_batch)
     when 'counters' then pay_internal.purge_counters(p_environment_id, p_batch)
     when 'environment' then pay_internal.purge_environment(p_environment_id, p_at, p_batch)
+      + pay_internal.purge_requests(p_environment_id, p_at, p_batch)
     when 'retired' then pay_internal.purge_retired(p_environment_id, p_batch)
   end;
 exception when others then
@@ -6942,63 +4799,21 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_environment record;
+  v_at timestamptz := p_at;
 begin
-  select e.livemode, e.ends_at is not null as is_disposable,
-    w.environment_id is not null as has_clock
-  into v_environment
+  select e.livemode, e.ends_at, w.environment_id is not null as has_clock into v_environment
   from pay.environments e
   left join pay.sandbox_settings w on w.environment_id = e.id
   where e.id = p_environment_id;
-  return case
-    when v_environment.has_clock then pay_internal.purge_sandbox(p_environment_id, p_batch)
-    when v_environment.is_disposable
-      then pay_internal.purge_idempotency_keys(p_environment_id, p_at, p_batch)
-    else pay_internal.purge_idempotency_keys(p_environment_id, p_at, p_batch)
-      + pay_internal.purge_keys(p_environment_id, p_at, p_batch)
-      + pay_internal.purge_old(p_environment_id, v_environment.livemode, p_at, p_batch)
-  end + case
-    when v_environment.livemode then 0
-    else pay_internal.purge_requests(p_environment_id, p_at, p_batch)
+  if v_environment.has_clock then
+    v_at := pay_internal.environment_time(p_environment_id);
+  end if;
+  return pay_internal.purge_idempotency_keys(p_environment_id, v_at, p_batch) + case
+    -- A disposable sandbox ends before any other row is old, unless it has a clock of its own.
+    when v_environment.ends_at is not null and not v_environment.has_clock then 0
+    else pay_internal.purge_keys(p_environment_id, v_at, p_batch)
+      + pay_internal.purge_old(p_environment_id, v_environment.livemode, v_at, p_batch)
   end;
-end
-$$;
-
-create or replace function pay_internal.purge_sandbox(p_environment_id text, p_batch integer)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now constant timestamptz := pay_internal.environment_time(p_environment_id);
-begin
-  return pay_internal.purge_idempotency_keys(p_environment_id, v_now, p_batch)
-    + pay_internal.purge_keys(p_environment_id, v_now, p_batch)
-    + pay_internal.purge_old(p_environment_id, false, v_now, p_batch);
-end
-$$;
-
-create or replace function pay_internal.purge_idempotency_keys(
-  p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rows bigint;
-begin
-  delete from pay.idempotency_keys t
-  where t.ctid = any (array(
-    select o.ctid from pay.idempotency_keys o
-    where o.environment_id = p_environment_id
-      and o.created_at <= p_at - pay_internal.idempotency_retention()
-      -- The predicate of the index.
-      and o.created_at > '-infinity'
-    order by o.created_at
-    limit p_batch for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
 end
 $$;
 
@@ -7454,7 +5269,8 @@ begin
     v_clock.frozen_at := greatest(v_clock.frozen_at, p_clock.frozen_at);
     return pay_internal.write_step(v_clock);
   end if;
-  v_changed := pay_internal.purge_sandbox(p_clock.environment_id, pay_internal.clock_batch());
+  v_changed := pay_internal.purge_environment(
+    p_clock.environment_id, pay_internal.server_time(), pay_internal.clock_batch());
   if v_changed > 0 then
     perform pay_internal.count_did(p_clock.environment_id, 'purged', v_changed);
     return 'moved';
@@ -7685,6 +5501,662 @@ begin
   changed := changed + cardinality(coalesce(v_calls, '{}'));
 end
 $$;
+
+create or replace function pay_internal.fault_body(p_fault pay.faults)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_fault.id,
+      'fault' as object,
+      p_fault.kind as "on",
+      p_fault.fault,
+      p_fault.times,
+      p_fault.times_left as "left",
+      p_fault.filter as "where",
+      p_fault.delay_ms,
+      pay_internal.wire_time(p_fault.created_at) as created_at
+  ) t
+$$;
+
+create or replace function pay_internal.fault_matches(p_filter jsonb, p_thing jsonb)
+returns boolean
+language plpgsql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return not exists (
+    select from jsonb_each(p_filter) w
+    -- A list contains each of its texts, and a text contains itself.
+    where not coalesce(p_thing -> w.key @> w.value, false)
+  );
+end
+$$;
+
+create or replace function pay_internal.next_fault(
+  p_environment_id text, p_kind text, p_thing jsonb, p_takes boolean, p_without text default null
+)
+returns pay.faults
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_fault pay.faults;
+begin
+  if not p_takes then
+    select f.* into v_fault from pay.faults f
+    where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
+      and pay_internal.fault_matches(f.filter::jsonb, p_thing)
+    order by f.id limit 1;
+    return v_fault;
+  end if;
+  -- If another transaction uses the fault up while this one waits, the next one is locked.
+  select f.* into v_fault from pay.faults f
+  where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
+    and f.fault is distinct from p_without and pay_internal.fault_matches(f.filter::jsonb, p_thing)
+  order by f.id limit 1 for update;
+  update pay.faults f set times_left = f.times_left - 1
+  where f.environment_id = p_environment_id and f.id = v_fault.id;
+  return v_fault;
+end
+$$;
+
+create or replace function pay_internal.note_fault_kinds(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_kinds text[] := array(
+    select distinct f.kind from pay.faults f
+    where f.environment_id = p_environment_id and f.times_left > 0 and f.kind <> 'delivery'
+    order by 1);
+begin
+  update pay.sandbox_settings w
+  set fault_kinds = v_kinds, version = pay_internal.new_settings_version()
+  where w.environment_id = p_environment_id and w.fault_kinds <> v_kinds;
+  if not found and v_kinds <> '{}' then
+    insert into pay.sandbox_settings (environment_id, version, fault_kinds)
+    values (p_environment_id, pay_internal.new_settings_version(), v_kinds)
+    on conflict on constraint sandbox_settings_pkey do nothing;
+  end if;
+end
+$$;
+
+create or replace function pay.match_fault(
+  p_request text, p_kind text, p_thing text, p_takes boolean
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_fault pay.faults;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  v_fault := pay_internal.next_fault(v_access.environment_id, p_kind, p_thing::jsonb, p_takes);
+  if v_fault.id is not null then
+    v_access.body := json_build_object(
+      'id', v_fault.id, 'fault', v_fault.fault, 'delay_ms', v_fault.delay_ms);
+  elsif not exists (
+    select from pay.faults f
+    where f.environment_id = v_access.environment_id and f.times_left > 0
+      and f.kind in ('request', 'provider')
+  ) and pg_try_advisory_xact_lock(
+    hashtextextended('environment ' || v_access.environment_id, 0)
+  ) then
+    perform pay_internal.note_fault_kinds(v_access.environment_id);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
+
+create or replace function pay.create_fault(p_request text, p_fault text, p_limit integer)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
+  v_fault pay.faults := json_populate_record(null::pay.faults, p_fault::json);
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if (
+    select count(*) from pay.faults f
+    where f.environment_id = v_access.environment_id and f.times_left > 0
+  ) >= p_limit then
+    v_access.outcome := 'full';
+    perform pay_internal.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  v_fault.environment_id := v_access.environment_id;
+  v_fault.times_left := v_fault.times;
+  v_fault.created_at := v_access.at;
+  insert into pay.faults select v_fault.*;
+  perform pay_internal.note_fault_kinds(v_access.environment_id);
+  v_access.outcome := 'committed';
+  v_access.body := pay_internal.fault_body(v_fault);
+  perform pay_internal.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.create_fault(text, text, integer) to pay_api;
+
+create or replace function pay.delete_fault(p_request text, p_id text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_alone(p_request));
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  delete from pay.faults f where f.environment_id = v_access.environment_id and f.id = p_id;
+  if not found then
+    v_access.outcome := 'not_found';
+    perform pay_internal.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  perform pay_internal.note_fault_kinds(v_access.environment_id);
+  v_access.outcome := 'committed';
+  v_access.body := json_build_object('id', p_id, 'object', 'fault', 'deleted', true);
+  perform pay_internal.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.delete_fault(text, text) to pay_api;
+
+create or replace function pay_internal.lock_faults(p_changes json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    with
+    asked as materialized (
+      select c.n, f.environment_id, c.fault_id,
+        row_number() over (partition by f.environment_id, c.fault_id order by c.n) as place
+      from unnest(p_found) f
+      join json_to_recordset(p_changes) as c (n integer, fault_id text) on c.n = f.n
+      where f.outcome = 'ok' and c.fault_id is not null
+    ),
+    locked as materialized (
+      select o.environment_id, o.id, o.times_left
+      from pay.faults o
+      where (o.environment_id, o.id) in (select a.environment_id, a.fault_id from asked a)
+      order by o.environment_id, o.id
+      for update of o
+    )
+    select a.n from asked a
+    left join locked l on l.environment_id = a.environment_id and l.id = a.fault_id
+    where l.id is null or a.place > l.times_left
+  loop
+    p_found[v_n].outcome := 'stale';
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay_internal.count_faults(
+  p_changes json, p_won integer[], p_environments text[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  update pay.faults o
+  set times_left = o.times_left - u.times
+  from (
+    select w.environment_id, c.fault_id, count(*) as times
+    from json_to_recordset(p_changes) as c (n integer, fault_id text)
+    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = c.n
+    where c.fault_id is not null
+    group by w.environment_id, c.fault_id
+  ) u
+  where o.environment_id = u.environment_id and o.id = u.fault_id;
+end
+$$;
+
+create or replace function pay_internal.kept_requests()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+create or replace function pay_internal.request_body(p_request pay.requests)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      p_request.id,
+      'request' as object,
+      p_request.method,
+      p_request.path,
+      p_request.query,
+      p_request.status,
+      p_request.error_code,
+      p_request.idempotency_key,
+      p_request.is_replay as idempotent_replay,
+      round(p_request.duration_us / 1000.0, 2) as duration_ms,
+      p_request.api_key_id,
+      p_request.source,
+      pay_internal.wire_time(p_request.created_at) as created_at
+  ) t
+$$;
+
+create or replace function pay.note_requests(p_keys text, p_requests text, p_replays text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform set_config('synchronous_commit', 'off', true);
+  if p_replays <> '[]' then
+    with replayed as materialized (
+      select k.environment_id, k.api_key_id, k.key, r.count
+      from json_to_recordset(p_replays::json) as r (
+        environment_id text, api_key_id text, key text, count integer
+      )
+      join pay.idempotency_keys k
+        on k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key
+      order by k.api_key_id, k.key
+      for no key update of k
+    )
+    update pay.idempotency_keys k set replays = k.replays + r.count
+    from replayed r
+    where k.environment_id = r.environment_id and k.api_key_id = r.api_key_id and k.key = r.key;
+  end if;
+  if p_requests <> '[]' then
+    -- A row lock needs the right to change the row.
+    perform set_config('pay.environment_ids', (
+      select array_agg(distinct a.environment_id)::text
+      from json_to_recordset(p_keys::json) as a (environment_id text)), true);
+    -- Materialized, so that each key is looked up once.
+    with known as materialized (
+      select a.k, k.environment_id, k.id
+      from json_to_recordset(p_keys::json) as a (k integer, environment_id text, api_key_id text)
+      join pay.api_keys k
+        on k.id = a.api_key_id and k.environment_id = a.environment_id and not k.livemode
+      join pay.environments e on e.id = k.environment_id and e.retired_at is null
+      for share of e skip locked
+    )
+    insert into pay.requests (environment_id, id, api_key_id, method, path, query, status,
+      error_code, idempotency_key, is_replay, duration_us, source, created_at)
+    select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
+      r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
+      coalesce(r.source, 'program'), r.at
+    from json_to_recordset(p_requests::json) as r (
+      k integer, id text, method text, path text, query text, status smallint, error_code text,
+      idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz
+    )
+    join known k on k.k = r.k
+    on conflict on constraint requests_pkey do nothing;
+  end if;
+end
+$$;
+grant execute on function pay.note_requests(text, text, text) to pay_api;
+
+create or replace function pay_internal.purge_requests(
+  p_environment_id text,
+  p_at timestamptz,
+  p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_oldest text := greatest(pay_internal.id_floor('req_', p_at - interval '30 days'), (
+    select o.id from pay.requests o where o.environment_id = p_environment_id
+    order by o.id desc offset pay_internal.kept_requests() - 1 limit 1
+  ));
+  v_rows bigint;
+begin
+  delete from pay.requests t
+  where t.environment_id = p_environment_id and t.id = any (array(
+    select o.id from pay.requests o
+    where o.environment_id = p_environment_id and o.id < v_oldest
+    order by o.id limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
+create or replace function pay_internal.most_counted()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 250000 $$;
+
+create or replace function pay_internal.sandbox_reset_body(
+  p_environment_id text, p_with_endpoints boolean, p_has_claim boolean
+)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set max_parallel_workers_per_gather = 0
+as $$
+declare
+  v_table text;
+  v_began timestamptz;
+  v_rest interval := '0';
+  v_rests_left interval := '750 ms';
+  v_count bigint;
+  v_counts text[];
+begin
+  foreach v_table in array array['payments', 'refunds', 'transfers', 'ledger_entries', 'events',
+    'webhook_deliveries', 'idempotency_keys', 'webhook_endpoints']
+  loop
+    if v_rest > '5 ms' and clock_timestamp() < statement_timestamp() + interval '2 s' then
+      perform pg_sleep_for(v_rest);
+      v_rests_left := v_rests_left - v_rest;
+    end if;
+    v_began := clock_timestamp();
+    execute format(
+      'select count(*) from (
+         select from pay.%I t where t.environment_id = $1 and $2
+         limit pay_internal.most_counted() + 1
+       ) counted', v_table)
+    into v_count using p_environment_id, v_table <> 'webhook_endpoints' or p_with_endpoints;
+    if v_table = 'idempotency_keys' and p_has_claim then
+      v_count := v_count - 1;
+    end if;
+    v_counts := v_counts || format('"%s":%s', v_table, least(v_count, pay_internal.most_counted()));
+    v_rest := least(clock_timestamp() - v_began, v_rests_left);
+  end loop;
+  return '{"object":"sandbox_reset","deleted":{' || array_to_string(v_counts, ',') || '}}';
+end
+$$;
+
+create or replace function pay_internal.move_environment(
+  p_old text, p_new text, p_at timestamptz, p_with_endpoints boolean
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_environment pay.environments;
+begin
+  perform set_config('pay.environment_ids', array[p_old, p_new]::text, true);
+  update pay.environments e set retired_at = p_at where e.id = p_old
+  returning * into v_environment;
+  insert into pay.environments (id, public_id, account, livemode, name, ends_at)
+  values (p_new, v_environment.public_id, v_environment.account, false, v_environment.name,
+    v_environment.ends_at);
+  update pay.api_keys t set environment_id = p_new where t.environment_id = p_old;
+  -- The clock of the sandbox is the real one again, so its keys were last used now at the latest.
+  update pay.api_key_secrets t
+  set environment_id = p_new, last_used_at = least(t.last_used_at, pay_internal.server_time())
+  where t.environment_id = p_old;
+  update pay.rate_counters t set environment_id = p_new where t.environment_id = p_old;
+  update pay.sandboxes t set environment_id = p_new where t.environment_id = p_old;
+  perform pay_internal.delete_pending(p_old);
+  if p_with_endpoints then
+    delete from pay.webhook_endpoints t where t.environment_id = p_old;
+  else
+    update pay.webhook_endpoints t set environment_id = p_new where t.environment_id = p_old;
+  end if;
+  perform pay_internal.restart_seeded(p_old, p_new);
+end
+$$;
+
+create or replace function pay_internal.delete_pending(p_environment_id text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+set enable_sort = off set enable_bitmapscan = off
+as $$
+begin
+  delete from pay.webhook_deliveries d
+  where d.ctid = any (array(
+    select o.place from pay.webhook_endpoints t
+    -- The order makes it a scan of the index that ends at the limit.
+    cross join lateral (
+      select d.ctid as place from pay.webhook_deliveries d
+      where d.endpoint_id = t.id and d.status = 'pending'
+        and d.environment_id is not distinct from p_environment_id
+      order by d.subject_id, d.sequence
+      limit pay_internal.called_off_at_once() for update skip locked
+    ) o
+    where t.environment_id = p_environment_id
+    limit pay_internal.called_off_at_once()
+  ));
+end
+$$;
+
+create or replace function pay.reset_sandbox(
+  p_request text, p_environment_id text, p_with_endpoints boolean default false
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_old text;
+  v_access pay.admission;
+begin
+  v_access := pay_internal.admit_alone(p_request);
+  v_old := v_access.environment_id;
+  v_access := pay_internal.claim_one(p_request, v_access);
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+
+  v_access.outcome := 'committed';
+  v_access.body := pay_internal.sandbox_reset_body(
+    v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
+  -- After the count, which takes time: a turn of the relay may wait for this row.
+  perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
+  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
+  -- Kept for 24 hours from now by the new clock, which can be years behind the old one.
+  update pay.idempotency_keys k
+  set environment_id = p_environment_id,
+    created_at = least(k.created_at, pay_internal.environment_time(p_environment_id))
+  where k.environment_id = v_old and k.api_key_id = v_access.api_key_id
+    and k.key = v_request ->> 'idempotency_key';
+  return v_access;
+end
+$$;
+grant execute on function pay.reset_sandbox(text, text, boolean) to pay_api;
+
+create or replace function pay_internal.max_transcript_lines()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 10000 $$;
+
+create or replace function pay_internal.max_transcript_bytes()
+returns bigint
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 16777216 $$;
+
+create or replace function pay_internal.seed_root(p_account text, p_seed text)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select encode(sha256(convert_to(p_account || E'\n' || p_seed, 'UTF8')), 'hex') $$;
+
+create or replace function pay_internal.begin_seeded(
+  p_environment_id text, p_seed text, p_root text
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.sandbox_settings (environment_id, version, frozen_at, seed, seed_root)
+  values (
+    p_environment_id, pay_internal.new_settings_version(), '2030-01-01T00:00:00Z', p_seed, p_root);
+end
+$$;
+
+create or replace function pay_internal.free_seed(p_root text, p_at timestamptz)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_opened constant text := current_setting('pay.environment_ids', true);
+  v_holder record;
+  v_is_free boolean;
+begin
+  perform set_config('pay.worker', 'on', true);
+  select e.public_id, e.ends_at into v_holder
+  from pay.sandbox_settings w join pay.environments e on e.id = w.environment_id
+  where w.seed_root = p_root;
+  v_is_free := v_holder.public_id is null or v_holder.ends_at <= p_at;
+  if v_is_free and v_holder.public_id is not null then
+    perform pay_internal.retire_sandbox(v_holder.public_id, p_at);
+  end if;
+  perform set_config('pay.worker', '', true);
+  perform set_config('pay.environment_ids', v_opened, true);
+  return v_is_free;
+end
+$$;
+
+create or replace function pay_internal.restart_seeded(p_old text, p_new text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_settings pay.sandbox_settings;
+begin
+  delete from pay.sandbox_settings w where w.environment_id = p_old and w.seed is not null
+  returning * into v_settings;
+  if v_settings.seed is not null then
+    perform pay_internal.begin_seeded(p_new, v_settings.seed, v_settings.seed_root);
+    delete from pay.webhook_endpoints t where t.environment_id = p_new;
+  end if;
+end
+$$;
+
+create or replace function pay_internal.open_by_hash(p_key_hash text)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_hash constant bytea := decode(p_key_hash, 'hex');
+  v_held text := '';
+  v_environment text;
+begin
+  perform set_config('pay.key_hashes', array[v_hash]::text, true);
+  loop
+    v_environment := (
+      select s.environment_id from pay.api_key_secrets s
+      where s.hash = v_hash and s.revoked_at is null and not s.livemode
+        and (s.ends_at is null or s.ends_at > pay_internal.server_time())
+    );
+    exit when v_environment is null or v_environment = v_held;
+    v_held := v_environment;
+    perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
+  end loop;
+  if v_environment is not null then
+    perform set_config('pay.environment_ids', array[v_environment]::text, true);
+  end if;
+  return v_environment;
+end
+$$;
+
+create or replace function pay.number_request(p_key_hash text)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_environment constant text := pay_internal.open_by_hash(p_key_hash);
+  v_settings text;
+begin
+  if v_environment is not null then
+    update pay.sandbox_settings w set requests = w.requests + 1
+    where w.environment_id = v_environment and w.seed is not null
+    returning row_to_json(w)::text into v_settings;
+  end if;
+  return v_settings;
+end
+$$;
+grant execute on function pay.number_request(text) to pay_api;
+
+create or replace function pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_environment constant text := pay_internal.open_by_hash(p_key_hash);
+begin
+  update pay.sandbox_settings w set transcript_bytes = w.transcript_bytes + octet_length(p_line)
+  where w.environment_id = v_environment and w.seed is not null and w.requests >= p_n
+    and w.transcript_bytes < pay_internal.max_transcript_bytes()
+    and p_n <= pay_internal.max_transcript_lines();
+  if found then
+    insert into pay.transcript_lines (environment_id, n, line)
+    values (v_environment, p_n, p_line)
+    on conflict on constraint transcript_lines_pkey do nothing;
+  end if;
+end
+$$;
+grant execute on function pay.keep_transcript_line(text, bigint, text) to pay_api;
+
+create or replace function pay.transcript(p_request text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if not exists (
+    select from pay.sandbox_settings w
+    where w.environment_id = v_access.environment_id and w.seed is not null
+  ) then
+    v_access.outcome := 'not_seeded';
+    return v_access;
+  end if;
+  v_access.body := coalesce((
+    select string_agg(t.line || E'\n', '' order by t.n) from pay.transcript_lines t
+    where t.environment_id = v_access.environment_id
+  ), '');
+  return v_access;
+end
+$$;
+grant execute on function pay.transcript(text) to pay_api;
 
 create or replace function pay_internal.clock_ceiling()
 returns timestamptz
@@ -8046,281 +6518,6 @@ begin
 end
 $$;
 
-create or replace function pay.configure_relay(p_url text, p_token text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-begin
-  if p_url !~ '^https?://[^[:space:]]+/api-v1-payments/internal/relay$' then
-    raise exception 'relay url must end in /api-v1-payments/internal/relay'
-      using errcode = 'invalid_parameter_value';
-  end if;
-  if p_token !~ '^[!-~]{16,200}$' then
-    raise exception 'relay token must be 16 to 200 visible ASCII characters'
-      using errcode = 'invalid_parameter_value';
-  end if;
-  perform set_config('pay.worker', 'on', true);
-  insert into pay.settings (name, value)
-  values ('relay_url', p_url), ('relay_token', p_token)
-  on conflict on constraint settings_pkey do update set value = excluded.value;
-end
-$$;
-grant execute on function pay.configure_relay(text, text) to pay_operator;
-
-create or replace function pay.due_relay()
-returns table (url text, token text)
-language plpgsql volatile security definer rows 1
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  if not exists (
-    select from pay.webhook_deliveries d
-    where d.status = 'pending' and d.next_attempt_at <= now()
-      and (d.leased_until is null or d.leased_until <= now())
-  ) and not pay_internal.provider_work_is_due() then
-    return;
-  end if;
-  return query
-    select u.value, t.value
-    from pay.settings u
-    join pay.settings t on t.name = 'relay_token'
-    where u.name = 'relay_url';
-end
-$$;
-grant execute on function pay.due_relay() to pay_operator;
-
-create or replace function pay.note_wake(p_request_id bigint)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  delete from pay.relay_wakes w where w.woken_at < now() - interval '1 hour';
-  insert into pay.relay_wakes (request_id) values (p_request_id::text)
-  on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
-end
-$$;
-grant execute on function pay.note_wake(bigint) to pay_operator;
-
-create or replace function pay.recent_wakes()
-returns table (request_id bigint, woken_at timestamptz)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  return query
-    select w.request_id::bigint, w.woken_at from pay.relay_wakes w
-    where w.woken_at >= now() - interval '1 hour';
-end
-$$;
-grant execute on function pay.recent_wakes() to pay_operator;
-
-create or replace function pay.wake_relay()
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-declare
-  v_relay record;
-  v_request_id bigint;
-begin
-  for v_relay in select * from pay.due_relay() loop
-    -- Dynamic, so that this function can be created without pg_net.
-    execute
-      'select net.http_post(url := $1, body := $2, params := $3, headers := $4,
-         timeout_milliseconds := $5)'
-    into v_request_id
-    using
-      v_relay.url,
-      '{}'::jsonb,
-      '{}'::jsonb,
-      jsonb_build_object(
-        'Content-Type', 'application/json',
-        'Authorization', 'Bearer ' || v_relay.token
-      ),
-      2000;
-    perform pay.note_wake(v_request_id);
-  end loop;
-end
-$$;
-grant execute on function pay.wake_relay() to pay_operator;
-
-create or replace function pay_internal.max_transcript_lines()
-returns integer
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 10000 $$;
-
-create or replace function pay_internal.max_transcript_bytes()
-returns bigint
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select 16777216 $$;
-
-create or replace function pay_internal.seed_root(p_account text, p_seed text)
-returns text
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select encode(sha256(convert_to(p_account || E'\n' || p_seed, 'UTF8')), 'hex') $$;
-
-create or replace function pay_internal.begin_seeded(
-  p_environment_id text, p_seed text, p_root text
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  insert into pay.sandbox_settings (environment_id, version, frozen_at, seed, seed_root)
-  values (
-    p_environment_id, pay_internal.new_settings_version(), '2030-01-01T00:00:00Z', p_seed, p_root);
-end
-$$;
-
-create or replace function pay_internal.free_seed(p_root text, p_at timestamptz)
-returns boolean
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_opened constant text := current_setting('pay.environment_ids', true);
-  v_holder record;
-  v_is_free boolean;
-begin
-  perform set_config('pay.worker', 'on', true);
-  select e.public_id, e.ends_at into v_holder
-  from pay.sandbox_settings w join pay.environments e on e.id = w.environment_id
-  where w.seed_root = p_root;
-  v_is_free := v_holder.public_id is null or v_holder.ends_at <= p_at;
-  if v_is_free and v_holder.public_id is not null then
-    perform pay_internal.retire_sandbox(v_holder.public_id, p_at);
-  end if;
-  perform set_config('pay.worker', '', true);
-  perform set_config('pay.environment_ids', v_opened, true);
-  return v_is_free;
-end
-$$;
-
-create or replace function pay_internal.restart_seeded(p_old text, p_new text)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_settings pay.sandbox_settings;
-begin
-  delete from pay.sandbox_settings w where w.environment_id = p_old and w.seed is not null
-  returning * into v_settings;
-  if v_settings.seed is not null then
-    perform pay_internal.begin_seeded(p_new, v_settings.seed, v_settings.seed_root);
-    delete from pay.webhook_endpoints t where t.environment_id = p_new;
-  end if;
-end
-$$;
-
-create or replace function pay_internal.open_by_hash(p_key_hash text)
-returns text
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_hash constant bytea := decode(p_key_hash, 'hex');
-  v_held text := '';
-  v_environment text;
-begin
-  perform set_config('pay.key_hashes', array[v_hash]::text, true);
-  loop
-    v_environment := (
-      select s.environment_id from pay.api_key_secrets s
-      where s.hash = v_hash and s.revoked_at is null and not s.livemode
-        and (s.ends_at is null or s.ends_at > pay_internal.server_time())
-    );
-    exit when v_environment is null or v_environment = v_held;
-    v_held := v_environment;
-    perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || v_held, 0));
-  end loop;
-  if v_environment is not null then
-    perform set_config('pay.environment_ids', array[v_environment]::text, true);
-  end if;
-  return v_environment;
-end
-$$;
-
-create or replace function pay.number_request(p_key_hash text)
-returns text
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
-declare
-  v_environment constant text := pay_internal.open_by_hash(p_key_hash);
-  v_settings text;
-begin
-  if v_environment is not null then
-    update pay.sandbox_settings w set requests = w.requests + 1
-    where w.environment_id = v_environment and w.seed is not null
-    returning row_to_json(w)::text into v_settings;
-  end if;
-  return v_settings;
-end
-$$;
-grant execute on function pay.number_request(text) to pay_api;
-
-create or replace function pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
-declare
-  v_environment constant text := pay_internal.open_by_hash(p_key_hash);
-begin
-  update pay.sandbox_settings w set transcript_bytes = w.transcript_bytes + octet_length(p_line)
-  where w.environment_id = v_environment and w.seed is not null and w.requests >= p_n
-    and w.transcript_bytes < pay_internal.max_transcript_bytes()
-    and p_n <= pay_internal.max_transcript_lines();
-  if found then
-    insert into pay.transcript_lines (environment_id, n, line)
-    values (v_environment, p_n, p_line)
-    on conflict on constraint transcript_lines_pkey do nothing;
-  end if;
-end
-$$;
-grant execute on function pay.keep_transcript_line(text, bigint, text) to pay_api;
-
-create or replace function pay.transcript(p_request text)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
-  v_access pay.admission := v_found[1];
-begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
-  if not exists (
-    select from pay.sandbox_settings w
-    where w.environment_id = v_access.environment_id and w.seed is not null
-  ) then
-    v_access.outcome := 'not_seeded';
-    return v_access;
-  end if;
-  v_access.body := coalesce((
-    select string_agg(t.line || E'\n', '' order by t.n) from pay.transcript_lines t
-    where t.environment_id = v_access.environment_id
-  ), '');
-  return v_access;
-end
-$$;
-grant execute on function pay.transcript(text) to pay_api;
-
 create or replace function pay_internal.server_time()
 returns timestamptz
 language plpgsql stable parallel safe
@@ -8328,6 +6525,120 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return now();
+end
+$$;
+
+create or replace function pay_internal.wire_time(p_at timestamptz)
+returns text
+language plpgsql stable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+end
+$$;
+
+create or replace function pay_internal.id_floor(p_prefix text, p_at timestamptz)
+returns text
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rest bigint := floor(extract(epoch from p_at) * 1000);
+  v_time text := '';
+begin
+  for v_character in 1..9 loop
+    v_time := substr('0123456789abcdefghjkmnpqrstvwxyz', (v_rest % 32)::integer + 1, 1) || v_time;
+    v_rest := v_rest / 32;
+  end loop;
+  return p_prefix || v_time || repeat('0', 17);
+end
+$$;
+
+create or replace function pay_internal.lock_funds(
+  p_changes json, p_transfers json, p_found pay.admission[]
+)
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_draw record;
+  v_fund text := '';
+  v_left numeric;
+  v_keys text[];
+begin
+  for v_draw in
+    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
+      f.api_key_id || ' ' || c.idempotency_key as whole_key
+    from unnest(p_found) f
+    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
+      on c.n = f.n
+    join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
+      on t.n = c.n
+    where f.outcome = 'ok' and c.expects_id is null
+    order by f.environment_id, t.currency, c.n
+  loop
+    if v_fund <> v_draw.environment_id || v_draw.currency then
+      v_fund := v_draw.environment_id || v_draw.currency;
+      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
+      -- A separate statement after the lock, so that it sees the transfers committed before.
+      v_left := pay_internal.available_minor(v_draw.environment_id, v_draw.currency);
+    end if;
+    if v_draw.whole_key = any (v_keys) or exists (
+      select from pay.idempotency_keys k
+      where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
+        and k.key = v_draw.idempotency_key
+    ) then
+      -- If pay_internal.claim finds no answer, the request is sent again. Nothing was drawn.
+      p_found[v_draw.n].outcome := 'expired';
+    elsif v_draw.amount_minor > v_left then
+      p_found[v_draw.n].outcome := 'insufficient';
+    else
+      v_left := v_left - v_draw.amount_minor;
+      v_keys := v_keys || v_draw.whole_key;
+    end if;
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay_internal.write_transfers(
+  p_transfers json, p_won integer[], p_environments text[], p_moved integer[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.transfers
+    (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
+  select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
+    r.updated_at, r.body
+  from json_to_recordset(p_transfers) as r (
+    n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
+    created_at timestamptz, updated_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+  where r.n <> all (p_moved);
+  if p_moved <> '{}' then
+    with moved as materialized (
+      select r.*, k.place
+      from json_to_recordset(p_transfers) as r (
+        n integer, id text, status text, sequence integer, updated_at timestamptz, body text
+      )
+      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+      cross join lateral (
+        select k.ctid as place from pay.transfers k
+        where k.environment_id = w.environment_id and k.id = r.id limit 1
+      ) k
+      where r.n = any (p_moved)
+    )
+    update pay.transfers t
+    set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
+    from moved r
+    where t.ctid = r.place;
+  end if;
 end
 $$;
 
@@ -8435,6 +6746,520 @@ begin
   end loop;
   return p_found;
 end
+$$;
+
+create or replace function pay_internal.lock_due(
+  p_endpoints text[],
+  p_rooms integer[],
+  p_shares integer[],
+  p_reads integer[],
+  p_at timestamptz
+)
+returns pay_internal.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_due pay_internal.due_delivery[];
+  v_is_any_lost boolean;
+begin
+  select
+    array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
+      c.place - c.share, c.is_lost)::pay_internal.due_delivery),
+    bool_or(c.is_lost)
+  into v_due, v_is_any_lost
+  from (
+    select l.*, o.room, o.share,
+      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
+    from unnest(p_endpoints, p_rooms, p_shares, p_reads) as o (endpoint_id, room, share, reads)
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.next_attempt_at, d.leased_until is not null as is_lost
+      from pay.webhook_deliveries d
+      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims = 0
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.next_attempt_at, d.subject_id, d.sequence
+      limit o.reads
+      for update skip locked
+    ) l
+  ) c
+  where c.place <= c.room;
+
+  if v_is_any_lost then
+    update pay.webhook_deliveries d
+    set lost_claims = 1, leased_until = null
+    from unnest(v_due) c
+    where c.is_lost and d.environment_id = c.environment_id and d.id = c.id;
+  end if;
+  return v_due;
+end
+$$;
+
+create or replace function pay_internal.take_places(
+  p_due pay_internal.due_delivery[],
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer
+)
+returns table (
+  environment_id text, id text, endpoint_id text, subject_id text, sequence integer, event_id text,
+  rank_of_endpoint bigint, url text, secrets text, failing_since timestamptz, livemode boolean,
+  public_id text, account text
+)
+language plpgsql stable rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+  with
+  shared as (
+    select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
+      rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment)
+      and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
+        <= coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
+    from unnest(p_due) c
+    join pay.webhook_endpoints t
+      on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
+        and t.delivery = 'url'
+    join pay.environments e on e.id = c.environment_id
+    where not c.is_lost
+  )
+  select s.environment_id, s.id, s.endpoint_id, s.subject_id, s.sequence, s.event_id,
+    s.rank_of_endpoint, s.url, s.secrets::text, s.failing_since, s.livemode, s.public_id, s.account
+  from shared s
+  where s.has_place
+  order by s.rank_of_endpoint, s.endpoint_id
+  fetch first (p_limit) rows with ties;
+end
+$$;
+
+create or replace function pay_internal.claim_due(
+  p_due pay_internal.due_delivery[],
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query
+  with
+  counted as (
+    select k.*, count(*) over (
+        partition by k.endpoint_id, k.subject_id order by k.sequence
+        range between unbounded preceding and 1 preceding
+      ) as taken_before
+    from pay_internal.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
+  ),
+  judged as materialized (
+    select k.*,
+      -- All earlier events are taken as well.
+      k.sequence is null or (k.taken_before < 100 and earlier.known = k.taken_before) as is_next,
+      min(k.rank_of_endpoint) over (partition by k.endpoint_id, k.subject_id) as rank_of_chain
+    from counted k
+    cross join lateral (
+      select count(*) as known from (
+        select from pay.webhook_deliveries d
+        where d.status = 'pending'
+          and d.environment_id is not distinct from k.environment_id
+          and d.endpoint_id = k.endpoint_id
+          and d.subject_id = k.subject_id
+          and d.sequence < k.sequence
+        -- One more than those that are taken is enough.
+        limit least(k.taken_before, 99) + 1
+      ) l
+    ) earlier
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + 1, leased_until = p_leased_until
+    from judged j
+    where j.is_next and d.environment_id = j.environment_id and d.id = j.id
+    returning j.*, d.attempt_count,
+      case d.fault_attempt when d.attempt_count then d.fault end as fault
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets, c.livemode,
+    -- In the caller's time, because the caller computes how long the endpoint has been failing.
+    c.failing_since + p_ahead, false, false, v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id), c.fault
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id
+  order by c.rank_of_chain, c.endpoint_id, c.subject_id, c.sequence;
+end
+$$;
+
+create or replace function pay_internal.put_off_deliveries(
+  p_due pay_internal.due_delivery[], p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with
+  left_over as materialized (
+    select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.next_attempt_at
+    from unnest(p_due) c
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    where d.leased_until is null or d.leased_until <= p_at
+  ),
+  judged as materialized (
+    select l.*, t.status = 'enabled' or t.delivery = 'inbox' as enabled, blocker.id as blocker_id,
+      blocker.next_attempt_at as blocked_until, blocker.leased_until as blocker_leased_until,
+      blocker.due_at as blocker_due_at,
+      l.sequence - blocker.sequence as distance
+    from left_over l
+    left join pay.webhook_endpoints t
+      on t.environment_id = l.environment_id and t.id = l.endpoint_id
+    left join lateral (
+      select d.id, d.sequence, d.next_attempt_at, d.leased_until, d.due_at
+      from pay.webhook_deliveries d
+      where d.status = 'pending'
+        and d.environment_id is not distinct from l.environment_id
+        and d.endpoint_id = l.endpoint_id
+        and d.subject_id = l.subject_id
+        and d.sequence < l.sequence
+      order by d.sequence
+      limit 1
+    ) blocker on true
+  ),
+  called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from judged j
+    where j.enabled is not true and d.environment_id = j.environment_id and d.id = j.id
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = case
+      -- The earlier delivery releases this one. A short wait would check thousands of rows often.
+      when j.blocker_leased_until > p_at and j.distance > 100 then p_at + interval '1 minute'
+      when j.blocker_leased_until > p_at then p_at + interval '5 seconds'
+      else greatest(j.blocked_until, p_at + interval '1 second')
+    end,
+    -- The clock of a sandbox that stands makes both due at the same time.
+    due_at = case when j.blocker_leased_until > p_at then d.due_at
+      else greatest(d.due_at, j.blocker_due_at) end
+  from judged j
+  where j.enabled and j.blocker_id is not null
+    and (
+      -- A turn has claimed the blocker: this one or another.
+      (j.environment_id, j.blocker_id) not in (select o.environment_id, o.id from left_over o)
+      -- The blocker is due later: every turn would look at this one in its place.
+      or j.blocked_until > j.next_attempt_at
+    )
+    and d.environment_id = j.environment_id and d.id = j.id;
+end
+$$;
+
+create or replace function pay_internal.claim_suspect(
+  p_suspects_ahead jsonb,
+  p_at timestamptz,
+  p_leased_until timestamptz,
+  p_ahead interval,
+  p_aside text[],
+  p_only text
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_longest_look constant interval := '200 ms';
+  v_due pay_internal.due_delivery[];
+  v_is_claimed boolean;
+begin
+  loop
+    v_due := pay_internal.lock_suspects(p_suspects_ahead, p_at, p_aside, p_only);
+    exit when v_due is null;
+    return query select * from pay_internal.claim_first_suspect(v_due, p_leased_until, p_ahead);
+    v_is_claimed := found;
+    -- Postpones suspects that wait for an earlier delivery, and cancels those of disabled
+    -- endpoints.
+    perform pay_internal.put_off_deliveries(v_due, p_at);
+    exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
+  end loop;
+end
+$$;
+
+create or replace function pay_internal.lock_suspects(
+  p_ahead jsonb, p_at timestamptz, p_aside text[], p_only text
+)
+returns pay_internal.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    with recursive suspected as (
+      (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+       where d.next_attempt_at is not null and d.lost_claims > 0
+         and d.endpoint_id >= coalesce(p_only, '')
+       order by d.endpoint_id limit 1)
+      union all
+      select n.environment_id, n.endpoint_id
+      from suspected s
+      cross join lateral (
+        select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+        where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
+        order by d.endpoint_id limit 1
+      ) n
+      where p_only is null
+    )
+    select array_agg(
+      row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
+        l.leased_until is not null)::pay_internal.due_delivery
+      order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
+        l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence
+    )
+    from suspected s
+    join pay.environments e on e.id = s.environment_id
+    -- A delivery that moves to an inbox is a suspect until it is there.
+    left join pay.webhook_endpoints t
+      on t.environment_id = s.environment_id and t.id = s.endpoint_id
+    cross join lateral (
+      select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
+        d.leased_until, d.lost_claims, d.next_attempt_at
+      from pay.webhook_deliveries d
+      where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims > 0
+        and (d.leased_until is null or d.leased_until <= p_at)
+      order by d.lost_claims, d.next_attempt_at, d.subject_id, d.sequence
+      limit 2
+      for update skip locked
+    ) l
+    where t.delivery is distinct from 'inbox'
+      and s.endpoint_id <> all (p_aside) and s.endpoint_id = coalesce(p_only, s.endpoint_id)
+  );
+end
+$$;
+
+create or replace function pay_internal.claim_first_suspect(
+  p_due pay_internal.due_delivery[],
+  p_leased_until timestamptz,
+  p_ahead interval
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most_lost constant integer := 3;
+begin
+  return query
+  with
+  chosen as materialized (
+    select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
+      e.account, c.is_lost, c.is_lost and d.lost_claims + 1 >= v_most_lost as crashed
+    from unnest(p_due) with ordinality as c
+      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_lost, n)
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    join pay.webhook_endpoints t
+      on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
+        and t.delivery = 'url'
+    join pay.environments e on e.id = d.environment_id
+    where not exists (
+      select from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from d.environment_id
+        and w.endpoint_id = d.endpoint_id
+        and w.subject_id = d.subject_id
+        and w.sequence < d.sequence
+    )
+    order by c.n
+    limit 1
+  ),
+  claimed as (
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
+      lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
+      leased_until = p_leased_until
+    from chosen c
+    where d.environment_id = c.environment_id and d.id = c.id
+    returning c.*, d.endpoint_id, d.event_id, d.subject_id, d.attempt_count
+  )
+  select c.environment_id, c.public_id, c.account, c.id, c.endpoint_id, c.event_id, c.subject_id,
+    c.attempt_count, c.url, c.secrets::text, c.livemode, c.failing_since + p_ahead, true, c.crashed,
+    v.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w
+      where w.environment_id = c.environment_id), null
+  from claimed c
+  join pay.events v on v.environment_id = c.environment_id and v.id = c.event_id;
+end
+$$;
+
+create or replace function pay_internal.without_second_attempt(p_attempts text)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select split_part(p_attempts, '},{', 1) || '},{' || substr(a.others, strpos(a.others, '},{') + 3)
+  from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
+$$;
+
+create or replace function pay_internal.blocking_delivery(p_delivery pay.webhook_deliveries)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select d.id
+    from pay.webhook_deliveries d
+    where d.status = 'pending'
+      and d.environment_id is not distinct from p_delivery.environment_id
+      and d.endpoint_id = p_delivery.endpoint_id
+      and d.subject_id = p_delivery.subject_id
+      and d.sequence < p_delivery.sequence
+    order by d.sequence
+    limit 1
+  );
+end
+$$;
+
+create or replace function pay_internal.webhook_delivery_body(p_delivery pay.webhook_deliveries)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when b.blocked_by is null then b.body
+    else left(b.body, -1) || ',"blocked_by":"' || b.blocked_by || '"}' end
+  from (
+    select row_to_json(t)::text as body,
+      case when t.status = 'pending' and p_delivery.sequence is not null
+        then pay_internal.blocking_delivery(p_delivery) end as blocked_by
+    from (
+      select
+        p_delivery.id,
+        'webhook_delivery' as object,
+        p_delivery.event_id,
+        p_delivery.event_type,
+        p_delivery.endpoint_id,
+        case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
+        p_delivery.status,
+        ('[' || p_delivery.attempts || ']')::json as attempts,
+        -- The relay's column can be infinite if the sandbox has a clock of its own.
+        case when p_delivery.status = 'pending' then pay_internal.wire_time(
+          coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
+        pay_internal.wire_time(p_delivery.created_at) as created_at
+    ) t
+  ) b
+$$;
+
+create or replace function pay_internal.kept_exchanges()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 5 $$;
+
+create or replace function pay_internal.exchange_retention()
+returns interval
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select interval '7 days' $$;
+
+create or replace function pay_internal.keep_exchanges(p_results text)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.delivery_exchanges as x (environment_id, delivery_id, slot, attempt, url, headers,
+    answer, answer_truncated, kept_at)
+  select distinct on (d.environment_id, d.id)
+    d.environment_id, d.id, r.attempt % pay_internal.kept_exchanges(), r.attempt, k.url, k.headers,
+    k.answer, coalesce(k.answer_truncated, false), pay_internal.server_time()
+  from json_to_recordset(p_results::json) as r (
+    environment_id text, id text, attempt integer, exchange json
+  )
+  cross join lateral json_to_record(r.exchange) as k (
+    url text, headers text, answer text, answer_truncated boolean
+  )
+  join pay.webhook_deliveries d
+    on d.environment_id = r.environment_id and d.id = r.id and d.attempt_count = r.attempt
+  join pay.environments e
+    on e.id = d.environment_id and not e.livemode and e.retired_at is null
+  where r.exchange is not null
+  order by d.environment_id, d.id
+  on conflict on constraint delivery_exchanges_pkey do update
+  set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,
+    answer = excluded.answer, answer_truncated = excluded.answer_truncated,
+    kept_at = excluded.kept_at
+  where x.attempt < excluded.attempt;
+end
+$$;
+
+create or replace function pay_internal.whole_delivery_body(p_delivery pay.webhook_deliveries)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_body constant text := pay_internal.webhook_delivery_body(p_delivery);
+  v_exchanges text;
+begin
+  select string_agg(row_to_json(t)::text, ',' order by t.attempt) into v_exchanges
+  from (
+    select x.attempt,
+      (select row_to_json(q) from (
+        select x.url, x.headers::json as headers, v.body
+      ) q) as request,
+      (select row_to_json(a) from (
+        select x.answer as text, x.answer_truncated as truncated
+      ) a where x.answer is not null) as response
+    from pay.delivery_exchanges x
+    join pay.events v on v.environment_id = x.environment_id and v.id = p_delivery.event_id
+    where x.environment_id = p_delivery.environment_id and x.delivery_id = p_delivery.id
+  ) t;
+  return case when v_exchanges is null then v_body
+    else left(v_body, -1) || ',"exchanges":[' || v_exchanges || ']}' end;
+end
+$$;
+
+create or replace function pay_internal.purge_exchanges(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  -- In order, because with a limit alone a scan of the table looks cheap while its statistics are
+  -- old.
+  with old as materialized (
+    select o.environment_id, o.delivery_id, o.slot
+    from pay.delivery_exchanges o
+    where o.kept_at < p_at - pay_internal.exchange_retention()
+      and (p_environment_id is null or o.environment_id = p_environment_id)
+    order by o.kept_at
+    limit p_batch for update skip locked
+  )
+  delete from pay.delivery_exchanges t using old
+  where t.environment_id = old.environment_id and t.delivery_id = old.delivery_id
+    and t.slot = old.slot;
+  get diagnostics v_rows = row_count;
+  return v_rows;
+end
+$$;
+
+create or replace function pay_internal.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when p_endpoint.failing_since is not null and p_endpoint.status = 'enabled'
+    then left(p_endpoint.body, -1) || ',"failing":true}'
+    else p_endpoint.body end
 $$;
 
 create or replace function pay_internal.insert_webhook_endpoint(p_endpoint pay.webhook_endpoints)
@@ -8557,62 +7382,6 @@ end
 $$;
 grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
 
-create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
-declare
-  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
-  v_delivery pay.webhook_deliveries;
-begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
-  select * into v_delivery from pay.webhook_deliveries d
-  where d.environment_id = v_access.environment_id and d.id = p_id
-  for update;
-  if v_delivery.id is null then
-    v_access.outcome := 'not_found';
-    perform pay_internal.release_key(p_request, v_access);
-    return v_access;
-  end if;
-  if v_delivery.status <> 'pending' and pay_internal.has_backlog(v_access.environment_id) then
-    v_access.outcome := 'backlog';
-    perform pay_internal.release_key(p_request, v_access);
-    return v_access;
-  end if;
-  if exists (
-    select from pay.webhook_endpoints t
-    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
-      and t.status = 'enabled'
-  ) then
-    -- An attempt that is under way goes on; the delivery is then due again only if it fails.
-    if v_delivery.status <> 'available'
-      and (v_delivery.leased_until is null
-        or v_delivery.leased_until <= v_access.at - coalesce(v_access.ahead, '0'))
-    then
-      update pay.webhook_deliveries d
-      set status = 'pending', next_attempt_at = least(v_access.at, pay_internal.server_time()),
-        due_at = case when v_access.ahead is not null then v_access.at end
-      where d.environment_id = v_access.environment_id and d.id = p_id
-      returning * into v_delivery;
-    end if;
-    v_access.outcome := 'committed';
-    v_access.status := 200;
-    v_access.body := pay_internal.webhook_delivery_body(v_delivery);
-  else
-    v_access.outcome := 'off';
-    v_access.status := 409;
-    v_access.body := p_refusal;
-  end if;
-  perform pay_internal.keep_answer(p_request, v_access);
-  return v_access;
-end
-$$;
-grant execute on function pay.redeliver(text, text, text) to pay_api;
-
 create or replace function pay.begin_trigger(p_request text, p_trigger text)
 returns pay.admission
 language plpgsql volatile security definer
@@ -8716,6 +7485,825 @@ end
 $$;
 grant execute on function pay.end_trigger(text, text, boolean, text, text) to pay_api;
 
+create or replace function pay_internal.called_off_at_once()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 5000 $$;
+
+create or replace function pay_internal.call_off_deliveries(
+  p_environment_id text,
+  p_endpoint_id text,
+  p_most integer
+)
+returns boolean
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  with called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from (
+      select w.id from pay.webhook_deliveries w
+      where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
+        and w.status = 'pending'
+        and (w.leased_until is null or w.leased_until <= pay_internal.server_time())
+      limit p_most
+      for update skip locked
+    ) waiting
+    where d.environment_id = p_environment_id and d.id = waiting.id
+    returning d.id
+  )
+  select count(*) >= p_most from called_off
+$$;
+
+create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
+returns table (revision integer, status text, body text)
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select t.revision, t.status, t.body from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.id = p_id;
+end
+$$;
+grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
+
+create or replace function pay.disable_webhook_endpoint(
+  p_environment_id text,
+  p_id text,
+  p_expects_revision integer,
+  p_at timestamptz,
+  p_endpoint_body text,
+  p_event_id text,
+  p_event_body text,
+  p_delivery_id text
+)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.webhook_endpoints t
+  set status = 'disabled', revision = t.revision + 1, body = p_endpoint_body
+  where t.environment_id = p_environment_id and t.id = p_id
+    and t.revision = p_expects_revision and t.status = 'enabled';
+  if not found then
+    return 'stale';
+  end if;
+  perform pay_internal.call_off_deliveries(
+    p_environment_id, p_id, pay_internal.called_off_at_once());
+  insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+  values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
+    p_at, p_event_body);
+  insert into pay.webhook_deliveries
+    (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+      next_attempt_at, created_at, due_at)
+  select p_environment_id, pay_internal.delivery_id(p_delivery_id, t.slot), p_event_id,
+    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
+    least(p_at, pay_internal.server_time()), p_at,
+    (select p_at from pay.sandbox_settings w where w.environment_id = p_environment_id)
+  from pay.webhook_endpoints t
+  where t.environment_id = p_environment_id
+    and t.status = 'enabled'
+    and t.events && pay_internal.patterns_of('webhook_endpoint.disabled');
+  return 'committed';
+end
+$$;
+grant execute on function pay.disable_webhook_endpoint(
+  text, text, integer, timestamptz, text, text, text, text) to pay_api;
+
+create or replace function pay_internal.give_faults(
+  p_due pay_internal.due_delivery[], p_at timestamptz
+)
+returns pay_internal.due_delivery[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_delivery record;
+  v_fault pay.faults;
+  v_kept text[] := '{}';
+begin
+  for v_delivery in
+    select d.environment_id, d.id, d.endpoint_id, d.event_type, d.subject_id,
+      d.attempt_count + 1 as attempt, d.sequence is null as has_no_order
+    from unnest(p_due) c
+    join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
+    where not c.is_lost and d.fault_attempt is distinct from d.attempt_count + 1
+      and exists (
+        select from pay.faults f
+        where f.kind = 'delivery' and f.environment_id = c.environment_id and f.times_left > 0
+      )
+    order by d.endpoint_id, d.subject_id, d.sequence, d.id
+  loop
+    v_fault := pay_internal.next_fault(v_delivery.environment_id, 'delivery',
+      jsonb_build_object(
+        'endpoint_id', v_delivery.endpoint_id, 'event_type', v_delivery.event_type),
+      true,
+      case when v_delivery.has_no_order or pay_internal.is_reordered(v_delivery.environment_id,
+        v_delivery.endpoint_id, v_delivery.subject_id) then 'reorder' end);
+    continue when v_fault.id is null;
+    update pay.webhook_deliveries d
+    set fault = v_fault.fault, fault_attempt = v_delivery.attempt,
+      status = case v_fault.fault when 'drop_until_recovered' then 'failed' else d.status end,
+      next_attempt_at =
+        case when v_fault.fault <> 'drop_until_recovered' then d.next_attempt_at end,
+      due_at = case when v_fault.fault <> 'drop_until_recovered' then d.due_at end
+    where d.environment_id = v_delivery.environment_id and d.id = v_delivery.id;
+    case v_fault.fault
+      when 'delay' then
+        perform pay_internal.delay_delivery(v_delivery.environment_id, v_delivery.id,
+          p_at, v_fault.delay_ms * interval '1 ms');
+        v_kept := v_kept || v_delivery.id;
+      when 'drop_until_recovered' then
+        v_kept := v_kept || v_delivery.id;
+        perform pay_internal.release_overtaken(
+          v_delivery.environment_id, v_delivery.endpoint_id, v_delivery.subject_id, p_at);
+      when 'reorder' then
+        v_kept := array_remove(v_kept || v_delivery.id
+          || pay_internal.put_after_next(v_delivery.environment_id, v_delivery.id, p_at), null);
+      else
+        null;
+    end case;
+  end loop;
+  return array(select c from unnest(p_due) c where c.id <> all (v_kept));
+end
+$$;
+
+create or replace function pay_internal.delay_delivery(
+  p_environment_id text, p_id text, p_at timestamptz, p_wait interval
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_due_at constant timestamptz := pay_internal.environment_time(p_environment_id) + p_wait;
+begin
+  update pay.webhook_deliveries d
+  set due_at = case when d.due_at is not null then v_due_at end,
+    next_attempt_at = case when d.due_at is null then p_at + p_wait
+      else pay_internal.real_due(p_environment_id, v_due_at) end
+  where d.environment_id = p_environment_id and d.id = p_id;
+end
+$$;
+
+create or replace function pay_internal.is_reordered(
+  p_environment_id text, p_endpoint_id text, p_subject_id text
+)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending'
+      and d.environment_id is not distinct from p_environment_id
+      and d.endpoint_id = p_endpoint_id
+      and d.subject_id = p_subject_id
+      and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1
+  );
+end
+$$;
+
+create or replace function pay_internal.put_after_next(
+  p_environment_id text, p_id text, p_at timestamptz
+)
+returns text
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_longest_wait constant interval := '1 minute';
+  v_behind_all constant integer := 1000000000;
+  v_delivery pay.webhook_deliveries;
+  v_next record;
+begin
+  select * into v_delivery from pay.webhook_deliveries d
+  where d.environment_id = p_environment_id and d.id = p_id;
+  select w.id, w.sequence into v_next
+  from pay.webhook_deliveries w
+  where w.status = 'pending'
+    and w.environment_id is not distinct from v_delivery.environment_id
+    and w.endpoint_id = v_delivery.endpoint_id
+    and w.subject_id = v_delivery.subject_id
+    and w.sequence > v_delivery.sequence
+  order by w.sequence
+  limit 1
+  for update skip locked;
+  if v_next.id is null then
+    update pay.webhook_deliveries d set sequence = v_behind_all
+    where d.environment_id = p_environment_id and d.id = p_id;
+    perform pay_internal.delay_delivery(p_environment_id, p_id, p_at, v_longest_wait);
+  else
+    update pay.webhook_deliveries d
+    set sequence = case d.id when p_id then v_next.sequence else v_delivery.sequence end
+    where d.environment_id = p_environment_id and d.id in (p_id, v_next.id);
+  end if;
+  return v_next.id;
+end
+$$;
+
+create or replace function pay_internal.release_overtaken(
+  p_environment_id text, p_endpoint_id text, p_subject_id text, p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay_internal.release_next_deliveries(array[d.environment_id], array[d.id], p_at)
+  from pay.webhook_deliveries d
+  where d.status = 'pending'
+    and d.environment_id is not distinct from p_environment_id
+    and d.endpoint_id = p_endpoint_id
+    and d.subject_id = p_subject_id
+    and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1;
+end
+$$;
+
+create or replace function pay_internal.waits_for_fault(p_delivery pay.webhook_deliveries)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_delivery.fault_attempt <> p_delivery.attempt_count + 1 then
+    return false;
+  end if;
+  return p_delivery.fault = 'delay' or (p_delivery.fault = 'reorder' and not exists (
+    select from pay.events v
+    join pay.webhook_deliveries w
+      on w.environment_id = v.environment_id and w.subject_id = v.subject_id
+      and w.endpoint_id = p_delivery.endpoint_id and w.status <> 'pending'
+    join pay.events o
+      on o.environment_id = w.environment_id and o.id = w.event_id and o.sequence > v.sequence
+    where v.environment_id = p_delivery.environment_id and v.id = p_delivery.event_id
+  ));
+end
+$$;
+
+create or replace function pay_internal.give_inbox_faults(
+  p_environment_id text, p_endpoint_id text, p_most integer, p_at timestamptz
+)
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_due pay_internal.due_delivery[];
+begin
+  select array_agg(row(p_environment_id, c.id, p_endpoint_id, c.subject_id, c.sequence, c.event_id,
+    0, false)::pay_internal.due_delivery)
+  into v_due
+  from (
+    select d.id, d.subject_id, d.sequence, d.event_id
+    from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+      and d.environment_id is not distinct from p_environment_id
+      and (d.leased_until is null or d.leased_until <= p_at)
+      and (d.next_attempt_at <= p_at or not pay_internal.is_held_back(d, p_at))
+      and (d.sequence is not null or d.attempt_count > 0)
+    order by d.subject_id, d.sequence
+    limit p_most
+    for update skip locked
+  ) c;
+  if v_due is not null then
+    perform pay_internal.give_faults(v_due, p_at);
+  end if;
+  return array(select c.id from unnest(v_due) c);
+end
+$$;
+
+create or replace function pay_internal.is_held_back(
+  p_delivery pay.webhook_deliveries, p_at timestamptz
+)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  if p_delivery.next_attempt_at > p_at and pay_internal.waits_for_fault(p_delivery) then
+    return true;
+  end if;
+  return exists (
+    select from pay.webhook_deliveries w
+    where w.status = 'pending'
+      and w.environment_id is not distinct from p_delivery.environment_id
+      and w.endpoint_id = p_delivery.endpoint_id
+      and w.subject_id = p_delivery.subject_id
+      and w.sequence < p_delivery.sequence
+      and w.fault is not null and w.next_attempt_at > p_at and pay_internal.waits_for_fault(w)
+  );
+end
+$$;
+
+create or replace function pay_internal.release_reordered(
+  p_environment_id text, p_endpoint_id text, p_at timestamptz
+)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_ids text[];
+begin
+  select array_agg(d.id) into v_ids from pay.webhook_deliveries d
+  where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+    and d.environment_id is not distinct from p_environment_id
+    and d.fault = 'reorder' and d.fault_attempt = d.attempt_count + 1 and d.next_attempt_at > p_at;
+  if v_ids is null then
+    return false;
+  end if;
+  perform pay_internal.release_next_deliveries(
+    array_fill(p_environment_id, array[cardinality(v_ids)]), v_ids, p_at);
+  return true;
+end
+$$;
+
+create or replace function pay_internal.put_off_behind_held(
+  p_environment_id text, p_endpoint_id text, p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with behind as materialized (
+    select d.id, h.next_attempt_at, h.due_at
+    from pay.webhook_deliveries h
+    join pay.webhook_deliveries d
+      on d.status = 'pending'
+      and d.environment_id is not distinct from p_environment_id
+      and d.endpoint_id = p_endpoint_id
+      and d.subject_id = h.subject_id
+      and d.sequence > h.sequence
+      and d.next_attempt_at <= p_at
+    where h.status = 'pending' and h.endpoint_id = p_endpoint_id
+      and h.environment_id is not distinct from p_environment_id
+      and h.fault is not null and h.next_attempt_at > p_at and pay_internal.waits_for_fault(h)
+    order by d.id
+    for update of d skip locked
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = b.next_attempt_at, due_at = greatest(d.due_at, b.due_at)
+  from (
+    select o.id, max(o.next_attempt_at) as next_attempt_at, max(o.due_at) as due_at
+    from behind o group by o.id
+  ) b
+  where d.environment_id = p_environment_id and d.id = b.id;
+end
+$$;
+
+create or replace function pay_internal.inbox_fill()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 1000 $$;
+
+create or replace function pay_internal.fill_inbox(
+  p_environment_id text, p_endpoint_id text, p_most integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_at constant timestamptz := pay_internal.server_time();
+  v_position bigint;
+  v_checked text[];
+  v_added bigint;
+begin
+  select t.inbox_position into v_position from pay.webhook_endpoints t
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id and t.delivery = 'inbox'
+  for update;
+  if v_position is null then
+    return 0;
+  end if;
+  -- One probe of an index that is mostly empty.
+  if exists (
+    select from pay.faults f
+    where f.kind = 'delivery' and f.environment_id = p_environment_id and f.times_left > 0
+  ) then
+    v_checked := pay_internal.give_inbox_faults(p_environment_id, p_endpoint_id, p_most, v_at);
+  end if;
+  v_added := pay_internal.add_to_inbox(
+    p_environment_id, p_endpoint_id, v_position, p_most, v_at, v_checked);
+  -- If less than p_most were added, few are left, so this reads few rows.
+  if v_added < p_most and exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+      and d.environment_id is not distinct from p_environment_id and d.fault is not null
+  ) then
+    if pay_internal.release_reordered(p_environment_id, p_endpoint_id, v_at) then
+      v_added := v_added + pay_internal.add_to_inbox(
+        p_environment_id, p_endpoint_id, v_position + v_added, p_most, v_at, v_checked);
+    end if;
+    perform pay_internal.put_off_behind_held(p_environment_id, p_endpoint_id, v_at);
+  end if;
+  if v_added > 0 then
+    update pay.webhook_endpoints t
+    set inbox_position = v_position + v_added
+    where t.environment_id = p_environment_id and t.id = p_endpoint_id;
+  end if;
+  return v_added;
+end
+$$;
+
+create or replace function pay_internal.add_to_inbox(
+  p_environment_id text, p_endpoint_id text, p_position bigint, p_most integer, p_at timestamptz,
+  p_checked text[]
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_added bigint;
+begin
+  with
+  found as materialized (
+    select d.id, d.subject_id, d.sequence, d.next_attempt_at
+    from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+      and d.environment_id is not distinct from p_environment_id
+      and (d.leased_until is null or d.leased_until <= p_at)
+      and (d.next_attempt_at <= p_at or not pay_internal.is_held_back(d, p_at))
+      and (p_checked is null or d.id = any (p_checked) or d.fault_attempt = d.attempt_count + 1
+        or d.sequence is null and d.attempt_count = 0)
+    order by d.subject_id, d.sequence
+    limit p_most
+    for update skip locked
+  ),
+  chosen as (
+    select f.*,
+      max(f.next_attempt_at) over (partition by f.subject_id order by f.sequence, f.id) as due_at
+    from found f
+    where f.sequence is null or not exists (
+      select from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from p_environment_id
+        and w.endpoint_id = p_endpoint_id
+        and w.subject_id = f.subject_id
+        and w.sequence < f.sequence
+        and w.id not in (select o.id from found o)
+    )
+  ),
+  placed as materialized (
+    select c.id, p_position + row_number() over (
+        order by c.due_at, c.subject_id, c.sequence, c.id) as position
+    from chosen c
+  ),
+  made_available as (
+    update pay.webhook_deliveries d
+    set status = 'available', next_attempt_at = null, leased_until = null, lost_claims = 0,
+      attempt_count = d.attempt_count + 1
+    from placed p
+    where d.environment_id = p_environment_id and d.id = p.id
+  ),
+  entered as (
+    insert into pay.inbox_entries as e (environment_id, delivery_id, endpoint_id, position)
+    select p_environment_id, p.id, p_endpoint_id, p.position from placed p
+    on conflict (environment_id, delivery_id) do update set position = excluded.position
+    returning e.position
+  )
+  select count(*) into v_added from entered;
+  return v_added;
+end
+$$;
+
+create or replace function pay_internal.fill_inboxes(p_environments text[], p_endpoints text[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_endpoint record;
+begin
+  for v_endpoint in
+    select t.environment_id, t.id
+    from unnest(p_environments, p_endpoints) as o (environment_id, id)
+    join pay.webhook_endpoints t on t.environment_id = o.environment_id and t.id = o.id
+    -- Turns that count faults of several sandboxes lock them in one order.
+    order by t.environment_id, t.id
+    for update of t skip locked
+  loop
+    perform pay_internal.fill_inbox(
+      v_endpoint.environment_id, v_endpoint.id, pay_internal.inbox_fill());
+  end loop;
+end
+$$;
+
+create or replace function pay_internal.acknowledge_inbox(
+  p_environment_id text, p_endpoint_id text, p_from bigint, p_to bigint
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_most constant integer := 1000;
+  v_to bigint;
+begin
+  if p_to - p_from > v_most then
+    select e.position into v_to from pay.inbox_entries e
+    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
+      and e.position > p_from and e.position <= p_to
+    order by e.position offset v_most - 1 limit 1;
+  end if;
+  v_to := coalesce(v_to, p_to);
+  update pay.webhook_deliveries d
+  set status = 'delivered'
+  from (
+    select e.delivery_id from pay.inbox_entries e
+    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
+      and e.position > p_from and e.position <= v_to
+    order by e.delivery_id
+  ) read
+  where d.environment_id = p_environment_id and d.id = read.delivery_id
+    and d.status || '' = 'available';
+  update pay.webhook_endpoints t
+  set inbox_acknowledged = v_to
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id;
+end
+$$;
+
+create or replace function pay_internal.inbox_page(
+  p_endpoint pay.webhook_endpoints, p_after bigint, p_most integer
+)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    with
+    entry as materialized (
+      select e.delivery_id, e.position from pay.inbox_entries e
+      where e.environment_id = p_endpoint.environment_id and e.endpoint_id = p_endpoint.id
+        and e.position > p_after
+      order by e.position limit p_most
+    ),
+    shown as (
+      select e.position, d.id, d.event_id, d.attempt_count as attempt, v.body,
+        case d.fault_attempt when d.attempt_count then d.fault end as fault,
+        row_number() over (order by e.position) as n,
+        sum(octet_length(v.body)) over (order by e.position) as bytes
+      from entry e
+      join pay.webhook_deliveries d
+        on d.environment_id = p_endpoint.environment_id and d.id = e.delivery_id
+        -- A delivery that is pending again gets a new position.
+        and d.status || '' in ('available', 'delivered')
+      join pay.events v on v.environment_id = p_endpoint.environment_id and v.id = d.event_id
+    )
+    select json_build_object(
+      'public_id', (
+        select e.public_id from pay.environments e where e.id = p_endpoint.environment_id),
+      'account', (select e.account from pay.environments e where e.id = p_endpoint.environment_id),
+      'position', case
+        when bool_or(s.n > 1 and s.bytes > pay_internal.page_bytes())
+          or (select count(*) from entry) = p_most
+          then coalesce(
+            min(s.position) filter (where s.n > 1 and s.bytes > pay_internal.page_bytes()) - 1,
+            (select max(e.position) from entry e))
+        else greatest(p_endpoint.inbox_position, p_after)
+      end,
+      'newest', p_endpoint.inbox_position,
+      'secrets', p_endpoint.secrets,
+      'data', coalesce(
+        json_agg(
+          json_build_object('id', s.id, 'event_id', s.event_id, 'attempt', s.attempt,
+            'fault', s.fault, 'body', s.body)
+          order by s.position
+        ) filter (where s.n = 1 or s.bytes <= pay_internal.page_bytes()), '[]')
+    )::text
+    from shown s
+  );
+end
+$$;
+
+create or replace function pay.read_inbox(
+  p_request text, p_id text, p_after bigint, p_most integer
+)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_access pay.admission := v_found[1];
+  v_endpoint pay.webhook_endpoints;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  if exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id = p_id
+      and d.environment_id is not distinct from v_access.environment_id
+  ) then
+    perform pay_internal.fill_inbox(v_access.environment_id, p_id, pay_internal.inbox_fill());
+  end if;
+  select * into v_endpoint from pay.webhook_endpoints t
+  where t.environment_id = v_access.environment_id and t.id = p_id;
+  v_access.outcome := case
+    when v_endpoint.id is null then 'not_found'
+    when v_endpoint.delivery <> 'inbox' then 'no_inbox'
+    when p_after > v_endpoint.inbox_position then 'unknown_position'
+    else 'ok'
+  end;
+  if v_access.outcome = 'ok' then
+    if p_after > v_endpoint.inbox_acknowledged then
+      select * into v_endpoint from pay.webhook_endpoints t
+      where t.environment_id = v_access.environment_id and t.id = p_id
+      for update;
+      if p_after > v_endpoint.inbox_acknowledged then
+        perform pay_internal.acknowledge_inbox(
+          v_access.environment_id, p_id, v_endpoint.inbox_acknowledged, p_after);
+      end if;
+    end if;
+    v_access.body := pay_internal.inbox_page(
+      v_endpoint, coalesce(p_after, v_endpoint.inbox_acknowledged), p_most);
+  end if;
+  return v_access;
+end
+$$;
+grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
+
+create or replace function pay_internal.has_entries(p_endpoint_id text)
+returns boolean
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay_internal.server_time();
+begin
+  return exists (
+    select from pay.webhook_deliveries d
+    where d.endpoint_id = p_endpoint_id and d.lost_claims = 0 and d.next_attempt_at <= v_now
+      and (d.leased_until is null or d.leased_until <= v_now)
+  ) or exists (
+    select from (
+      select d from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id = p_endpoint_id
+        and (d.leased_until is null or d.leased_until <= v_now)
+      limit 100
+    ) w
+    where not pay_internal.is_held_back(w.d, v_now)
+  );
+end
+$$;
+
+create or replace function pay.changed_inboxes(p_waiting text)
+returns table (endpoint_id text)
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select w.endpoint_id
+    from json_to_recordset(p_waiting::json) as w (
+      environment_id text, endpoint_id text, after bigint
+    )
+    left join pay.webhook_endpoints t
+      on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.delivery = 'inbox'
+    where t.id is null or t.inbox_position > w.after or pay_internal.has_entries(w.endpoint_id);
+end
+$$;
+grant execute on function pay.changed_inboxes(text) to pay_api;
+
+create or replace function pay_internal.empty_inbox(p_environment_id text, p_endpoint_id text)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_unread text[] := pay_internal.unread_deliveries(p_environment_id, p_endpoint_id);
+begin
+  if cardinality(v_unread) > pay_internal.called_off_at_once() then
+    return false;
+  end if;
+  update pay.webhook_deliveries d
+  set status = 'pending', next_attempt_at = least(d.created_at, pay_internal.server_time()),
+    due_at = null
+  where d.environment_id = p_environment_id and d.id = any (v_unread);
+  update pay.webhook_endpoints t set inbox_acknowledged = t.inbox_position
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id;
+  return true;
+end
+$$;
+
+create or replace function pay_internal.call_off_inbox(p_environment_id text, p_endpoint_id text)
+returns boolean
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_unread constant text[] := pay_internal.unread_deliveries(p_environment_id, p_endpoint_id);
+  v_cancelled constant text[] := v_unread[:pay_internal.called_off_at_once()];
+begin
+  update pay.webhook_deliveries d
+  set status = 'cancelled'
+  where d.environment_id = p_environment_id and d.id = any (v_cancelled);
+  update pay.webhook_endpoints t
+  set inbox_acknowledged = e.position
+  from pay.inbox_entries e
+  where t.environment_id = p_environment_id and t.id = p_endpoint_id
+    and e.environment_id = p_environment_id
+    and e.delivery_id = v_cancelled[cardinality(v_cancelled)];
+  return cardinality(v_unread) <= pay_internal.called_off_at_once();
+end
+$$;
+
+create or replace function pay_internal.unread_deliveries(p_environment_id text, p_endpoint_id text)
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_acknowledged constant bigint := (
+    select t.inbox_acknowledged from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.id = p_endpoint_id);
+begin
+  return array(
+    select e.delivery_id from pay.inbox_entries e
+    cross join lateral (
+      select from pay.webhook_deliveries d
+      where d.environment_id = p_environment_id and d.id = e.delivery_id
+        and d.status || '' = 'available' limit 1
+    ) d
+    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
+      and e.position > v_acknowledged
+    order by e.position
+    limit pay_internal.called_off_at_once() + 1
+  );
+end
+$$;
+
+create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
+  v_delivery pay.webhook_deliveries;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_delivery from pay.webhook_deliveries d
+  where d.environment_id = v_access.environment_id and d.id = p_id
+  for update;
+  if v_delivery.id is null then
+    v_access.outcome := 'not_found';
+    perform pay_internal.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if v_delivery.status <> 'pending' and pay_internal.has_backlog(v_access.environment_id) then
+    v_access.outcome := 'backlog';
+    perform pay_internal.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
+      and t.status = 'enabled'
+  ) then
+    -- An attempt that is under way goes on; the delivery is then due again only if it fails.
+    if v_delivery.status <> 'available'
+      and (v_delivery.leased_until is null
+        or v_delivery.leased_until <= v_access.at - coalesce(v_access.ahead, '0'))
+    then
+      update pay.webhook_deliveries d
+      set status = 'pending', next_attempt_at = least(v_access.at, pay_internal.server_time()),
+        due_at = case when v_access.ahead is not null then v_access.at end
+      where d.environment_id = v_access.environment_id and d.id = p_id
+      returning * into v_delivery;
+    end if;
+    v_access.outcome := 'committed';
+    v_access.status := 200;
+    v_access.body := pay_internal.webhook_delivery_body(v_delivery);
+  else
+    v_access.outcome := 'off';
+    v_access.status := 409;
+    v_access.body := p_refusal;
+  end if;
+  perform pay_internal.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.redeliver(text, text, text) to pay_api;
+
 create or replace function pay.recover_deliveries(
   p_request text, p_id text, p_from text, p_before text, p_after text, p_statuses text[],
   p_refusal text
@@ -8817,100 +8405,497 @@ as $$
   from missed m
 $$;
 
-create or replace function pay_internal.patterns_of(p_type text)
-returns text[]
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$ select array[p_type, split_part(p_type, '.', 1) || '.*', '*'] $$;
-
-create or replace function pay_internal.delivery_id(p_stem text, p_slot smallint)
-returns text
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
+create or replace function pay.relay_turn(
+  p_results text, p_rooms text, p_limit integer,
+  p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspects_ahead text,
+  p_at timestamptz,
+  p_leased_until timestamptz,
+  p_aside text default '[]',
+  p_only text default null
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set plan_cache_mode = force_generic_plan
 as $$
-  select case when p_slot < 32 then p_stem
-    else left(p_stem, -1) || translate(right(p_stem, 1),
-      '0123456789abcdefghjkmnpqrstvwxyz', 'ghjkmnpqrstvwxyz0123456789abcdef')
-  end || substr('0123456789abcdefghjkmnpqrstvwxyz', p_slot % 32 + 1, 1)
-$$;
-
-create or replace function pay_internal.wire_time(p_at timestamptz)
-returns text
-language plpgsql stable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
+declare
+  v_longest_look constant interval := '100 ms';
+  -- The lead of the caller's clock over the server's.
+  v_ahead constant interval := greatest(p_at - pay_internal.server_time(), '0');
+  v_at constant timestamptz := p_at - v_ahead;
+  -- By the server's time: other relays would find a lease of a slow clock expired.
+  v_leased_until constant timestamptz := pay_internal.server_time() + (p_leased_until - p_at);
+  v_rooms constant jsonb := p_rooms::jsonb;
+  v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
+  v_waiting record;
+  v_due pay_internal.due_delivery[];
+  v_claimed integer;
 begin
-  return to_char(p_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"');
+  perform set_config('pay.worker', 'on', true);
+  if p_results <> '[]' then
+    perform pay_internal.record_attempts(p_results, v_at, v_ahead);
+  end if;
+  if p_limit <= 0 then
+    return;
+  end if;
+
+  select * into v_waiting
+  from pay_internal.find_room(
+    v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
+  if v_waiting.inbox_endpoints is not null then
+    perform pay_internal.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
+  end if;
+  if v_waiting.off_endpoint is not null then
+    -- Fewer if results wait for the end of this turn.
+    perform pay_internal.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
+      case when p_results = '[]' then 2000 else 250 end);
+  end if;
+
+  -- If all due deliveries wait for earlier ones, the turn looks at those behind them, for as long
+  -- as others can wait for it. Postponed deliveries stay postponed, and the next turn continues.
+  loop
+    v_due := pay_internal.lock_due(
+      v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
+    exit when v_due is null;
+    -- One probe of an index that is mostly empty.
+    if exists (select from pay.faults f where f.kind = 'delivery' and f.times_left > 0) then
+      v_due := pay_internal.give_faults(v_due, v_at);
+    end if;
+    return query select * from pay_internal.claim_due(
+      v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
+    get diagnostics v_claimed = row_count;
+    if v_claimed < cardinality(v_due) then
+      perform pay_internal.put_off_deliveries(v_due, v_at);
+    end if;
+    exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
+  end loop;
+
+  -- Checked first, because there is usually none and the function costs a third of an empty turn.
+  if p_suspects_ahead is not null and exists (
+    select from pay.webhook_deliveries d
+    where d.next_attempt_at is not null and d.lost_claims > 0
+  ) then
+    return query
+      select * from pay_internal.claim_suspect(
+        p_suspects_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
+  end if;
 end
 $$;
+grant execute on function pay.relay_turn(text, text, integer, integer, integer, integer, text,
+  timestamptz, timestamptz, text, text) to pay_api;
 
-create or replace function pay_internal.without_second_attempt(p_attempts text)
-returns text
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
+create or replace function pay.find_failing_endpoints(p_at timestamptz, p_after text)
+returns table (endpoint_id text, code text)
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
-  select split_part(p_attempts, '},{', 1) || '},{' || substr(a.others, strpos(a.others, '},{') + 3)
-  from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
+#variable_conflict use_column
+declare
+  v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
+  v_undone constant text := 'PY000';
+  v_last text := p_after;
+begin
+  perform set_config('pay.worker', 'on', true);
+  loop
+    select d.endpoint_id into v_last from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id > v_last
+    order by d.endpoint_id limit 1;
+    exit when v_last is null;
+    begin
+      perform pay.relay_turn(
+        '[]', '{}', 1000, 1000, 1000, 1000, '{}', p_at, p_at, '[]', v_last);
+      raise exception using errcode = v_undone;
+    exception when others then
+      if sqlstate <> v_undone then
+        raise warning 'a turn of the relay for % fails: % %', v_last, sqlstate, sqlerrm;
+        return query select v_last, sqlstate;
+      end if;
+    end;
+    if clock_timestamp() > v_until then
+      return query select v_last, null::text;
+      return;
+    end if;
+  end loop;
+end
 $$;
+grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
 
-create or replace function pay_internal.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
-returns text
-language sql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-  select case when p_endpoint.failing_since is not null and p_endpoint.status = 'enabled'
-    then left(p_endpoint.body, -1) || ',"failing":true}'
-    else p_endpoint.body end
-$$;
-
-create or replace function pay_internal.blocking_delivery(p_delivery pay.webhook_deliveries)
-returns text
+create or replace function pay_internal.find_room(
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_endpoint integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_aside text[], p_only text,
+  out endpoints text[], out rooms integer[],
+  out shares integer[],
+  out reads integer[],
+  out off_environment text,
+  out off_endpoint text,
+  out inbox_environments text[],
+  out inbox_endpoints text[]
+)
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
+declare
+  -- As many rows as one request makes due at a moment, except the first.
+  v_rest constant integer := 4;
 begin
-  return (
-    select d.id
-    from pay.webhook_deliveries d
-    where d.status = 'pending'
-      and d.environment_id is not distinct from p_delivery.environment_id
-      and d.endpoint_id = p_delivery.endpoint_id
-      and d.subject_id = p_delivery.subject_id
-      and d.sequence < p_delivery.sequence
-    order by d.sequence
-    limit 1
-  );
+  with recursive waiting as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+     where d.status = 'pending' and d.endpoint_id >= coalesce(p_only, '')
+     order by d.endpoint_id limit 1)
+    union all
+    select n.environment_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
+      order by d.endpoint_id limit 1
+    ) n
+    where p_only is null
+  )
+  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
+    array_agg(r.room) filter (where k.is_on and r.room > 0),
+    -- An endpoint that has claims comes after those that have none, however quick it is.
+    array_agg(
+      case when k.left_of_endpoint is null then p_per_endpoint
+        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      end
+    ) filter (where k.is_on and r.room > 0),
+    -- The turn would give back most deliveries that it claims of a failing endpoint.
+    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
+      filter (where k.is_on and r.room > 0),
+    (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],
+    (array_agg(w.endpoint_id) filter (where not k.is_on and not k.is_inbox))[1],
+    (array_agg(w.environment_id) filter (where k.has_entries))[:16],
+    (array_agg(w.endpoint_id) filter (where k.has_entries))[:16]
+  into endpoints, rooms, shares, reads, off_environment, off_endpoint, inbox_environments,
+    inbox_endpoints
+  from waiting w
+  join pay.environments e on e.id = w.environment_id
+  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
+  cross join lateral (
+    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
+      t.failing_since is not null as is_failing,
+      coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
+      coalesce(t.delivery = 'inbox', false) as is_inbox,
+      t.delivery = 'inbox' and pay_internal.has_entries(w.endpoint_id) as has_entries
+  ) k
+  cross join lateral (
+    select least(
+      coalesce(k.left_of_endpoint, p_per_endpoint),
+      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
+      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
+      p_limit,
+      case when k.is_failing then 2 end
+    ) as room
+  ) r
+  where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
 end
 $$;
 
-create or replace function pay_internal.webhook_delivery_body(p_delivery pay.webhook_deliveries)
-returns text
-language sql stable
+create or replace function pay_internal.record_attempts(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval
+)
+returns void
+language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
-  select case when b.blocked_by is null then b.body
-    else left(b.body, -1) || ',"blocked_by":"' || b.blocked_by || '"}' end
-  from (
-    select row_to_json(t)::text as body,
-      case when t.status = 'pending' and p_delivery.sequence is not null
-        then pay_internal.blocking_delivery(p_delivery) end as blocked_by
-    from (
-      select
-        p_delivery.id,
-        'webhook_delivery' as object,
-        p_delivery.event_id,
-        p_delivery.event_type,
-        p_delivery.endpoint_id,
-        case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
-        p_delivery.status,
-        ('[' || p_delivery.attempts || ']')::json as attempts,
-        -- The relay's column can be infinite if the sandbox has a clock of its own.
-        case when p_delivery.status = 'pending' then pay_internal.wire_time(
-          coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
-        pay_internal.wire_time(p_delivery.created_at) as created_at
-    ) t
-  ) b
+declare
+  v_recorded record;
+begin
+  if p_results like '%"released"%' then
+    update pay.webhook_deliveries d
+    set attempt_count = d.attempt_count - 1, leased_until = null
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text
+    )
+    where r.outcome = 'released'
+      and d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null;
+  end if;
+
+  select * into v_recorded from pay_internal.record_results(p_results, p_at, p_ahead);
+  if v_recorded.next_ids is not null then
+    perform pay_internal.release_next_deliveries(
+      v_recorded.next_environments, v_recorded.next_ids, p_at);
+  end if;
+  -- Only the results of sandboxes with a clock of their own have a due_at.
+  if p_results like '%"due_at"%' then
+    perform pay_internal.count_attempts(p_results);
+  end if;
+  -- Only the results of sandboxes have an exchange.
+  if p_results like '%"exchange"%' then
+    perform pay_internal.keep_exchanges(p_results);
+  end if;
+  if v_recorded.turned_ids is not null then
+    perform pay_internal.note_failing_endpoints(
+      v_recorded.turned_environments, v_recorded.turned_ids, v_recorded.turned_to_success, p_at);
+  end if;
+end
 $$;
+
+create or replace function pay_internal.ended_attempts(p_results text, p_ahead interval)
+returns table (
+  environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+  record text, due_at timestamptz
+)
+language plpgsql stable rows 16
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    select r.environment_id, r.id, r.attempt, r.outcome, r.next_attempt_at, r.record,
+      -- The sandbox can have got a clock of its own in the attempt.
+      coalesce(r.due_at, r.next_attempt_at - p_ahead + (
+        select pay_internal.time_ahead(w) from pay.sandbox_settings w
+        where w.environment_id = r.environment_id and r.next_attempt_at is not null
+      ))
+    from json_to_recordset(p_results::json) as r (
+      environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
+      record text, due_at timestamptz
+    )
+    where r.outcome <> 'released';
+end
+$$;
+
+create or replace function pay_internal.record_results(
+  p_results text,
+  p_at timestamptz,
+  p_ahead interval,
+  out next_environments text[],
+  out next_ids text[],
+  out turned_environments text[],
+  out turned_ids text[],
+  out turned_to_success boolean[]
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with
+  result as materialized (
+    select * from pay_internal.ended_attempts(p_results, p_ahead) r order by r.environment_id, r.id
+  ),
+  recorded as (
+    update pay.webhook_deliveries d
+    set status = case
+        when r.outcome = 'delivered' then 'delivered'
+        when r.next_attempt_at is null then 'failed'
+        else 'pending'
+      end,
+      next_attempt_at = case
+        when r.next_attempt_at is null or r.due_at is null then r.next_attempt_at - p_ahead
+        else pay_internal.real_due(r.environment_id, r.due_at) end,
+      due_at = case when r.next_attempt_at is not null then r.due_at end,
+      leased_until = null,
+      -- The process survived the attempt. A crashed delivery stays a suspect.
+      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
+      -- Limited, because a delivery can be redelivered any number of times and each record rewrites
+      -- the text. 8 000 bytes are more than 50 attempts.
+      attempts = case
+        when d.attempts = '' then r.record
+        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
+        else pay_internal.without_second_attempt(d.attempts) || ',' || r.record
+      end
+    from result r
+    where d.environment_id = r.environment_id and d.id = r.id
+      and d.attempt_count = r.attempt and d.leased_until is not null
+    returning d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.status, r.outcome
+  ),
+  next as (
+    select array_agg(r.environment_id) as environments, array_agg(n.id) as ids
+    from recorded r
+    cross join lateral (
+      select w.id, w.leased_until
+      from pay.webhook_deliveries w
+      where w.status = 'pending'
+        and w.environment_id is not distinct from r.environment_id
+        and w.endpoint_id = r.endpoint_id
+        and w.subject_id = r.subject_id
+        and w.sequence > r.sequence
+      order by w.sequence
+      limit 1
+    ) n
+    where r.status <> 'pending' and (n.leased_until is null or n.leased_until <= p_at)
+  ),
+  turned as (
+    select array_agg(t.environment_id) as environments, array_agg(t.id) as ids,
+      array_agg(e.any_delivered) as to_success
+    from (
+      select r.environment_id, r.endpoint_id, bool_or(r.outcome = 'delivered') as any_delivered
+      from recorded r group by r.environment_id, r.endpoint_id
+    ) e
+    join pay.webhook_endpoints t on t.environment_id = e.environment_id and t.id = e.endpoint_id
+    where (t.failing_since is null) <> e.any_delivered
+  )
+  select n.environments, n.ids, t.environments, t.ids, t.to_success
+  into next_environments, next_ids, turned_environments, turned_ids, turned_to_success
+  from next n cross join turned t;
+end
+$$;
+
+create or replace function pay_internal.release_next_deliveries(
+  p_environments text[],
+  p_ids text[],
+  p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with waiting as materialized (
+    select d.environment_id, d.id
+    from unnest(p_environments, p_ids) as n (environment_id, id)
+    join pay.webhook_deliveries d on d.environment_id = n.environment_id and d.id = n.id
+    where d.status || '' = 'pending' and (d.leased_until is null or d.leased_until <= p_at)
+      and (d.fault is null or not pay_internal.waits_for_fault(d))
+    order by d.environment_id, d.id
+    for update of d
+  )
+  update pay.webhook_deliveries d
+  set next_attempt_at = least(d.created_at, p_at),
+    due_at = case when d.due_at is not null then d.created_at end
+  from waiting w
+  where d.environment_id = w.environment_id and d.id = w.id;
+end
+$$;
+
+create or replace function pay_internal.note_failing_endpoints(
+  p_environments text[],
+  p_ids text[],
+  p_to_success boolean[],
+  p_at timestamptz
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with turned as materialized (
+    select t.environment_id, t.id, u.to_success
+    from unnest(p_environments, p_ids, p_to_success) as u (environment_id, id, to_success)
+    join pay.webhook_endpoints t on t.environment_id = u.environment_id and t.id = u.id
+    for update of t skip locked
+  )
+  update pay.webhook_endpoints t
+  set failing_since = case when not u.to_success then p_at end
+  from turned u
+  where t.environment_id = u.environment_id and t.id = u.id
+    and (t.failing_since is null) <> u.to_success;
+end
+$$;
+
+create or replace function pay.configure_relay(p_url text, p_token text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  if p_url !~ '^https?://[^[:space:]]+/api-v1-payments/internal/relay$' then
+    raise exception 'relay url must end in /api-v1-payments/internal/relay'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  if p_token !~ '^[!-~]{16,200}$' then
+    raise exception 'relay token must be 16 to 200 visible ASCII characters'
+      using errcode = 'invalid_parameter_value';
+  end if;
+  perform set_config('pay.worker', 'on', true);
+  insert into pay.settings (name, value)
+  values ('relay_url', p_url), ('relay_token', p_token)
+  on conflict on constraint settings_pkey do update set value = excluded.value;
+end
+$$;
+grant execute on function pay.configure_relay(text, text) to pay_operator;
+
+create or replace function pay.due_relay()
+returns table (url text, token text)
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  if not exists (
+    select from pay.webhook_deliveries d
+    where d.status = 'pending' and d.next_attempt_at <= now()
+      and (d.leased_until is null or d.leased_until <= now())
+  ) and not pay_internal.provider_work_is_due() then
+    return;
+  end if;
+  return query
+    select u.value, t.value
+    from pay.settings u
+    join pay.settings t on t.name = 'relay_token'
+    where u.name = 'relay_url';
+end
+$$;
+grant execute on function pay.due_relay() to pay_operator;
+
+create or replace function pay.note_wake(p_request_id bigint)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.relay_wakes w where w.woken_at < now() - interval '1 hour';
+  insert into pay.relay_wakes (request_id) values (p_request_id::text)
+  on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
+end
+$$;
+grant execute on function pay.note_wake(bigint) to pay_operator;
+
+create or replace function pay.recent_wakes()
+returns table (request_id bigint, woken_at timestamptz)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select w.request_id::bigint, w.woken_at from pay.relay_wakes w
+    where w.woken_at >= now() - interval '1 hour';
+end
+$$;
+grant execute on function pay.recent_wakes() to pay_operator;
+
+create or replace function pay.wake_relay()
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+declare
+  v_relay record;
+  v_request_id bigint;
+begin
+  for v_relay in select * from pay.due_relay() loop
+    -- Dynamic, so that this function can be created without pg_net.
+    execute
+      'select net.http_post(url := $1, body := $2, params := $3, headers := $4,
+         timeout_milliseconds := $5)'
+    into v_request_id
+    using
+      v_relay.url,
+      '{}'::jsonb,
+      '{}'::jsonb,
+      jsonb_build_object(
+        'Content-Type', 'application/json',
+        'Authorization', 'Bearer ' || v_relay.token
+      ),
+      2000;
+    perform pay.note_wake(v_request_id);
+  end loop;
+end
+$$;
+grant execute on function pay.wake_relay() to pay_operator;
 
 create or replace view pay.health with (security_invoker = true) as
   select o.*, b.*, s.*, c.*, w.*, p.*, v.*
@@ -9216,55 +9201,6 @@ where d.status = 'available'
   );
 comment on view pay.oracle_inboxes is
   'R6: every delivery that waits in an inbox is behind the acknowledged position';
-
-create or replace view pay.oracle_disputes with (security_invoker = true) as
-select p.environment_id, p.id as subject_id,
-  p.status || ', amount_disputed ' || p.amount_disputed || ': ' || coalesce(d.disputes, 0)
-    || ' open or lost disputes of ' || coalesce(d.amount_minor, 0) as detail
-from pay.payments p
-left join (
-  select environment_id, payment_id, count(*) as disputes, sum(amount_minor) as amount_minor
-  from pay.disputes where status <> 'won' group by environment_id, payment_id
-) d on d.environment_id = p.environment_id and d.payment_id = p.id
-left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or p.environment_id in (select v.id from pay.environments v where v.livemode))
-  and (p.status = 'chargeback' or d.payment_id is not null)
-  and (p.status <> 'chargeback' or coalesce(d.disputes, 0) = 0
-    -- The simulated provider opens one at a time.
-    or d.disputes > 1
-      and p.environment_id not in (select v.id from pay.environments v where v.livemode)
-    or coalesce(d.amount_minor, 0) <> p.amount_disputed);
-comment on view pay.oracle_disputes is
-  'R5: a payment that is charged back has open or lost disputes, whose sum is its disputed amount';
-
-create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
-select d.environment_id, d.id as subject_id, 'row, body and event differ' as detail
-from pay.disputes d
-left join pay_internal.sandbox_times c on c.environment_id = d.environment_id
-where (right(d.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or d.environment_id in (select v.id from pay.environments v where v.livemode))
-  and (
-    not starts_with(d.body, '{"id":"' || d.id || '",')
-    or position('"payment_id":"' || d.payment_id || '",' in d.body) = 0
-    or position('"amount_minor":' || d.amount_minor || ',' in d.body) = 0
-    or position('"currency":"' || d.currency || '",' in d.body) = 0
-    or position('"status":"' || d.status || '",' in d.body) = 0
-    or (d.status in ('won', 'lost')) <> (position('"closed_at":null' in d.body) = 0)
-    -- In a live environment retention may have deleted the event of the dispute.
-    or right(d.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-      and not exists (
-      select from pay.events e
-      where e.environment_id = d.environment_id and e.subject_id = d.payment_id
-        and e.type = any (case d.status
-          when 'needs_response' then '{dispute.created,dispute.updated}'::text[]
-          when 'under_review' then '{dispute.updated}'
-          else array['dispute.' || d.status] end)
-        and position('"data":{"object":' || d.body || '}' in e.body) > 0
-    )
-  );
-comment on view pay.oracle_dispute_bodies is
-  'R5: the body of a dispute agrees with its row and its event';
 
 create or replace view pay.oracle_provider_calls with (security_invoker = true) as
 select c.environment_id, c.id as subject_id,
@@ -9693,6 +9629,55 @@ where case
 end;
 comment on view pay.oracle_kept_answers is
   'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';
+
+create or replace view pay.oracle_disputes with (security_invoker = true) as
+select p.environment_id, p.id as subject_id,
+  p.status || ', amount_disputed ' || p.amount_disputed || ': ' || coalesce(d.disputes, 0)
+    || ' open or lost disputes of ' || coalesce(d.amount_minor, 0) as detail
+from pay.payments p
+left join (
+  select environment_id, payment_id, count(*) as disputes, sum(amount_minor) as amount_minor
+  from pay.disputes where status <> 'won' group by environment_id, payment_id
+) d on d.environment_id = p.environment_id and d.payment_id = p.id
+left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+    or p.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (p.status = 'chargeback' or d.payment_id is not null)
+  and (p.status <> 'chargeback' or coalesce(d.disputes, 0) = 0
+    -- The simulated provider opens one at a time.
+    or d.disputes > 1
+      and p.environment_id not in (select v.id from pay.environments v where v.livemode)
+    or coalesce(d.amount_minor, 0) <> p.amount_disputed);
+comment on view pay.oracle_disputes is
+  'R5: a payment that is charged back has open or lost disputes, whose sum is its disputed amount';
+
+create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
+select d.environment_id, d.id as subject_id, 'row, body and event differ' as detail
+from pay.disputes d
+left join pay_internal.sandbox_times c on c.environment_id = d.environment_id
+where (right(d.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+    or d.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (
+    not starts_with(d.body, '{"id":"' || d.id || '",')
+    or position('"payment_id":"' || d.payment_id || '",' in d.body) = 0
+    or position('"amount_minor":' || d.amount_minor || ',' in d.body) = 0
+    or position('"currency":"' || d.currency || '",' in d.body) = 0
+    or position('"status":"' || d.status || '",' in d.body) = 0
+    or (d.status in ('won', 'lost')) <> (position('"closed_at":null' in d.body) = 0)
+    -- In a live environment retention may have deleted the event of the dispute.
+    or right(d.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+      and not exists (
+      select from pay.events e
+      where e.environment_id = d.environment_id and e.subject_id = d.payment_id
+        and e.type = any (case d.status
+          when 'needs_response' then '{dispute.created,dispute.updated}'::text[]
+          when 'under_review' then '{dispute.updated}'
+          else array['dispute.' || d.status] end)
+        and position('"data":{"object":' || d.body || '}' in e.body) > 0
+    )
+  );
+comment on view pay.oracle_dispute_bodies is
+  'R5: the body of a dispute agrees with its row and its event';
 
 create or replace view pay_internal.provider_readings with (security_invoker = true) as
 select u.environment_id, u.account_id,

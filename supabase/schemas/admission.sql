@@ -181,3 +181,51 @@ begin
   return v_found;
 end
 $$;
+
+-- Admits a single request that writes.
+create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
+returns pay.admission
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_found pay.admission[] := pay_internal.admit(p_request::json, p_hold, false);
+begin
+  return v_found[1];
+end
+$$;
+
+-- Admits a single request that needs its sandbox alone.
+create or replace function pay_internal.admit_alone(p_request text)
+returns pay.admission
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_request json := p_request::json -> 0;
+  v_access pay.admission;
+begin
+  -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
+  -- never refused, so a caller at its limit does wait if its idempotency key has a stored answer.
+  v_access := pay_internal.admit_one(p_request, 'none');
+  if v_access.outcome = 'ok' or (v_access.outcome = 'rate_limited' and exists (
+    select from pay.idempotency_keys k
+    where k.environment_id = v_access.environment_id and k.api_key_id = v_access.api_key_id
+      and k.key = v_request ->> 'idempotency_key'
+  )) then
+    v_access := pay_internal.admit_one(p_request, 'alone');
+  else
+    -- Without a lock a key that another reset is moving can look like one that lacks the scope.
+    v_access := pay_internal.admit_one(p_request, 'shared');
+    if v_access.outcome = 'ok' then
+      v_access.outcome := 'resetting';
+    end if;
+  end if;
+  if v_access.outcome = 'ok' and exists (
+    select from pay.environments e where e.id = v_access.environment_id and e.livemode
+  ) then
+    v_access.outcome := 'live';
+  end if;
+  return v_access;
+end
+$$;

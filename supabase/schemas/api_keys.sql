@@ -5,8 +5,8 @@
 -- characters.
 
 -- A key as JSON text, with the secrets that are valid at p_at. The texts of secrets are not in it.
--- A key also ends at a real time (key_limits.sql). It is shown by the clock of the sandbox, as the
--- other times of the key are.
+-- A key also ends at a real time (api_key_limits.sql). It is shown by the clock of the sandbox, as
+-- the other times of the key are.
 create or replace function pay_internal.api_key_body(p_key pay.api_keys, p_at timestamptz)
 returns text
 language sql stable
@@ -151,6 +151,8 @@ begin
       p_last_four, p_expires_at, v_ends_at);
 end
 $$;
+grant execute on function
+  pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
 
 -- Operator: every key, with its environment's public id.
 create or replace function pay.list_api_keys()
@@ -182,6 +184,7 @@ begin
     order by e.account, e.public_id, k.id;
 end
 $$;
+grant execute on function pay.list_api_keys() to pay_operator;
 
 -- Operator: adds a secret to a key. Removes an expiry that has passed and keeps one in the future.
 -- Returns false if the key does not exist or is revoked. Raises program_limit_exceeded if an
@@ -221,6 +224,7 @@ begin
   return true;
 end
 $$;
+grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
 
 -- Operator: revokes a key. Returns false if the key does not exist or is already revoked.
 create or replace function pay.revoke_api_key(p_id text)
@@ -238,6 +242,7 @@ begin
   return true;
 end
 $$;
+grant execute on function pay.revoke_api_key(text) to pay_operator;
 
 -- Decides whether a caller's key may create, rotate or revoke p_key. Returns committed, or an
 -- outcome of pay.change_api_key: not_found | wider | outlives | ended | full.
@@ -373,11 +378,5 @@ begin
   return v_access;
 end
 $$;
-
-grant execute on function
-  pay.create_api_key(text, text, text, text[], text, text, text, timestamptz) to pay_operator;
-grant execute on function pay.list_api_keys() to pay_operator;
-grant execute on function pay.rotate_api_key(text, text, text, text, timestamptz) to pay_operator;
-grant execute on function pay.revoke_api_key(text) to pay_operator;
 grant execute on function pay.change_api_key(
   text, text, text, text, text, timestamptz, text) to pay_api;

@@ -14,6 +14,7 @@ begin
   values (p_id, p_id, p_account, p_livemode, p_name);
 end
 $$;
+grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
 
 -- The present id of the environment with a public id; null if there is none. Also locks a sandbox,
 -- so that it is not reset before the transaction ends.
@@ -61,6 +62,4 @@ begin
   );
 end
 $$;
-
-grant execute on function pay.create_environment(text, text, boolean, text) to pay_operator;
 grant execute on function pay.find_environment(text, boolean) to pay_operator;

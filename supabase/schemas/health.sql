@@ -311,5 +311,4 @@ comment on column pay.health.stalled_readings is
   'Accounts of providers whose readings have failed for five minutes. Should be 0.';
 comment on column pay.health.unfit_parameters is
   'Parameters of the server whose values do not fit the service. Should be null.';
-
 grant select on pay.health to pay_operator;

@@ -151,19 +151,6 @@ begin
 end
 $$;
 
--- Admits a single request that writes.
-create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
-returns pay.admission
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, p_hold, false);
-begin
-  return v_found[1];
-end
-$$;
-
 -- Claims the idempotency key of a single request that writes, and counts the request.
 create or replace function pay_internal.claim_one(p_request text, p_access pay.admission)
 returns pay.admission
@@ -206,5 +193,59 @@ begin
   delete from pay.idempotency_keys k
   where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
     and k.key = v_request ->> 'idempotency_key' and k.request_id = v_request ->> 'request_id';
+end
+$$;
+
+-- An idempotency key of an API key as JSON text, with its stored answer; null if it is unknown or
+-- over 24 hours old. While the first request is under way, status and body are null.
+create or replace function pay_internal.idempotency_key_body(
+  p_environment_id text, p_api_key_id text, p_key text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t)::text from (
+    select
+      k.key,
+      'idempotency_key' as object,
+      k.request_id as first_request_id,
+      split_part(k.request_line, ' ', 1) as method,
+      split_part(k.request_line, ' ', 2) as path,
+      nullif(k.status, 102) as status,
+      pay_internal.wire_time(k.created_at) as created_at,
+      pay_internal.wire_time(k.created_at + pay_internal.idempotency_retention()) as expires_at,
+      k.replays,
+      case when k.status <> 102 then k.body::json end as body
+    from pay.idempotency_keys k
+    where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
+      and k.created_at > pay_internal.environment_time(p_environment_id)
+        - pay_internal.idempotency_retention()
+  ) t
+$$;
+
+-- Deletes one batch of the idempotency keys of an environment that are older than a day.
+create or replace function pay_internal.purge_idempotency_keys(
+  p_environment_id text, p_at timestamptz, p_batch integer
+)
+returns bigint
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_rows bigint;
+begin
+  delete from pay.idempotency_keys t
+  where t.ctid = any (array(
+    select o.ctid from pay.idempotency_keys o
+    where o.environment_id = p_environment_id
+      and o.created_at <= p_at - pay_internal.idempotency_retention()
+      -- The predicate of the index.
+      and o.created_at > '-infinity'
+    order by o.created_at
+    limit p_batch for update skip locked
+  ));
+  get diagnostics v_rows = row_count;
+  return v_rows;
 end
 $$;

@@ -219,6 +219,7 @@ begin
   end loop;
 end
 $$;
+grant execute on function pay.check_books() to pay_operator;
 
 -- Operator: runs every oracle, records new alarms, and returns the present number of alarms. For
 -- the hourly job, whose log gets the warnings.
@@ -257,6 +258,7 @@ begin
   return v_total;
 end
 $$;
+grant execute on function pay.note_findings() to pay_operator;
 
 -- Operator: deletes the recorded findings, once their cause is understood. Returns their number.
 -- The next check records findings that still exist.
@@ -274,7 +276,4 @@ begin
   return v_forgotten;
 end
 $$;
-
-grant execute on function pay.check_books() to pay_operator;
-grant execute on function pay.note_findings() to pay_operator;
 grant execute on function pay.forget_findings() to pay_operator;

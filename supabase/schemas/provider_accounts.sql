@@ -1,6 +1,29 @@
 -- Purpose: accounts at providers. The operator configures them with "deno task providers". A
 -- notification finds its account by the id in its path.
 
+-- An account as the service needs it. The account of test environments has no row. In plpgsql,
+-- because a function in SQL is planned at each call.
+create or replace function pay_internal.provider_account_json(
+  p_environment_id text, p_account_id text
+)
+returns json
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select row_to_json(t) from (
+      select a.id, a.environment_id, a.connector, a.settings, a.secret_name,
+        a.notification_secret_names
+      from pay.provider_accounts a
+      where a.environment_id = p_environment_id and a.id = p_account_id
+      union all
+      select p_account_id, p_environment_id, 'sandbox', '{}', null, '{}'
+      where p_account_id = 'sandbox'
+    ) t);
+end
+$$;
+
 -- The account with an id, also a disabled one; null if there is none. For the route of
 -- notifications.
 create or replace function pay.read_provider_account(p_id text)

@@ -1,29 +1,6 @@
 -- Purpose: calls to providers. pay.commit finds the account of a call and writes the call together
 -- with the change that it belongs to. The service sends it after that.
 
--- An account as the service needs it. The account of test environments has no row. In plpgsql,
--- because a function in SQL is planned at each call.
-create or replace function pay_internal.provider_account_json(
-  p_environment_id text, p_account_id text
-)
-returns json
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return (
-    select row_to_json(t) from (
-      select a.id, a.environment_id, a.connector, a.settings, a.secret_name,
-        a.notification_secret_names
-      from pay.provider_accounts a
-      where a.environment_id = p_environment_id and a.id = p_account_id
-      union all
-      select p_account_id, p_environment_id, 'sandbox', '{}', null, '{}'
-      where p_account_id = 'sandbox'
-    ) t);
-end
-$$;
-
 -- A call as the worker needs it, with the dispute that it is about.
 create or replace function pay_internal.provider_call_json(p_call pay.provider_calls)
 returns json
@@ -199,6 +176,124 @@ begin
   left join (select distinct on (d.n) d.* from call d order by d.n, d.delay_ms nulls first) c
     on c.n = f.n;
   return v_details;
+end
+$$;
+
+-- Writes the calls of the recorded records, such as the end of a payment whose payer does nothing.
+-- Each goes to the account of the payment's authorization, and has the API key and the request of
+-- that call. Runs after pay_internal.settle_calls, which learns the provider's id of the payment.
+-- p_calls  as pay.commit takes it, each with delay_ms
+create or replace function pay_internal.write_later_calls(p_calls json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay_internal.server_time();
+begin
+  insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+    amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
+    provider_reference, api_key_id, request_id, decline_is_error, due_at)
+  select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
+    c.currency, c.request, 'pending', 0, t.made_at,
+    case when f.ahead is null then t.due_at
+      else pay_internal.real_due(o.environment_id, t.due_at) end, true,
+    o.provider_reference, o.api_key_id, o.request_id, false,
+    case when f.ahead is not null then t.due_at end
+  from unnest(p_found) f
+  join json_to_recordset(p_calls) as c (
+    n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
+    request jsonb, delay_ms integer
+  ) on c.n = f.n
+  cross join lateral (
+    select v_now + coalesce(f.ahead, '0') as made_at,
+      v_now + coalesce(f.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
+  ) t
+  cross join lateral (
+    select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
+      a.request_id
+    from pay.provider_calls a
+    where a.environment_id = f.environment_id and a.subject_id = c.subject_id
+      and a.op = 'authorize'
+    order by a.id desc limit 1
+  ) o
+  where f.outcome = 'ok';
+end
+$$;
+
+-- Locks the calls of the records. A record of a settled call is known. If the list has several
+-- records of one call, the first may go on.
+create or replace function pay_internal.lock_calls(p_records json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    with
+    asked as materialized (
+      select r.n, r.call_id, f.environment_id
+      from unnest(p_found) f
+      join json_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
+      where f.outcome = 'ok' and r.call_id is not null
+    ),
+    call as materialized (
+      select a.n, c.id, c.state
+      from asked a
+      join pay.provider_calls c on c.environment_id = a.environment_id and c.id = a.call_id
+      order by c.environment_id, c.id
+      for update of c
+    )
+    select a.n from asked a
+    except
+    select min(c.n) from call c where c.state <> 'settled' group by c.id
+  loop
+    p_found[v_n].outcome := 'known';
+  end loop;
+  return p_found;
+end
+$$;
+
+-- Writes the results of the recorded records into their calls, and their answers under the
+-- idempotency keys of the calls, where the request is still under way.
+create or replace function pay_internal.settle_calls(p_records json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay_internal.update_calls((
+    select coalesce(
+      json_agg(r.call::jsonb
+        || jsonb_build_object('environment_id', f.environment_id, 'id', r.call_id)),
+      '[]')
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, call_id text, call json) on r.n = f.n
+    where f.outcome = 'ok' and r.call_id is not null and r.call is not null
+  ));
+  with answered as materialized (
+    select k.environment_id, k.api_key_id, k.key, r.status, r.body
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
+      on r.n = f.n
+    cross join lateral (
+      select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
+      from pay.provider_calls c
+      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+    ) c
+    join pay.idempotency_keys k
+      on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
+      and k.key = c.idempotency_key and k.request_id = c.request_id
+    where f.outcome = 'ok' and r.status is not null and k.status = 102
+    order by k.environment_id, k.api_key_id, k.key
+    for update of k
+  )
+  update pay.idempotency_keys k
+  set status = a.status, body = a.body
+  from answered a
+  where k.environment_id = a.environment_id and k.api_key_id = a.api_key_id and k.key = a.key;
 end
 $$;
 

@@ -1,5 +1,5 @@
 -- Purpose: facts, the reports of providers. Each fact is stored once, before it is applied
--- (provider_records.sql).
+-- (record.sql).
 
 -- Stores facts that are not stored yet. Returns their number. A fact without a subject gets the
 -- subject of the calls with the same object of the provider.
@@ -88,3 +88,174 @@ begin
 end
 $$;
 grant execute on function pay.store_facts(text, text) to pay_api;
+
+-- Stores and locks the facts of the records that are not stale. A record that applies a fact that
+-- has been applied or ignored is known. An unmatched fact and a finding can still be applied. If
+-- the list has several records that handle one fact, the first may go on.
+create or replace function pay_internal.lock_facts(p_records json, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+-- Without statistics any index of the environment looks as good as the primary key, and the planner
+-- would read all its facts. Only the primary key has the order by reference; with "=" in place of
+-- "between" the planner would need no order.
+set enable_sort = off
+as $$
+declare
+  v_refused record;
+begin
+  perform pay_internal.keep_facts((
+    select coalesce(
+      json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
+        'body', t.fact::jsonb
+          - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
+            'is_elsewhere', 'follows_unmatched'])),
+      '[]')
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
+    cross join lateral (
+      select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+    ) e
+    cross join json_array_elements(r.facts) as t (fact)
+    where f.outcome <> 'stale' and e.retired_at is null
+  ));
+  for v_refused in
+    with
+    asked as materialized (
+      select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
+        coalesce(o.was_booked_minor, 0) as was_booked_minor
+      from unnest(p_found) f
+      join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
+      cross join json_to_recordset(r.facts) as o (
+        account_id text, reference text, outcome text, was_booked_minor bigint)
+      where f.outcome = 'ok'
+      order by f.environment_id, o.account_id, o.reference
+    ),
+    locked as materialized (
+      select a.n, a.outcome = 'applied' and l.outcome in ('applied', 'ignored') as is_known,
+        a.outcome is not null and coalesce(l.outcome, 'unmatched') = 'unmatched'
+          and l.booked_minor <> a.was_booked_minor
+          or exists (
+            select from asked b
+            where b.n < a.n and b.environment_id = a.environment_id
+              and b.account_id = a.account_id and b.reference = a.reference
+              and b.outcome is not null and a.outcome is not null
+              and (a.outcome <> 'finding' or b.outcome <> 'finding')
+          ) as is_stale
+      from asked a
+      cross join lateral (
+        select k.outcome, k.booked_minor from pay.provider_facts k
+        where k.environment_id = a.environment_id and k.account_id = a.account_id
+          and k.reference between a.reference and a.reference
+        order by k.reference limit 1
+        for update of k
+      ) l
+    )
+    select l.n, case when bool_or(l.is_known) then 'known' else 'stale' end as outcome
+    from locked l
+    where l.is_known or l.is_stale
+    group by l.n
+  loop
+    p_found[v_refused.n].outcome := v_refused.outcome;
+  end loop;
+  return p_found;
+end
+$$;
+
+-- Writes the outcomes of the facts of the recorded records. An earlier outcome stays, unless the
+-- fact was unmatched, or was a finding and is applied now.
+create or replace function pay_internal.handle_facts(p_records json, p_found pay.admission[])
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+-- As in pay_internal.lock_facts.
+set enable_sort = off
+as $$
+begin
+  -- pay_internal.lock_facts has locked the facts, so none moves.
+  with handled as materialized (
+    select k.place, r.expects_id, o.*
+    from unnest(p_found) f
+    join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
+    cross join json_to_recordset(r.facts) as o (
+      account_id text, reference text, outcome text, finding text, booked_minor bigint,
+      refund_id text, at timestamptz)
+    cross join lateral (
+      select k.ctid as place from pay.provider_facts k
+      where k.environment_id = f.environment_id and k.account_id = o.account_id
+        and k.reference between o.reference and o.reference
+        and (k.outcome is null or k.outcome = 'unmatched'
+          or k.outcome = 'finding' and o.outcome = 'applied')
+      order by k.reference limit 1
+    ) k
+    where f.outcome = 'ok' and o.outcome is not null
+  )
+  update pay.provider_facts k
+  set outcome = h.outcome, finding = h.finding, handled_at = pay_internal.server_time(),
+    booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
+    -- The operator can match a fact with another subject than the one that it names.
+    subject_id = coalesce(h.expects_id, k.subject_id),
+    refund_id = coalesce(h.refund_id, k.refund_id),
+    -- The answer of a call or a look has the time of the movement, which a notification lacks.
+    happened_at = coalesce(h.at, k.happened_at),
+    dismissed_at = null, dismissed_reason = null
+  from handled h
+  where k.ctid = h.place;
+end
+$$;
+
+-- Whether the fact with which a refund or dispute begins at the provider is unmatched. Then the
+-- later facts of this object have nothing here to wait for.
+create or replace function pay_internal.follows_unmatched(p_fact pay.provider_facts)
+returns boolean
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select exists (
+    select from pay.provider_facts f
+    where f.environment_id = p_fact.environment_id and f.account_id = p_fact.account_id
+      and f.reference = split_part(p_fact.reference, ':', 1)
+        || case p_fact.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
+      and f.reference <> p_fact.reference and f.outcome = 'unmatched'
+  )
+$$;
+
+-- A stored fact as the worker needs it. is_elsewhere: a call of another account has made its
+-- object, as if two accounts here are one at the provider. The money is booked there. dispute_body:
+-- the dispute here that the fact is about. transfers: as pay_internal.transfers_json returns them.
+create or replace function pay_internal.provider_fact_json(p_fact pay.provider_facts)
+returns json
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
+    'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence')
+      then pay_internal.dispute_body(
+      p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
+    'transfers', pay_internal.transfers_json(p_fact, p_fact.subject_id),
+    'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
+    'follows_unmatched', pay_internal.follows_unmatched(p_fact),
+    'received_at', pay_internal.wire_time(p_fact.received_at), 'is_elsewhere',
+    exists (
+      select from pay.provider_calls c
+      where c.provider_reference = p_fact.provider_reference
+        and c.account_id <> p_fact.account_id
+    ) or exists (
+      select from pay.provider_calls c
+      where c.subject_id = p_fact.subject_id and c.account_id <> p_fact.account_id
+    )))::json
+$$;
+
+-- The refund of an earlier fact about the same object, which somebody has made at the provider. Its
+-- own fact of success has become a refund here.
+create or replace function pay_internal.find_fact_refund(
+  p_environment_id text, p_account_id text, p_reference text
+)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select f.refund_id from pay.provider_facts f
+  where f.environment_id = p_environment_id and f.account_id = p_account_id
+    and f.reference = split_part(p_reference, ':', 1) || ':succeeded'
+$$;

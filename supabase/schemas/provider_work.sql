@@ -112,6 +112,118 @@ begin
 end
 $$;
 
+-- Leases due work of one kind: calls whose next attempt is due, facts without an outcome, objects
+-- at providers to look at every hour, and accounts to read. Reads nothing that depends on the
+-- content of the work. A pending call is not looked at, because its next attempt asks the same. A
+-- fact that came before the reply to its call gets its subject now.
+-- id     that of a call, or the reference of a fact
+-- place  the order of the work
+create or replace function pay_internal.lease_work(
+  p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns table (environment_id text, account_id text, id text, place text)
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  case p_kind
+    when 'call' then
+      return query
+        with due as materialized (
+          select c.environment_id, c.id
+          from pay.provider_calls c
+          cross join lateral (
+            select e.retired_at from pay.environments e where e.id = c.environment_id limit 1
+          ) e
+          where e.retired_at is null and c.state = 'pending' and c.next_attempt_at <= p_at
+            and (c.leased_until is null or c.leased_until <= p_at)
+          order by c.next_attempt_at
+          limit p_limit
+          for update of c skip locked
+        )
+        update pay.provider_calls c
+        set leased_until = p_leased_until, attempts = c.attempts + 1,
+          first_sent_at = coalesce(c.first_sent_at, p_at)
+        from due d
+        where c.environment_id = d.environment_id and c.id = d.id
+        returning c.environment_id, c.account_id, c.id, c.id;
+    when 'fact' then
+      return query select * from pay_internal.lease_facts(p_limit, p_at, p_leased_until);
+    when 'look' then
+      return query
+        with due as materialized (
+          select c.environment_id, c.id
+          from pay.provider_calls c
+          where c.next_look_at <= p_at
+          order by c.next_look_at
+          limit p_limit
+          for update of c skip locked
+        )
+        update pay.provider_calls c
+        set next_look_at = p_at + interval '1 hour'
+        from due d
+        where c.environment_id = d.environment_id and c.id = d.id
+        returning c.environment_id, c.account_id, c.id, c.id;
+    else
+      return query
+        with due as materialized (
+          select u.environment_id, u.account_id
+          from pay.provider_cursors u
+          join pay_internal.provider_readings d
+            on d.environment_id = u.environment_id and d.account_id = u.account_id
+          where (u.leased_until is null or u.leased_until <= p_at)
+            and (d.poll_at <= p_at or d.totals_at <= p_at)
+          order by u.polled_at nulls first
+          limit p_limit
+          for update of u skip locked
+        )
+        update pay.provider_cursors u
+        set leased_until = p_leased_until
+        from due d
+        where u.environment_id = d.environment_id and u.account_id = d.account_id
+        returning u.environment_id, u.account_id, u.account_id, u.account_id;
+  end case;
+end
+$$;
+
+-- The part of pay_internal.lease_work for facts, oldest first.
+create or replace function pay_internal.lease_facts(
+  p_limit integer, p_at timestamptz, p_leased_until timestamptz
+)
+returns table (environment_id text, account_id text, id text, place text)
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+#variable_conflict use_column
+begin
+  return query
+    with open as materialized (
+      select f.environment_id, f.account_id, f.reference
+      from pay.provider_facts f
+      cross join lateral (
+        select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+      ) e
+      where e.retired_at is null and f.outcome is null
+        and (f.leased_until is null or f.leased_until <= p_at)
+      order by f.received_at
+      limit p_limit
+      for update of f skip locked
+    )
+    update pay.provider_facts f
+    set leased_until = p_leased_until,
+      subject_id = coalesce(f.subject_id,
+        pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+      refund_id = coalesce(f.refund_id, case when f.op = 'refund'
+        then pay_internal.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
+    from open o
+    where f.environment_id = o.environment_id and f.account_id = o.account_id
+      and f.reference = o.reference
+    returning f.environment_id, f.account_id, f.reference,
+      to_char(f.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
+end
+$$;
+
 -- A row about work that was given up, for the log of the worker.
 -- p_id  its id or reference; all: nothing of the kind could be claimed
 create or replace function pay_internal.given_up_work(
@@ -198,62 +310,6 @@ begin
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     order by l.n;
 end
-$$;
-
--- Whether the fact with which a refund or dispute begins at the provider is unmatched. Then the
--- later facts of this object have nothing here to wait for.
-create or replace function pay_internal.follows_unmatched(p_fact pay.provider_facts)
-returns boolean
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select exists (
-    select from pay.provider_facts f
-    where f.environment_id = p_fact.environment_id and f.account_id = p_fact.account_id
-      and f.reference = split_part(p_fact.reference, ':', 1)
-        || case p_fact.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
-      and f.reference <> p_fact.reference and f.outcome = 'unmatched'
-  )
-$$;
-
--- A stored fact as the worker needs it. is_elsewhere: a call of another account has made its
--- object, as if two accounts here are one at the provider. The money is booked there. dispute_body:
--- the dispute here that the fact is about. transfers: as pay_internal.transfers_json returns them.
-create or replace function pay_internal.provider_fact_json(p_fact pay.provider_facts)
-returns json
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
-    'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence')
-      then pay_internal.dispute_body(
-      p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
-    'transfers', pay_internal.transfers_json(p_fact, p_fact.subject_id),
-    'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
-    'follows_unmatched', pay_internal.follows_unmatched(p_fact),
-    'received_at', pay_internal.wire_time(p_fact.received_at), 'is_elsewhere',
-    exists (
-      select from pay.provider_calls c
-      where c.provider_reference = p_fact.provider_reference
-        and c.account_id <> p_fact.account_id
-    ) or exists (
-      select from pay.provider_calls c
-      where c.subject_id = p_fact.subject_id and c.account_id <> p_fact.account_id
-    )))::json
-$$;
-
--- The refund of an earlier fact about the same object, which somebody has made at the provider. Its
--- own fact of success has become a refund here.
-create or replace function pay_internal.find_fact_refund(
-  p_environment_id text, p_account_id text, p_reference text
-)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select f.refund_id from pay.provider_facts f
-  where f.environment_id = p_environment_id and f.account_id = p_account_id
-    and f.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;
 
 -- Facts without an outcome, as the worker needs them. A fact about a payment that its account has

@@ -10,25 +10,6 @@
 -- pay_internal.purge_keys deletes API keys and their secrets, pay_internal.purge_counters their
 -- rate counters.
 
--- The least id that shared/core/ids.ts can make at or after an instant. An id begins with its
--- milliseconds in base 32.
-create or replace function pay_internal.id_floor(p_prefix text, p_at timestamptz)
-returns text
-language plpgsql immutable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rest bigint := floor(extract(epoch from p_at) * 1000);
-  v_time text := '';
-begin
-  for v_character in 1..9 loop
-    v_time := substr('0123456789abcdefghjkmnpqrstvwxyz', (v_rest % 32)::integer + 1, 1) || v_time;
-    v_rest := v_rest / 32;
-  end loop;
-  return p_prefix || v_time || repeat('0', 17);
-end
-$$;
-
 -- Deletes one batch of each kind of row of a retired environment. When no rows are left, deletes
 -- the environment with its keys, which only a disposable sandbox still has. Returns the number of
 -- deleted rows. Two other transactions can still write in the environment: a relay that records
@@ -157,6 +138,7 @@ begin
     when 'watches' then pay_internal.end_watches(p_environment_id, p_at, p_batch)
     when 'counters' then pay_internal.purge_counters(p_environment_id, p_batch)
     when 'environment' then pay_internal.purge_environment(p_environment_id, p_at, p_batch)
+      + pay_internal.purge_requests(p_environment_id, p_at, p_batch)
     when 'retired' then pay_internal.purge_retired(p_environment_id, p_batch)
   end;
 exception when others then
@@ -173,8 +155,9 @@ exception when others then
 end
 $$;
 
--- Deletes one batch of each kind of row of an environment that has outlived its retention. Returns
--- the number of deleted rows.
+-- Deletes one batch of each kind of row of an environment that has outlived its retention, by p_at
+-- or by the environment's own clock. Returns the number of deleted rows. Leaves the requests,
+-- because they are written behind their answers, and an advance of a clock counts what it purges.
 create or replace function pay_internal.purge_environment(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
@@ -184,66 +167,21 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_environment record;
+  v_at timestamptz := p_at;
 begin
-  select e.livemode, e.ends_at is not null as is_disposable,
-    w.environment_id is not null as has_clock
-  into v_environment
+  select e.livemode, e.ends_at, w.environment_id is not null as has_clock into v_environment
   from pay.environments e
   left join pay.sandbox_settings w on w.environment_id = e.id
   where e.id = p_environment_id;
-  return case
-    when v_environment.has_clock then pay_internal.purge_sandbox(p_environment_id, p_batch)
-    when v_environment.is_disposable
-      then pay_internal.purge_idempotency_keys(p_environment_id, p_at, p_batch)
-    else pay_internal.purge_idempotency_keys(p_environment_id, p_at, p_batch)
-      + pay_internal.purge_keys(p_environment_id, p_at, p_batch)
-      + pay_internal.purge_old(p_environment_id, v_environment.livemode, p_at, p_batch)
-  end + case
-    when v_environment.livemode then 0
-    else pay_internal.purge_requests(p_environment_id, p_at, p_batch)
+  if v_environment.has_clock then
+    v_at := pay_internal.environment_time(p_environment_id);
+  end if;
+  return pay_internal.purge_idempotency_keys(p_environment_id, v_at, p_batch) + case
+    -- A disposable sandbox ends before any other row is old, unless it has a clock of its own.
+    when v_environment.ends_at is not null and not v_environment.has_clock then 0
+    else pay_internal.purge_keys(p_environment_id, v_at, p_batch)
+      + pay_internal.purge_old(p_environment_id, v_environment.livemode, v_at, p_batch)
   end;
-end
-$$;
-
--- Deletes one batch of each kind of a sandbox with a clock of its own, by that clock. Returns the
--- number of deleted rows.
-create or replace function pay_internal.purge_sandbox(p_environment_id text, p_batch integer)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now constant timestamptz := pay_internal.environment_time(p_environment_id);
-begin
-  return pay_internal.purge_idempotency_keys(p_environment_id, v_now, p_batch)
-    + pay_internal.purge_keys(p_environment_id, v_now, p_batch)
-    + pay_internal.purge_old(p_environment_id, false, v_now, p_batch);
-end
-$$;
-
--- Deletes one batch of the idempotency keys of an environment that are older than a day.
-create or replace function pay_internal.purge_idempotency_keys(
-  p_environment_id text, p_at timestamptz, p_batch integer
-)
-returns bigint
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_rows bigint;
-begin
-  delete from pay.idempotency_keys t
-  where t.ctid = any (array(
-    select o.ctid from pay.idempotency_keys o
-    where o.environment_id = p_environment_id
-      and o.created_at <= p_at - pay_internal.idempotency_retention()
-      -- The predicate of the index.
-      and o.created_at > '-infinity'
-    order by o.created_at
-    limit p_batch for update skip locked
-  ));
-  get diagnostics v_rows = row_count;
-  return v_rows;
 end
 $$;
 

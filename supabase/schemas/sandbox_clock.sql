@@ -7,7 +7,7 @@
 -- clock stands where it is, and the next command goes on. An advance adds to the target of those
 -- that are not complete, so each of them happens.
 --
--- The rows that wait get new times in batches (sandbox_clock_waiting.sql), so no statement grows
+-- The rows that wait get new times in batches (sandbox_clock_steps.sql), so no statement grows
 -- with their number.
 --
 -- Order of locks: the sandbox's own lock, deliveries by id, calls by id, the row of the settings.

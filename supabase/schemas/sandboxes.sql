@@ -183,6 +183,7 @@ begin
   return v_access;
 end
 $$;
+grant execute on function pay.make_sandbox(text, text, text) to pay_api;
 
 -- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed and disables
 -- its endpoints, so nothing more is sent. Deletes a batch of its pending deliveries; turns of the
@@ -286,6 +287,7 @@ begin
   return v_access;
 end
 $$;
+grant execute on function pay.end_sandbox(text, text) to pay_api;
 
 -- Retention: retires sandboxes whose end has passed. Returns their number. The caller has set
 -- pay.worker. p_environment_id: null is all.
@@ -340,6 +342,3 @@ begin
   return v_rows;
 end
 $$;
-
-grant execute on function pay.make_sandbox(text, text, text) to pay_api;
-grant execute on function pay.end_sandbox(text, text) to pay_api;

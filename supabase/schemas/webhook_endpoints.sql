@@ -1,10 +1,23 @@
--- Purpose: the entry functions that change webhook endpoints and deliveries for a caller's key.
+-- Purpose: webhook endpoints: their entry functions for a caller's key, and the functions with
+-- which the relay disables an endpoint that fails for too long.
 --
 -- The text of a secret is stored nowhere. Stored answers contain a reference, which the functions
 -- replace by the secret in a replay (ADR 0018).
 --
 -- p_request is always the request, as pay_internal.admit takes it, in a list of one. Outcomes:
 -- those of admission.sql, committed, and those that each function lists.
+
+-- An endpoint as JSON text, with a last member that is there only while its attempts fail. The
+-- stored body never has that member, because the relay records a failure in a column only.
+create or replace function pay_internal.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
+returns text
+language sql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when p_endpoint.failing_since is not null and p_endpoint.status = 'enabled'
+    then left(p_endpoint.body, -1) || ',"failing":true}'
+    else p_endpoint.body end
+$$;
 
 -- Inserts a new endpoint in a free slot of its environment: 16 slots, or 64 in a sandbox. Returns
 -- false if no slot is free.
@@ -139,65 +152,7 @@ begin
   return v_access;
 end
 $$;
-
--- Makes a delivery due at once. Its earlier attempts stay recorded. A delivery that is available in
--- an inbox stays as it is.
--- p_refusal  the 409 to answer and to store if the endpoint is deleted or disabled
--- Outcomes: committed (body) | not_found | off | backlog (webhook_backlog.sql).
-create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
-as $$
-declare
-  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
-  v_delivery pay.webhook_deliveries;
-begin
-  if v_access.outcome <> 'ok' then
-    return v_access;
-  end if;
-  select * into v_delivery from pay.webhook_deliveries d
-  where d.environment_id = v_access.environment_id and d.id = p_id
-  for update;
-  if v_delivery.id is null then
-    v_access.outcome := 'not_found';
-    perform pay_internal.release_key(p_request, v_access);
-    return v_access;
-  end if;
-  if v_delivery.status <> 'pending' and pay_internal.has_backlog(v_access.environment_id) then
-    v_access.outcome := 'backlog';
-    perform pay_internal.release_key(p_request, v_access);
-    return v_access;
-  end if;
-  if exists (
-    select from pay.webhook_endpoints t
-    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
-      and t.status = 'enabled'
-  ) then
-    -- An attempt that is under way goes on; the delivery is then due again only if it fails.
-    if v_delivery.status <> 'available'
-      and (v_delivery.leased_until is null
-        or v_delivery.leased_until <= v_access.at - coalesce(v_access.ahead, '0'))
-    then
-      update pay.webhook_deliveries d
-      set status = 'pending', next_attempt_at = least(v_access.at, pay_internal.server_time()),
-        due_at = case when v_access.ahead is not null then v_access.at end
-      where d.environment_id = v_access.environment_id and d.id = p_id
-      returning * into v_delivery;
-    end if;
-    v_access.outcome := 'committed';
-    v_access.status := 200;
-    v_access.body := pay_internal.webhook_delivery_body(v_delivery);
-  else
-    v_access.outcome := 'off';
-    v_access.status := 409;
-    v_access.body := p_refusal;
-  end if;
-  perform pay_internal.keep_answer(p_request, v_access);
-  return v_access;
-end
-$$;
+grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
 
 -- Records a triggered event, and its delivery with an attempt under way. The delivery has a lease
 -- from the start, so the relay does not claim it. The function claims the idempotency key with
@@ -269,6 +224,7 @@ begin
   return v_access;
 end
 $$;
+grant execute on function pay.begin_trigger(text, text) to pay_api;
 
 -- Records the only attempt of a triggered delivery and stores the answer under the claimed key.
 -- p_exchange  the exchange of the attempt, as in pay_internal.keep_exchanges; null: none is kept
@@ -310,8 +266,104 @@ begin
   return v_access;
 end
 $$;
-
-grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
-grant execute on function pay.redeliver(text, text, text) to pay_api;
-grant execute on function pay.begin_trigger(text, text) to pay_api;
 grant execute on function pay.end_trigger(text, text, boolean, text, text) to pay_api;
+
+-- The maximum number of deliveries that a change of an endpoint cancels: a tenth of a second's
+-- work.
+create or replace function pay_internal.called_off_at_once()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 5000 $$;
+
+-- Cancels at most p_most pending deliveries of a deleted or disabled endpoint, because a statement
+-- has a deadline (ADR 0007). Turns of the relay cancel the others. Returns true if there may be
+-- more. An attempt under way ends by itself; the relay then cancels the deliveries after it.
+-- Concurrency: skips rows that another transaction has locked; a turn of the relay finds them.
+create or replace function pay_internal.call_off_deliveries(
+  p_environment_id text,
+  p_endpoint_id text,
+  p_most integer
+)
+returns boolean
+language sql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+  with called_off as (
+    update pay.webhook_deliveries d
+    set status = 'cancelled', next_attempt_at = null, leased_until = null
+    from (
+      select w.id from pay.webhook_deliveries w
+      where w.environment_id = p_environment_id and w.endpoint_id = p_endpoint_id
+        and w.status = 'pending'
+        and (w.leased_until is null or w.leased_until <= pay_internal.server_time())
+      limit p_most
+      for update skip locked
+    ) waiting
+    where d.environment_id = p_environment_id and d.id = waiting.id
+    returning d.id
+  )
+  select count(*) >= p_most from called_off
+$$;
+
+-- The data of an endpoint that the relay needs to disable it.
+create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
+returns table (revision integer, status text, body text)
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select t.revision, t.status, t.body from pay.webhook_endpoints t
+    where t.environment_id = p_environment_id and t.id = p_id;
+end
+$$;
+grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
+
+-- Disables an endpoint for the relay. Writes the event, with a delivery to each other endpoint of
+-- the environment that subscribes to it. Outcome: committed | stale.
+create or replace function pay.disable_webhook_endpoint(
+  p_environment_id text,
+  p_id text,
+  p_expects_revision integer,
+  p_at timestamptz,
+  p_endpoint_body text,
+  p_event_id text,
+  p_event_body text,
+  p_delivery_id text
+)
+returns text
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  update pay.webhook_endpoints t
+  set status = 'disabled', revision = t.revision + 1, body = p_endpoint_body
+  where t.environment_id = p_environment_id and t.id = p_id
+    and t.revision = p_expects_revision and t.status = 'enabled';
+  if not found then
+    return 'stale';
+  end if;
+  perform pay_internal.call_off_deliveries(
+    p_environment_id, p_id, pay_internal.called_off_at_once());
+  insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
+  values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
+    p_at, p_event_body);
+  insert into pay.webhook_deliveries
+    (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
+      next_attempt_at, created_at, due_at)
+  select p_environment_id, pay_internal.delivery_id(p_delivery_id, t.slot), p_event_id,
+    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
+    least(p_at, pay_internal.server_time()), p_at,
+    (select p_at from pay.sandbox_settings w where w.environment_id = p_environment_id)
+  from pay.webhook_endpoints t
+  where t.environment_id = p_environment_id
+    and t.status = 'enabled'
+    and t.events && pay_internal.patterns_of('webhook_endpoint.disabled');
+  return 'committed';
+end
+$$;
+grant execute on function pay.disable_webhook_endpoint(
+  text, text, integer, timestamptz, text, text, text, text) to pay_api;

@@ -1,4 +1,64 @@
--- Purpose: recovery: an endpoint gets again the deliveries that it has missed.
+-- Purpose: an endpoint gets again one delivery, or those that it has missed in a period.
+
+-- Makes a delivery due at once. Its earlier attempts stay recorded. A delivery that is available in
+-- an inbox stays as it is.
+-- p_refusal  the 409 to answer and to store if the endpoint is deleted or disabled
+-- Outcomes: committed (body) | not_found | off | backlog (webhook_backlog.sql).
+create or replace function pay.redeliver(p_request text, p_id text, p_refusal text)
+returns pay.admission
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
+as $$
+declare
+  v_access pay.admission := pay_internal.claim_one(p_request, pay_internal.admit_one(p_request));
+  v_delivery pay.webhook_deliveries;
+begin
+  if v_access.outcome <> 'ok' then
+    return v_access;
+  end if;
+  select * into v_delivery from pay.webhook_deliveries d
+  where d.environment_id = v_access.environment_id and d.id = p_id
+  for update;
+  if v_delivery.id is null then
+    v_access.outcome := 'not_found';
+    perform pay_internal.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if v_delivery.status <> 'pending' and pay_internal.has_backlog(v_access.environment_id) then
+    v_access.outcome := 'backlog';
+    perform pay_internal.release_key(p_request, v_access);
+    return v_access;
+  end if;
+  if exists (
+    select from pay.webhook_endpoints t
+    where t.environment_id = v_access.environment_id and t.id = v_delivery.endpoint_id
+      and t.status = 'enabled'
+  ) then
+    -- An attempt that is under way goes on; the delivery is then due again only if it fails.
+    if v_delivery.status <> 'available'
+      and (v_delivery.leased_until is null
+        or v_delivery.leased_until <= v_access.at - coalesce(v_access.ahead, '0'))
+    then
+      update pay.webhook_deliveries d
+      set status = 'pending', next_attempt_at = least(v_access.at, pay_internal.server_time()),
+        due_at = case when v_access.ahead is not null then v_access.at end
+      where d.environment_id = v_access.environment_id and d.id = p_id
+      returning * into v_delivery;
+    end if;
+    v_access.outcome := 'committed';
+    v_access.status := 200;
+    v_access.body := pay_internal.webhook_delivery_body(v_delivery);
+  else
+    v_access.outcome := 'off';
+    v_access.status := 409;
+    v_access.body := p_refusal;
+  end if;
+  perform pay_internal.keep_answer(p_request, v_access);
+  return v_access;
+end
+$$;
+grant execute on function pay.redeliver(text, text, text) to pay_api;
 
 -- Makes the deliveries of an endpoint pending again that were created in a period. A delivery that
 -- is pending, or available in an inbox, stays as it is. The answer is

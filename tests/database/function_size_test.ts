@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { SCHEMAS_DIR } from "../../scripts/schema/schema_files.ts";
 
-const MAX_FILE_LINES = 400;
+const MAX_FILE_LINES = 450;
 const MAX_FUNCTION_LINES = 80;
 const MAX_COLUMNS = 100;
 
@@ -95,7 +95,7 @@ $$;
 `;
 const CASES: [name: string, find: string, replace: string, violation: RegExp][] = [
   ["a long line", "-- Adds.", `-- ${"ä".repeat(98)}`, /^a\.sql:1 has 101 columns$/],
-  ["a long file", "-- Adds.", "\n".repeat(400), /^a\.sql has 413 lines$/],
+  ["a long file", "-- Adds.", "\n".repeat(450), /^a\.sql has 463 lines$/],
   ["a long function", "begin\n", "begin\n".padEnd(77, "\n"), /^a\.sql: add\(\) has 83 lines$/],
   ["a pinned path that is missing", "pg_catalog, pg_temp", "public", /has no pinned search_path$/],
   ["a parameter", "p_b numeric", "b numeric", /^a\.sql: add\(\) has the parameter b$/],

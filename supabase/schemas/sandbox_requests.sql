@@ -1,4 +1,4 @@
--- Purpose: the log of the requests of sandboxes, and the look at an idempotency key.
+-- Purpose: the log of the requests of sandboxes.
 
 -- The number of requests that the log of a sandbox keeps (contract §5).
 create or replace function pay_internal.kept_requests()
@@ -28,34 +28,6 @@ as $$
       p_request.api_key_id,
       p_request.source,
       pay_internal.wire_time(p_request.created_at) as created_at
-  ) t
-$$;
-
--- An idempotency key of an API key as JSON text, with its stored answer; null if it is unknown or
--- over 24 hours old. While the first request is under way, status and body are null.
-create or replace function pay_internal.idempotency_key_body(
-  p_environment_id text, p_api_key_id text, p_key text
-)
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select row_to_json(t)::text from (
-    select
-      k.key,
-      'idempotency_key' as object,
-      k.request_id as first_request_id,
-      split_part(k.request_line, ' ', 1) as method,
-      split_part(k.request_line, ' ', 2) as path,
-      nullif(k.status, 102) as status,
-      pay_internal.wire_time(k.created_at) as created_at,
-      pay_internal.wire_time(k.created_at + pay_internal.idempotency_retention()) as expires_at,
-      k.replays,
-      case when k.status <> 102 then k.body::json end as body
-    from pay.idempotency_keys k
-    where k.environment_id = p_environment_id and k.api_key_id = p_api_key_id and k.key = p_key
-      and k.created_at > pay_internal.environment_time(p_environment_id)
-        - pay_internal.idempotency_retention()
   ) t
 $$;
 

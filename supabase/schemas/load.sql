@@ -1,4 +1,4 @@
--- Purpose: the entry functions that read one resource for each request, or the balance.
+-- Purpose: the entry function that reads one resource for each request.
 --
 -- Outcomes: those of admission.sql; ok | not_found.
 
@@ -108,36 +108,4 @@ begin
     ) o on true;
 end
 $$;
-
--- The sums of each account in each currency, as JSON text (contract §3). Sums are numeric, so their
--- text is exact beyond 2^53 too.
--- p_request  the request, as pay_internal.admit takes it, in a list of one
-create or replace function pay.balance(p_request text)
-returns pay.admission
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
-  v_access pay.admission := v_found[1];
-begin
-  if v_access.outcome = 'ok' then
-    select format(
-      '{"object":"balance","livemode":%s,"balances":[%s]}',
-      (select e.livemode from pay.environments e where e.id = v_access.environment_id)::text,
-      string_agg(row_to_json(b)::text, ',' order by b.currency, b.account)
-    )
-    into v_access.body
-    from (
-      select s.currency, s.account, s.debits_minor, s.credits_minor,
-        s.credits_minor - s.debits_minor as amount_minor
-      from pay_internal.account_sums(v_access.environment_id) s
-    ) b;
-  end if;
-  return v_access;
-end
-$$;
-
-grant execute on function pay.balance(text) to pay_api;
 grant execute on function pay.load(text) to pay_api;

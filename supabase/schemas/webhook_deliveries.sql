@@ -1,5 +1,70 @@
--- Purpose: the requests that deliveries have sent in sandboxes, and the beginnings of the answers
--- (ADR 0022).
+-- Purpose: a delivery as JSON text, with the requests that it has sent in a sandbox and the
+-- beginnings of the answers (ADR 0022).
+
+-- Removes the second of the recorded attempts. The first one stays, because an oracle checks the
+-- order of deliveries by it. An attempt contains no nested object.
+create or replace function pay_internal.without_second_attempt(p_attempts text)
+returns text
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select split_part(p_attempts, '},{', 1) || '},{' || substr(a.others, strpos(a.others, '},{') + 3)
+  from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
+$$;
+
+-- The delivery that a pending delivery waits for: the first pending one of the same endpoint and
+-- subject, if it is earlier. Null: it waits for none. The comparison of the environment uses no
+-- index, as in pay.relay_turn.
+create or replace function pay_internal.blocking_delivery(p_delivery pay.webhook_deliveries)
+returns text
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return (
+    select d.id
+    from pay.webhook_deliveries d
+    where d.status = 'pending'
+      and d.environment_id is not distinct from p_delivery.environment_id
+      and d.endpoint_id = p_delivery.endpoint_id
+      and d.subject_id = p_delivery.subject_id
+      and d.sequence < p_delivery.sequence
+    order by d.sequence
+    limit 1
+  );
+end
+$$;
+
+-- A delivery as JSON text, in the order of the contract (§4). One that waits for another delivery
+-- names it in its last member.
+create or replace function pay_internal.webhook_delivery_body(p_delivery pay.webhook_deliveries)
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select case when b.blocked_by is null then b.body
+    else left(b.body, -1) || ',"blocked_by":"' || b.blocked_by || '"}' end
+  from (
+    select row_to_json(t)::text as body,
+      case when t.status = 'pending' and p_delivery.sequence is not null
+        then pay_internal.blocking_delivery(p_delivery) end as blocked_by
+    from (
+      select
+        p_delivery.id,
+        'webhook_delivery' as object,
+        p_delivery.event_id,
+        p_delivery.event_type,
+        p_delivery.endpoint_id,
+        case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
+        p_delivery.status,
+        ('[' || p_delivery.attempts || ']')::json as attempts,
+        -- The relay's column can be infinite if the sandbox has a clock of its own.
+        case when p_delivery.status = 'pending' then pay_internal.wire_time(
+          coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
+        pay_internal.wire_time(p_delivery.created_at) as created_at
+    ) t
+  ) b
+$$;
 
 -- How many attempts of a delivery keep their exchange: the newest ones.
 create or replace function pay_internal.kept_exchanges()

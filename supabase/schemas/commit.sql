@@ -1,4 +1,5 @@
--- Purpose: the entry function that writes payments, refunds, disputes and transfers.
+-- Purpose: the entry function that writes payments, refunds, disputes and transfers. The file
+-- of each resource has the function that writes its rows.
 --
 -- pay.commit takes a list of changes and commits them in one statement: it admits the requests,
 -- locks the rows that they change, claims their idempotency keys, and writes payments, refunds,
@@ -73,57 +74,6 @@ begin
     select min(x.n) from (select * from payment union all select * from transfer) x group by x.id
   loop
     p_found[v_n].outcome := 'stale';
-  end loop;
-  return p_found;
-end
-$$;
-
--- Locks the balances that the new transfers of a list draw on. A transfer of more than the
--- available balance becomes insufficient. A transfer whose idempotency key is already stored, or
--- belongs to an earlier transfer of the list, draws nothing: pay_internal.claim finds its answer.
-create or replace function pay_internal.lock_funds(
-  p_changes json, p_transfers json, p_found pay.admission[]
-)
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_draw record;
-  v_fund text := '';
-  v_left numeric;
-  v_keys text[];
-begin
-  for v_draw in
-    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
-      f.api_key_id || ' ' || c.idempotency_key as whole_key
-    from unnest(p_found) f
-    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
-      on c.n = f.n
-    join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
-      on t.n = c.n
-    where f.outcome = 'ok' and c.expects_id is null
-    order by f.environment_id, t.currency, c.n
-  loop
-    if v_fund <> v_draw.environment_id || v_draw.currency then
-      v_fund := v_draw.environment_id || v_draw.currency;
-      perform pg_advisory_xact_lock(hashtextextended(v_fund, 0));
-      -- A separate statement after the lock, so that it sees the transfers committed before.
-      v_left := pay_internal.available_minor(v_draw.environment_id, v_draw.currency);
-    end if;
-    if v_draw.whole_key = any (v_keys) or exists (
-      select from pay.idempotency_keys k
-      where k.environment_id = v_draw.environment_id and k.api_key_id = v_draw.api_key_id
-        and k.key = v_draw.idempotency_key
-    ) then
-      -- If pay_internal.claim finds no answer, the request is sent again. Nothing was drawn.
-      p_found[v_draw.n].outcome := 'expired';
-    elsif v_draw.amount_minor > v_left then
-      p_found[v_draw.n].outcome := 'insufficient';
-    else
-      v_left := v_left - v_draw.amount_minor;
-      v_keys := v_keys || v_draw.whole_key;
-    end if;
   end loop;
   return p_found;
 end
@@ -234,6 +184,5 @@ begin
       coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end
 $$;
-
 grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
   to pay_api;

@@ -363,5 +363,4 @@ begin
     ) p on true;
 end
 $$;
-
 grant execute on function pay.list(text) to pay_api;

@@ -4,10 +4,10 @@
 --
 -- Who asks: a request asks pay.match_fault only if the settings of its sandbox name the kind
 -- (sandbox_settings.fault_kinds), so sandboxes without faults pay nothing. The relay asks once in a
--- turn whether any delivery fault is open (relay_faults.sql).
+-- turn whether any delivery fault is open (webhook_faults.sql).
 -- Concurrency: a fault is counted under its row lock, so it happens exactly as often as it was
 -- declared. Transactions wait for this lock only while they hold locks that nobody waits for who
--- holds this one: the shared lock of the sandbox, payments and transfers (committing.sql), and
+-- holds this one: the shared lock of the sandbox, payments and transfers (commit.sql), and
 -- deliveries that the relay has locked with "skip locked".
 
 -- A fault as JSON text, in the order of the contract (§7).
@@ -143,6 +143,7 @@ begin
   return v_access;
 end
 $$;
+grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
 
 -- Declares a fault. p_fault: {id, kind, fault, filter, delay_ms, times}; p_limit: the most faults
 -- of a sandbox that can still happen.
@@ -180,6 +181,7 @@ begin
   return v_access;
 end
 $$;
+grant execute on function pay.create_fault(text, text, integer) to pay_api;
 
 -- Deletes a fault: it does not happen any more.
 -- Outcomes: those of admission.sql; committed (body) | not_found.
@@ -209,6 +211,7 @@ begin
   return v_access;
 end
 $$;
+grant execute on function pay.delete_fault(text, text) to pay_api;
 
 -- Locks the provider faults that the changes of a list use. A change is stale if its fault cannot
 -- happen any more, or if earlier changes of the list use it up.
@@ -268,7 +271,3 @@ begin
   where o.environment_id = u.environment_id and o.id = u.fault_id;
 end
 $$;
-
-grant execute on function pay.match_fault(text, text, text, boolean) to pay_api;
-grant execute on function pay.create_fault(text, text, integer) to pay_api;
-grant execute on function pay.delete_fault(text, text) to pay_api;

@@ -1,0 +1,78 @@
+-- Purpose: writes the rows of payments, and finds a payment by its challenge.
+
+-- Writes the payments of the committed changes: a change that expects a sequence updates its
+-- payment, the others insert one. p_won, p_environments: the n of the committed changes, and the
+-- environment of each. p_moved: the n of the changes that update. A new payment leaves out the
+-- amounts that are 0. pay_internal.lock_subjects has locked the rows that change, so none moves.
+-- Each is looked up by its whole key: a join that was planned while the table was small would read
+-- all payments of the environment.
+create or replace function pay_internal.write_payments(
+  p_payments json, p_won integer[], p_environments text[], p_moved integer[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  insert into pay.payments
+    (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
+      amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
+  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
+    coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
+    coalesce(p.amount_disputed, 0),
+    p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
+  from json_to_recordset(p_payments) as p (
+    n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
+    amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
+    method_kind text, reference text, sequence integer, created_at timestamptz,
+    updated_at timestamptz, body text
+  )
+  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+  where p.n <> all (p_moved);
+  if p_moved <> '{}' then
+    with moved as materialized (
+      select p.*, k.place
+      from json_to_recordset(p_payments) as p (
+        n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
+        amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
+        body text
+      )
+      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+      cross join lateral (
+        select k.ctid as place from pay.payments k
+        where k.environment_id = w.environment_id and k.id = p.id limit 1
+      ) k
+      where p.n = any (p_moved)
+    )
+    update pay.payments t
+    set status = p.status, amount_refunded = p.amount_refunded,
+      amount_refunding = p.amount_refunding, amount_released = p.amount_released,
+      amount_disputed = p.amount_disputed,
+      sequence = p.sequence, updated_at = p.updated_at, body = p.body
+    from moved p
+    where t.ctid = p.place;
+  end if;
+end
+$$;
+
+-- The payment with the challenge of a token, the name of its account, and the settings of the
+-- sandbox as JSON text (null: none); no row if there is no payment.
+create or replace function pay.read_challenge(p_token text)
+returns table (environment_id text, account text, body text, settings text)
+language plpgsql volatile security definer rows 1
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+begin
+  perform set_config('pay.worker', 'on', true);
+  return query
+    select c.environment_id, e.account, p.body, (
+      select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)
+    from pay.provider_calls c
+    join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
+    join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
+    where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
+end
+$$;
+grant execute on function pay.read_challenge(text) to pay_api;

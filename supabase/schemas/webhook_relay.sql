@@ -1,0 +1,245 @@
+-- Purpose: a turn of the relay. It records the attempts that have ended, then claims due
+-- deliveries.
+--
+-- The relay calls only pay.relay_turn. Its steps are here, in webhook_results.sql and in
+-- webhook_claims.sql. They run under its row-level security and with its planner settings. Each
+-- statement of a step has a new snapshot.
+
+-- One turn of the relay.
+--
+-- p_results       [{environment_id, id, attempt, outcome, next_attempt_at, record}]
+--                 outcome: delivered | failed | released (the attempt was not made);
+--                 next_attempt_at: the time of the next attempt; null if there is none;
+--                 record: the attempt as JSON text.
+--                 Results of sandboxes also have an exchange (pay_internal.keep_exchanges)
+-- p_rooms         {endpoints: {id: limit}, environments: {public id: limit},
+--                 accounts: {name: limit}}: how many more deliveries of each the relay may claim,
+--                 for those of which it has claims already
+-- p_limit         how many to claim in total
+-- p_per_endpoint, p_per_environment, p_per_account
+--                 the limits of those without claims. The limit of a failing endpoint is 2.
+--                 Environments are counted by their public id, which a reset keeps.
+-- p_suspects_ahead  as in pay_internal.lock_suspects; null if the relay has a suspect
+-- p_leased_until  the end of the leases; another relay may claim the deliveries after it
+-- p_aside         [endpoint id]: endpoints to leave out, because a turn with them fails
+-- p_only          the only endpoint to serve; null: all of them
+--
+-- Order: a turn claims an event only together with all earlier pending events of its endpoint and
+-- subject. The relay sends them one after another. Of the deliveries that are due at the same
+-- moment, a turn claims all of one subject before those of the next. So a claim can exceed a limit
+-- by the rest of one subject: postponing that rest would cost as much as sending it. A suspect is
+-- claimed alone.
+-- Endpoints share the free places: the endpoint with the fewest claims comes first. When a
+-- delivery ends, the turn that records it makes the next delivery of its subject due. This
+-- statement does not see a delivery that is written after it has begun. So a later turn checks a
+-- waiting delivery again when the next attempt of the earlier one is due, or in 5 seconds while
+-- that attempt is under way (in a minute if the delivery is more than 100 events behind).
+-- Concurrency: a turn skips locked rows, so relays never wait for each other. A result counts only
+-- if its attempt is the newest, so the result of an attempt that was claimed again changes nothing.
+-- Cost: a claim changes no indexed column, so the new version of the row is heap-only. Queries for
+-- the events of a subject use "environment_id is not distinct from", which no index supports. With
+-- "=" the planner could choose an index that reads all deliveries of the endpoint for each event.
+create or replace function pay.relay_turn(
+  p_results text, p_rooms text, p_limit integer,
+  p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspects_ahead text,
+  p_at timestamptz,
+  p_leased_until timestamptz,
+  p_aside text default '[]',
+  p_only text default null
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_longest_look constant interval := '100 ms';
+  -- The lead of the caller's clock over the server's.
+  v_ahead constant interval := greatest(p_at - pay_internal.server_time(), '0');
+  v_at constant timestamptz := p_at - v_ahead;
+  -- By the server's time: other relays would find a lease of a slow clock expired.
+  v_leased_until constant timestamptz := pay_internal.server_time() + (p_leased_until - p_at);
+  v_rooms constant jsonb := p_rooms::jsonb;
+  v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
+  v_waiting record;
+  v_due pay_internal.due_delivery[];
+  v_claimed integer;
+begin
+  perform set_config('pay.worker', 'on', true);
+  if p_results <> '[]' then
+    perform pay_internal.record_attempts(p_results, v_at, v_ahead);
+  end if;
+  if p_limit <= 0 then
+    return;
+  end if;
+
+  select * into v_waiting
+  from pay_internal.find_room(
+    v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
+  if v_waiting.inbox_endpoints is not null then
+    perform pay_internal.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
+  end if;
+  if v_waiting.off_endpoint is not null then
+    -- Fewer if results wait for the end of this turn.
+    perform pay_internal.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
+      case when p_results = '[]' then 2000 else 250 end);
+  end if;
+
+  -- If all due deliveries wait for earlier ones, the turn looks at those behind them, for as long
+  -- as others can wait for it. Postponed deliveries stay postponed, and the next turn continues.
+  loop
+    v_due := pay_internal.lock_due(
+      v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
+    exit when v_due is null;
+    -- One probe of an index that is mostly empty.
+    if exists (select from pay.faults f where f.kind = 'delivery' and f.times_left > 0) then
+      v_due := pay_internal.give_faults(v_due, v_at);
+    end if;
+    return query select * from pay_internal.claim_due(
+      v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
+    get diagnostics v_claimed = row_count;
+    if v_claimed < cardinality(v_due) then
+      perform pay_internal.put_off_deliveries(v_due, v_at);
+    end if;
+    exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
+  end loop;
+
+  -- Checked first, because there is usually none and the function costs a third of an empty turn.
+  if p_suspects_ahead is not null and exists (
+    select from pay.webhook_deliveries d
+    where d.next_attempt_at is not null and d.lost_claims > 0
+  ) then
+    return query
+      select * from pay_internal.claim_suspect(
+        p_suspects_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
+  end if;
+end
+$$;
+grant execute on function pay.relay_turn(text, text, integer, integer, integer, integer, text,
+  timestamptz, timestamptz, text, text) to pay_api;
+
+-- Finds the endpoints with which a turn fails: makes a turn for each endpoint alone and undoes it.
+-- The relay calls it after a turn without results has failed, and leaves out these endpoints for a
+-- while, so that they hold up no other. Works for 2 seconds at most.
+-- p_after  the endpoints up to this id were tried; '' begins
+-- code     the SQLSTATE; null: no failure, but the endpoints after this one are not tried yet
+create or replace function pay.find_failing_endpoints(p_at timestamptz, p_after text)
+returns table (endpoint_id text, code text)
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
+  v_undone constant text := 'PY000';
+  v_last text := p_after;
+begin
+  perform set_config('pay.worker', 'on', true);
+  loop
+    select d.endpoint_id into v_last from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id > v_last
+    order by d.endpoint_id limit 1;
+    exit when v_last is null;
+    begin
+      perform pay.relay_turn(
+        '[]', '{}', 1000, 1000, 1000, 1000, '{}', p_at, p_at, '[]', v_last);
+      raise exception using errcode = v_undone;
+    exception when others then
+      if sqlstate <> v_undone then
+        raise warning 'a turn of the relay for % fails: % %', v_last, sqlstate, sqlerrm;
+        return query select v_last, sqlstate;
+      end if;
+    end;
+    if clock_timestamp() > v_until then
+      return query select v_last, null::text;
+      return;
+    end if;
+  end loop;
+end
+$$;
+grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
+
+-- The endpoints with pending deliveries, and how many more of each the relay may claim. Finds each
+-- endpoint by one index probe. Parameters: as in pay.relay_turn.
+-- endpoints, rooms, shares, reads: the endpoints, and for each of them how many deliveries to claim
+-- at most, its part of the free places, and how many due deliveries to read.
+-- off_environment, off_endpoint: a deleted or disabled endpoint with pending deliveries.
+-- inbox_environments, inbox_endpoints: endpoints with an inbox to which something can be added, 16
+-- at most.
+create or replace function pay_internal.find_room(
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_endpoint integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_aside text[], p_only text,
+  out endpoints text[], out rooms integer[],
+  out shares integer[],
+  out reads integer[],
+  out off_environment text,
+  out off_endpoint text,
+  out inbox_environments text[],
+  out inbox_endpoints text[]
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- As many rows as one request makes due at a moment, except the first.
+  v_rest constant integer := 4;
+begin
+  with recursive waiting as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+     where d.status = 'pending' and d.endpoint_id >= coalesce(p_only, '')
+     order by d.endpoint_id limit 1)
+    union all
+    select n.environment_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
+      order by d.endpoint_id limit 1
+    ) n
+    where p_only is null
+  )
+  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
+    array_agg(r.room) filter (where k.is_on and r.room > 0),
+    -- An endpoint that has claims comes after those that have none, however quick it is.
+    array_agg(
+      case when k.left_of_endpoint is null then p_per_endpoint
+        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      end
+    ) filter (where k.is_on and r.room > 0),
+    -- The turn would give back most deliveries that it claims of a failing endpoint.
+    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
+      filter (where k.is_on and r.room > 0),
+    (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],
+    (array_agg(w.endpoint_id) filter (where not k.is_on and not k.is_inbox))[1],
+    (array_agg(w.environment_id) filter (where k.has_entries))[:16],
+    (array_agg(w.endpoint_id) filter (where k.has_entries))[:16]
+  into endpoints, rooms, shares, reads, off_environment, off_endpoint, inbox_environments,
+    inbox_endpoints
+  from waiting w
+  join pay.environments e on e.id = w.environment_id
+  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
+  cross join lateral (
+    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
+      t.failing_since is not null as is_failing,
+      coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
+      coalesce(t.delivery = 'inbox', false) as is_inbox,
+      t.delivery = 'inbox' and pay_internal.has_entries(w.endpoint_id) as has_entries
+  ) k
+  cross join lateral (
+    select least(
+      coalesce(k.left_of_endpoint, p_per_endpoint),
+      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
+      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
+      p_limit,
+      case when k.is_failing then 2 end
+    ) as room
+  ) r
+  where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
+end
+$$;
