@@ -62,6 +62,13 @@ Deno.test("every part of docs/security.md that is cited by name exists", () => {
   );
 });
 
+Deno.test("decisions are numbered without a gap, and each begins with its number", () => {
+  const paths = files.filter((path) => path.startsWith("docs/decisions/")).sort();
+  const expected = paths.map((_, index) => String(index + 1).padStart(4, "0"));
+  assert.deepEqual(paths.map((path) => path.slice("docs/decisions/".length).slice(0, 4)), expected);
+  assert.deepEqual(paths.map((path) => /^# (\d{4})\. /.exec(texts.get(path)!)?.[1]), expected);
+});
+
 Deno.test("every cited decision exists", () => {
   const known = new Set(
     files.flatMap((path) => /^docs\/decisions\/(\d{4})-/.exec(path)?.[1] ?? []),
