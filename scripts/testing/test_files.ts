@@ -67,7 +67,7 @@ export const SLOWEST: readonly string[] = [
   "tests/webhook/crash_test.ts",
   "tests/http/operations_property_test.ts",
   "tests/http/ledger_test.ts",
-  "tests/upgrade/next_release_test.ts",
+  "tests/upgrade/upgrade_test.ts",
 ];
 
 /**

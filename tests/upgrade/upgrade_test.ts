@@ -31,16 +31,15 @@ for (const release of Object.keys(releases)) {
   });
 }
 
-for (const days of [0, 60]) {
-  Deno.test(`a database of this tree is filled from a fixture of ${days} days ago`, async (t) => {
-    const end_ms = Date.now() - days * 86_400_000;
-    const fixture = await scratchServer(testServer().superuser_url).withDatabase(async (url) => {
-      await migrate(url);
-      return await makeFixture(url, end_ms);
-    });
-    await upgrade(t, MIGRATIONS_DIR, fixture);
+// A fixture of 60 days ago is as a release's will be: many of its ends have come.
+Deno.test("a database of this tree is filled from a fixture of 60 days ago", async (t) => {
+  const end_ms = Date.now() - 60 * 86_400_000;
+  const fixture = await scratchServer(testServer().superuser_url).withDatabase(async (url) => {
+    await migrate(url);
+    return await makeFixture(url, end_ms);
   });
-}
+  await upgrade(t, MIGRATIONS_DIR, fixture);
+});
 
 async function upgrade(t: Deno.TestContext, folder: string, fixture: Fixture): Promise<void> {
   const [upgraded, made] = [await createEmptyDatabase(), await createEmptyDatabase()];

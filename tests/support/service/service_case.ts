@@ -69,7 +69,7 @@ export function advance(
 }
 
 /** For each status, the requests that bring a payment of 1000 to it. */
-const ROUTES: Record<
+export const ROUTES: Record<
   PaymentStatus,
   { outcome: string; capture?: string; then?: string; refund?: number }
 > = {

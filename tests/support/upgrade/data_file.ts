@@ -31,7 +31,7 @@ export async function loadRows(sql: Sql, text: string): Promise<void> {
 }
 
 /** Returns the logged tables, each with the columns that are not generated. */
-export async function listTables(sql: Sql): Promise<{ name: string; columns: string }[]> {
+async function listTables(sql: Sql): Promise<{ name: string; columns: string }[]> {
   return await sql<{ name: string; columns: string }[]>`
     select c.relname as name,
       string_agg(quote_ident(a.attname), ', ' order by a.attnum) as columns

@@ -1,33 +1,16 @@
 /** Fills a database through calls of the service, with rows in every table. */
 
-import assert from "node:assert/strict";
-import { PAYMENT_STATUSES } from "../../../shared/core/vocabulary.ts";
 import type { RecordingReceiver } from "../webhook/recording_receiver.ts";
 import type { FixtureService } from "./fixture_service.ts";
 import { APPROVED_CARD } from "../service/service.ts";
+import { PAYMENTS, ROUTES, SANDBOX } from "../service/service_case.ts";
 
-const PAYMENTS = "/api-v1-payments/v1/payments";
 const API = "/api-v1-payments/v1";
-const SANDBOX = "/api-v1-sandbox";
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 /** Time from the beginning to the end of the filling, by the clock of the service. */
 const DURATION_MS = 60 * MINUTE;
 
-/** For each status, the moves of the sandbox that lead to it. */
-const STATUSES: [status: string, moves: string[]][] = [
-  ["pending", []],
-  ["requires_action", ["requires_action"]],
-  ["processing", ["processing"]],
-  ["authorized", ["authorized"]],
-  ["completed", ["completed"]],
-  ["declined", ["declined"]],
-  ["failed", ["failed"]],
-  ["cancelled", ["cancelled"]],
-  ["partially_refunded", ["completed", "partially_refunded"]],
-  ["refunded", ["completed", "refunded"]],
-  ["chargeback", ["completed", "chargeback"]],
-];
 const CARD = { currency: "EUR", card: APPROVED_CARD };
 const IBAN = { iban: { iban: "DE89 3704 0044 0532 0130 00" } };
 const METHODS: Record<string, unknown>[] = [
@@ -148,22 +131,19 @@ async function fillPayments(
   for (const method of METHODS) {
     await service.done("POST", PAYMENTS, { key, body: { amount: 1234, ...method } });
   }
-  assert.deepEqual(
-    STATUSES.map(([status]) => status),
-    [...PAYMENT_STATUSES],
-    "tests/support/upgrade/fill.ts has other statuses than shared/core/vocabulary.ts",
-  );
   for (const method of PENDING) {
-    for (const [status, moves] of STATUSES) {
-      const capture = status === "authorized" ? { capture: "manual" } : {};
+    for (const [status, { then: to, refund, ...options }] of Object.entries(ROUTES)) {
       // Only a card can be authorized before its capture.
       if (status === "authorized" && method["method_kind"] !== "card") continue;
-      const { id } = await service.done("POST", PAYMENTS, {
+      const { id } = await service.done("POST", `${SANDBOX}/payments`, {
         key,
-        body: { amount: 1999, reference: `order-${status}`, ...method, ...capture },
+        body: { amount: 1999, reference: `order-${status}`, ...method, ...options },
       });
-      for (const to of moves) {
+      if (to) {
         await service.done("POST", `${SANDBOX}/payments/${id}/advance`, { key, body: { to } });
+      }
+      if (refund) {
+        await service.done("POST", `${PAYMENTS}/${id}/refund`, { key, body: { amount: refund } });
       }
     }
   }
