@@ -63,7 +63,7 @@ const RUNS: Record<string, Run> = {
   live: (stage, { seed, live_operations: operations, kills }) =>
     runLive(stage, { seed, operations, kills: Math.max(kills, KILL_POINTS.length) }),
   chain: (stage, { seed, operations, kills }) =>
-    runChain(stage, { seed, payments: scaled(operations, 90, 900), kills: kills >= 20 ? 20 : 4 }),
+    runChain(stage, { seed, payments: scaled(operations, 60, 900), kills: kills >= 20 ? 20 : 3 }),
 };
 
 /** A size between `least` and `full`, in proportion to the operations. */

@@ -14,26 +14,19 @@ const count = (body: unknown) => (body as { data: unknown[] }).data.length;
 /** The input of a field, and the error that must appear at it. */
 const FIELD_FAULTS: [instrument: string, label: string | RegExp, typed: string, fault: RegExp][] = [
   ["Test card", "Amount", "0", /invalid_parameter/],
-  ["Test card", "Amount", "-5", /invalid_parameter/],
-  ["Test card", "Amount", "10000000000.00", /invalid_parameter/],
   ["Test card", "Amount", "1.999", /too many decimals/],
-  ["Test card", "Amount", "ten", /not an amount/],
   ["Test card", "Amount", "", /Enter an amount/],
   ["Test card", "Currency", "EURO", /invalid_parameter/],
   ["Test card", "Card number", "4242 4242 4242 4241", /Use a test card number.*invalid_parameter/],
   ["Test card", "Month", "13", /invalid_parameter/],
-  ["Test card", "Year", "2020", /expired.*invalid_parameter/],
   ["Test card", "Year", "soon", /Enter a whole number/],
   ["Test card", "CVC", "12", /invalid_parameter/],
   ["Test card", /^Customer’s e-mail/, "nobody", /invalid_parameter/],
-  ["Wallet", /^Customer’s e-mail/, "nobody", /invalid_parameter/],
   ["Test card", /^Description/, "x".repeat(501), /invalid_parameter/],
   ["Test card", /^Reference/, "x".repeat(256), /invalid_parameter/],
   ["Test card", /^Return URL/, "http://shop.example", /must begin with https.*invalid_parameter/],
   ["Card token", "Token", "tok_visa", /begins with "pm_".*invalid_parameter/],
-  ["Card token", "Token", "pm_unknown", /invalid_parameter/],
   ["IBAN", "IBAN", "DE00 1234", /not an IBAN.*invalid_parameter/],
-  ["IBAN", "Currency", "USD", /SEPA.*invalid_parameter/],
   ["Wallet", "Address", "0x0000000000000000000000000000000000000000", /invalid_parameter/],
 ];
 

@@ -15,7 +15,7 @@ import { freePort } from "../support/common/free_port.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? 1);
 /** The number of requests to each operation. */
-const RUNS = Number(Deno.env.get("RUNS") ?? 40);
+const RUNS = Number(Deno.env.get("RUNS") ?? 25);
 const DOCUMENT = JSON.parse(
   await Deno.readTextFile(new URL("../../docs/openapi.json", import.meta.url)),
 );

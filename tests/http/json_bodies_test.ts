@@ -1,6 +1,6 @@
 /**
- * Request bodies: every vector of refused JSON on every mutating route, the size limit to the byte,
- * media types and encodings. Every refused body is a 4xx and stores nothing.
+ * Request bodies: every vector of refused JSON on one route and some on every mutating route, the
+ * size limit to the byte, media types and encodings. Every refused body is a 4xx and stores nothing.
  */
 
 import assert from "node:assert/strict";
@@ -21,9 +21,12 @@ serviceCase("a body of invalid JSON", async (t, service) => {
     vector.expect === "refuse" && bytesOf(vector).length > 0
   );
   assert.ok(refused.length > 150);
-  for (const route of mutatingRoutes()) {
-    await t.step(`${route[0]} ${route[1]}: ${refused.length} vectors are 400`, async () => {
-      for (const vector of refused) {
+  // All routes have the same reader, so some vectors show that a route uses it.
+  const some = refused.filter((_, index) => index % 20 === 0);
+  for (const [index, route] of mutatingRoutes().entries()) {
+    const vectors = index === 0 ? refused : some;
+    await t.step(`${route[0]} ${route[1]}: ${vectors.length} vectors are 400`, async () => {
+      for (const vector of vectors) {
         const answer = await service.call(route[0], pathOf(route), {
           body: bytesOf(vector),
           idempotency_key: crypto.randomUUID(),

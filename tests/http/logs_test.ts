@@ -51,12 +51,14 @@ const BODIES: unknown[] = [
   CANARY.card,
 ];
 
+function newIdempotencyKey(): string {
+  return `${CANARY.idempotency_key}-${crypto.randomUUID()}`;
+}
+
 /** A request of every kind that the edge refuses. */
-function variants(service: TestService, key: string): CallOptions[] {
-  const idempotency_key = `${CANARY.idempotency_key}-${crypto.randomUUID()}`;
+function refusals(service: TestService, key: string): CallOptions[] {
   return [
-    { key, idempotency_key },
-    { key, headers: { "Idempotency-Key": `${idempotency_key} ${CANARY.card}` } },
+    { key, headers: { "Idempotency-Key": `${newIdempotencyKey()} ${CANARY.card}` } },
     { key, headers: { "Content-Type": `text/plain; ${CANARY.email}` } },
     { key, headers: { Origin: `https://${CANARY.card}.example` } },
     {
@@ -70,14 +72,16 @@ function variants(service: TestService, key: string): CallOptions[] {
   ];
 }
 
-/** Sends the canaries on every route, in every body, path and query. */
+/** Sends the canaries on every route: in every body, in every kind of refusal, in path and query. */
 async function sendEverywhere(service: TestService, key: string): Promise<void> {
   const { id } = await paymentIn(service, "completed");
   for (const route of mutatingRoutes().filter(([, path]) => !path.endsWith("/reset"))) {
-    for (const options of variants(service, key)) {
-      for (const body of BODIES) {
-        await service.call(route[0], pathOf(route, id), { ...options, body });
-      }
+    for (const body of BODIES) {
+      const idempotency_key = newIdempotencyKey();
+      await service.call(route[0], pathOf(route, id), { key, idempotency_key, body });
+    }
+    for (const options of refusals(service, key)) {
+      await service.call(route[0], pathOf(route, id), { ...options, body: BODIES[0] });
     }
   }
   for (const route of ROUTES.filter(([, path]) => !path.endsWith("/reset"))) {

@@ -85,10 +85,7 @@ async function visit(browser: Browser, product: LocalStart, view: typeof VIEWS[n
 
 /** Pages of the console, the name of a link there, and the heading that it leads to. */
 const CONSOLE_LINKS = [
-  ["transfers", "API reference", "Transfers"],
   ["balance", "API reference", "Ledger"],
-  ["faults", "API reference", "Sandbox"],
-  ["payments/new", "Reference", "Create a payment"],
   ["transfers/new", "Reference", "Create a transfer"],
 ] as const;
 

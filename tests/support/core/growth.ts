@@ -40,7 +40,7 @@ export interface Reader {
  * load cannot reduce them below the lower one.
  */
 const SHAPES = { least: 100, most: 400 };
-const BUDGET_MS = 1_500;
+const BUDGET_MS = 400;
 
 /**
  * Returns the first shape for which a reader takes more than linear time, with the times. Returns

@@ -91,10 +91,10 @@ export async function otherAccount(): Promise<{ uid: number; gid: number } | nul
   return "uid" in account ? account : null;
 }
 
-/** The versions of Node that the packages support. */
-const NODES = [20, 22, 24] as const;
+/** The oldest and the newest version of Node that the packages support. */
+const NODES = [20, 24] as const;
 
-/** The supported versions of Node beside the installed one. They are fetched, so only CI tests them. */
+/** Those of them that are not installed. They are fetched, so only CI tests them. */
 export const OTHER_NODES: readonly number[] = Deno.env.get("CI") === undefined
   ? []
   : await otherNodes();

@@ -70,10 +70,10 @@ const ENDS = [
   ["an error that nobody catches", "throw new Error('a test failed')", 1],
 ] as const;
 
-/** Prints the time of each of five starts in milliseconds. */
+/** Prints the time of each of three starts in milliseconds. */
 const TIMES = `
 import { startSandbox } from "payments-sandbox";
-for (let i = 0; i < 5; i++) {
+for (let i = 0; i < 3; i++) {
   const started = performance.now();
   const sandbox = await startSandbox();
   console.log(performance.now() - started);
@@ -144,7 +144,7 @@ export const SANDBOX_CASES: readonly PackageCase[] = [
       const file = join(path, "killed.js");
       await Deno.writeTextFile(file, KILLED);
       const before = temporaryFolders();
-      for (const wait_ms of [100, 200, 300, 400, 600, 1_000]) {
+      for (const wait_ms of [100, 300, 600]) {
         const ended = await runCommand({ args: ["node", file, `${wait_ms}`], cwd: path, env });
         assert.notEqual(ended.code, 0);
       }
