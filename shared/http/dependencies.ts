@@ -23,7 +23,7 @@ import { createApiKeyStore } from "../store/api_key_store.ts";
 import { createClockStore } from "../store/clock_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
-import { DELAY_LIMITS, LIVE_LIMITS, WaitingRequests } from "../store/tenant_places.ts";
+import { DELAY_LIMITS, LIVE_LIMITS, WaitingRequests } from "../store/waiting_requests.ts";
 import { KnownSettings } from "../store/known_settings.ts";
 import { createFaultStore, type FaultStore } from "../store/fault_store.ts";
 import { createProviderStore, type ProviderStore } from "../store/provider_store.ts";

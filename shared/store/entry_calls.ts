@@ -12,23 +12,15 @@ import type { Database } from "./database.ts";
 import { KnownTenants } from "./known_tenants.ts";
 import { LOAD, loadParameter, type RequestedResource } from "./load_statement.ts";
 import { type Access, type Admitted, type Row, unauthorized, untilFresh } from "./outcome.ts";
+import { FairQueue, type FairQueueBounds, type Slot } from "../jobs/fair_queue.ts";
 import { batchRequests } from "./request_batcher.ts";
-import { WaitingRequests } from "./tenant_places.ts";
+import { WaitingRequests } from "./waiting_requests.ts";
 
-/** Most calls under way. */
-export interface CallLimits {
-  under_way: number;
-  of_tenant: number;
-}
-
-/** One less than the default number of connections of a pool (database.ts). */
-const LIMITS: CallLimits = { under_way: 3, of_tenant: 2 };
-
-/** A call that waits for its turn. */
-interface Waiting {
-  key_hash: string;
-  start: () => void;
-}
+/**
+ * Most calls that run: one less than the default number of connections of a pool (database.ts), and
+ * of one tenant.
+ */
+const BOUNDS: FairQueueBounds = { slots: 3, levels: [2] };
 
 /** The calls of one pool. */
 export class EntryCalls {
@@ -37,17 +29,15 @@ export class EntryCalls {
   /** The requests that wait for their turn here, or elsewhere for something else. */
   readonly waits = new WaitingRequests(this.tenants);
   readonly #database: Database;
-  readonly #limits: CallLimits;
   readonly #loadOwner: (asked: RequestedResource) => Promise<Row>;
-  /** By tenant, each in order of arrival; the first queue has the next turn. */
-  readonly #waiting = new Map<string, Waiting[]>();
-  /** Keys of the calls under way. The tenant of a key may become known later. */
-  readonly #under_way: string[] = [];
+  readonly #queue: FairQueue;
+  /** The slots that were taken before the tenant of their key was known. */
+  readonly #early = new Map<Slot, string>();
 
-  /** @param limits only tests pass others */
-  constructor(database: Database, limits: CallLimits = LIMITS) {
+  /** @param bounds only tests pass others */
+  constructor(database: Database, bounds = BOUNDS) {
     this.#database = database;
-    this.#limits = limits;
+    this.#queue = new FairQueue(bounds);
     this.#loadOwner = batchRequests<RequestedResource>(
       this.tenants,
       (list) => database.attempt(LOAD, [loadParameter(list)]),
@@ -84,11 +74,12 @@ export class EntryCalls {
     text: string,
     parameters: readonly (string | number | null)[],
   ): Promise<T[]> {
-    await this.#begin(access);
+    const slot = await this.#takeSlot(access);
     try {
       return await this.#database.query<T>(text, parameters);
     } finally {
-      this.#end(access.key_hash);
+      this.#early.delete(slot);
+      slot.leave();
     }
   }
 
@@ -102,49 +93,31 @@ export class EntryCalls {
     const row = await this.#loadOwner({ access: asked, kind: null, id: null, idempotency: null });
     if (row.outcome === "unauthorized") throw unauthorized();
     // An outdated request names no tenant. Its next decision finds it.
-    return this.tenants.of(key_hash) ?? key_hash;
+    return this.tenants.nameOf(key_hash);
   }
 
-  /** Waits for the turn of the caller. */
-  async #begin(access: Access): Promise<void> {
+  async #takeSlot(access: Access): Promise<Slot> {
     const { key_hash } = access;
     // Only a call that must wait needs its tenant, so an idle service makes no second call.
-    if (this.#hasRoom(this.#tenantOf(key_hash))) return void this.#under_way.push(key_hash);
+    this.#moveEarly();
+    const free = this.#queue.tryTake([this.tenants.nameOf(key_hash)]);
+    if (free !== null) {
+      if (this.tenants.of(key_hash) === undefined) this.#early.set(free, key_hash);
+      return free;
+    }
     const tenant = await this.tenantOf(access);
-    if (this.#hasRoom(tenant)) return void this.#under_way.push(key_hash);
-    await this.waits.hold(key_hash, () => this.#turn(key_hash, tenant));
+    this.#moveEarly();
+    return this.#queue.tryTake([tenant]) ??
+      await this.waits.hold(key_hash, () => this.#queue.take([tenant]));
   }
 
-  async #turn(key_hash: string, tenant: string): Promise<void> {
-    const turn = Promise.withResolvers<void>();
-    const waiting: Waiting = { key_hash, start: turn.resolve };
-    const queue = this.#waiting.get(tenant);
-    if (queue) queue.push(waiting);
-    else this.#waiting.set(tenant, [waiting]);
-    await turn.promise;
-  }
-
-  #tenantOf(key_hash: string): string {
-    return this.tenants.of(key_hash) ?? key_hash;
-  }
-
-  /** Reports whether a call of a tenant may begin. If so, no other call of the tenant waits. */
-  #hasRoom(tenant: string): boolean {
-    const { under_way, of_tenant } = this.#limits;
-    if (this.#under_way.length >= under_way) return false;
-    return this.#under_way.filter((key) => this.#tenantOf(key) === tenant).length < of_tenant;
-  }
-
-  #end(key_hash: string): void {
-    this.#under_way.splice(this.#under_way.indexOf(key_hash), 1);
-    for (const [tenant, queue] of this.#waiting) {
-      if (!this.#hasRoom(tenant)) continue;
-      const next = queue.shift()!;
-      // Moves to the end, so that the next call belongs to another tenant.
-      this.#waiting.delete(tenant);
-      if (queue.length > 0) this.#waiting.set(tenant, queue);
-      this.#under_way.push(next.key_hash);
-      next.start();
+  /** Gives slots to their tenants, as far as they have become known. */
+  #moveEarly(): void {
+    for (const [slot, key_hash] of this.#early) {
+      const tenant = this.tenants.of(key_hash);
+      if (tenant === undefined) continue;
+      slot.move([tenant]);
+      this.#early.delete(slot);
     }
   }
 }

@@ -10,7 +10,7 @@ import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "./commit_rows.ts";
 import { requestInProgress } from "./database.ts";
 import { OutdatedSettings } from "./known_settings.ts";
-import type { WaitingRequests } from "./tenant_places.ts";
+import type { WaitingRequests } from "./waiting_requests.ts";
 
 /** Limits in requests a second, with bursts of twice that; 0: no limit. */
 export interface RateLimits {

@@ -11,6 +11,7 @@ import { ApiError, invalidParameter } from "../core/errors.ts";
 import { idMint } from "../core/ids.ts";
 import type { MethodKind } from "../schema/payment.ts";
 import type { Answer, Change } from "./commit_rows.ts";
+import { CostlyReads } from "./costly_reads.ts";
 import {
   charactersOf,
   COMMIT,
@@ -29,7 +30,6 @@ import {
 import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
 import { PendingRoom } from "./pending_room.ts";
 import type { DepositIndex, StoredAccount } from "./provider_rows.ts";
-import { ReadLane } from "./read_lane.ts";
 import { type BatchLimits, batchRequests, type ListRow } from "./request_batcher.ts";
 import { type Access, answerOf, type Idempotency, requestParameter } from "./outcome.ts";
 
@@ -123,7 +123,7 @@ const PAYMENT_CHARACTERS = 1_000;
 
 /**
  * Creates the store over one database.
- * @param reads the same database over a separate connection, for the read lane
+ * @param reads the same database over a separate connection, for costly reads
  * @param calls the single calls of the same database
  * @param on_due called after a commit that made webhook deliveries due
  * @param on_later called after a commit that made calls of the provider worker due in some time
@@ -140,7 +140,7 @@ export function createStore(
   limits?: BatchLimits,
 ): Store {
   const { tenants } = calls;
-  const lane = new ReadLane();
+  const costly_reads = new CostlyReads();
   const rooms = new PendingRoom();
   let pinging: Promise<unknown> | null = null;
   const commit = batchRequests<RequestedChange, CommitRow>(
@@ -163,12 +163,12 @@ export function createStore(
     limits,
   );
 
-  /** Like `calls.ask`, but in the read lane. */
-  function readInLane(asked: RequestedPage): Promise<PageRow> {
+  /** Like `calls.ask`, but as a costly read. */
+  function readCostly(asked: RequestedPage): Promise<PageRow> {
     const { access } = asked;
     return calls.untilFresh(access, async () => {
       const tenant = await calls.tenantOf(access);
-      const [row] = await lane.run(
+      const [row] = await costly_reads.run(
         tenant,
         () => reads.query<PageRow>(LIST, [listParameter([asked])]),
       );
@@ -211,7 +211,7 @@ export function createStore(
         ? await calls.untilFresh(access, () => readPage(asked))
         : isCheap(page)
         ? await calls.ask<PageRow>(access, LIST, [listParameter([asked])])
-        : await readInLane(asked);
+        : await readCostly(asked);
       return { data, has_more, next_cursor };
     },
 

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
-import { DELAY_LIMITS } from "../../shared/store/tenant_places.ts";
+import { DELAY_LIMITS } from "../../shared/store/waiting_requests.ts";
 import { openLocalServer } from "../../scripts/local/local_server.ts";
 import { until } from "../support/common/until.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";

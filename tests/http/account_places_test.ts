@@ -6,7 +6,6 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { KnownTenants } from "../../shared/store/known_tenants.ts";
-import { WaitingRequests } from "../../shared/store/tenant_places.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import type { TestService } from "../support/service/service.ts";
 import { PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -117,21 +116,4 @@ Deno.test("KnownTenants: an account's sandboxes are one tenant, its live keys an
   assert.equal(names[0], names[1]);
   assert.equal(new Set(names).size, 4);
   assert.equal(names[4], undefined);
-});
-
-Deno.test("WaitingRequests.hold() refuses at the bound of an account, and at that of all", async () => {
-  const tenants = new KnownTenants();
-  for (const key of ["a1", "a2"]) tenants.learn(key, { account: "a", livemode: false });
-  const waits = new WaitingRequests(tenants, { of_account: 2, in_all: 3 });
-  const end = Promise.withResolvers<void>();
-  const hold = (key: string) => waits.hold(key, () => end.promise);
-  const held = [hold("a1"), hold("a2")];
-  const refusal = (error: { code: string; headers: Record<string, string> }) =>
-    error.code === "rate_limited" && error.headers["Retry-After"] === "1";
-  await assert.rejects(hold("a1"), refusal);
-  held.push(hold("b"));
-  await assert.rejects(hold("c"), refusal);
-  end.resolve();
-  await Promise.all(held);
-  await Promise.all([hold("a1"), hold("a2"), hold("c")]);
 });

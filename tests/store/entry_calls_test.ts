@@ -2,8 +2,9 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
+import type { FairQueueBounds } from "../../shared/jobs/fair_queue.ts";
 import { openDatabase } from "../../shared/store/database.ts";
-import { type CallLimits, EntryCalls } from "../../shared/store/entry_calls.ts";
+import { EntryCalls } from "../../shared/store/entry_calls.ts";
 import type { Access } from "../../shared/store/outcome.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 
@@ -27,7 +28,7 @@ function access(key_hash: string): Access {
  */
 function callsCase(
   name: string,
-  limits: CallLimits,
+  bounds: FairQueueBounds,
   run: (calls: EntryCalls, statements: string[], holder: postgres.Sql) => Promise<void>,
 ): void {
   Deno.test(name, async () => {
@@ -38,7 +39,7 @@ function callsCase(
       on_statement: (text) => statements.push(text),
     });
     const holder = postgres(clone.url, { max: 1, onnotice: () => {} });
-    const calls = new EntryCalls(database, limits);
+    const calls = new EntryCalls(database, bounds);
     for (const tenant of "abc") {
       for (const n of "12345") {
         calls.tenants.learn(tenant + n, { account: tenant, livemode: false });
@@ -54,22 +55,8 @@ function callsCase(
 }
 
 callsCase(
-  "ask() takes tenants in turns, for any number of keys and calls",
-  { under_way: 1, of_tenant: 1 },
-  async (calls) => {
-    const answered: string[] = [];
-    const keys = ["a1", "a2", "a3", "a4", "b1", "c1", "c2", "b2"];
-    await Promise.all(keys.map(async (key) => {
-      const { body } = await calls.ask(access(key), ECHO, [key]);
-      answered.push(body!);
-    }));
-    assert.deepEqual(answered, ["a1", "a2", "b1", "c1", "a3", "b2", "c2", "a4"]);
-  },
-);
-
-callsCase(
   "ask() leaves room for others during slow calls of a tenant",
-  { under_way: 3, of_tenant: 2 },
+  { slots: 3, levels: [2] },
   async (calls, _statements, holder) => {
     await holder`select pg_advisory_lock(1)`;
     const slow = "select 'ok' as outcome, pg_advisory_xact_lock(1)::text as body";
@@ -81,14 +68,14 @@ callsCase(
     await Promise.all(busy);
     const failing = calls.ask(access("a1"), "select 1 / 0", []);
     await assert.rejects(failing);
-    // A failed call frees its place.
+    // A failed call frees its slot.
     await Promise.all(["a1", "a2", "a3"].map((key) => calls.ask(access(key), ECHO, [key])));
   },
 );
 
 callsCase(
   "ask() looks up the tenant of a key only if the call must wait",
-  { under_way: 1, of_tenant: 1 },
+  { slots: 1, levels: [1] },
   async (calls, statements) => {
     const stranger = access("00".repeat(32));
     await calls.ask(stranger, ECHO, ["alone"]);
@@ -103,7 +90,7 @@ callsCase(
 
 callsCase(
   "ask() lets 256 calls of a tenant wait, refuses one more, and serves others",
-  { under_way: 2, of_tenant: 1 },
+  { slots: 2, levels: [1] },
   async (calls, _statements, holder) => {
     await holder`select pg_advisory_lock(1)`;
     const slow = "select 'ok' as outcome, pg_advisory_xact_lock_shared(1)::text as body";

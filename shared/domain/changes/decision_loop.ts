@@ -4,10 +4,10 @@
  * (architecture §2).
  */
 
+import { FairQueue } from "../../jobs/fair_queue.ts";
 import type { Access } from "../../store/outcome.ts";
 import { databaseUnavailable } from "../../store/database.ts";
 import type { Loaded, Store } from "../../store/store.ts";
-import { KeyedQueue } from "./keyed_queue.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "./service_request.ts";
 
 /**
@@ -33,7 +33,7 @@ type DecideAndCommit = (
 /** Changes resources of one store. Changes of one resource with one key run one at a time. */
 export class DecisionLoop {
   readonly #store: Store;
-  readonly #queue = new KeyedQueue();
+  readonly #queue = new FairQueue({ slots: Infinity, levels: [1] });
 
   constructor(store: Store) {
     this.#store = store;
@@ -50,7 +50,7 @@ export class DecisionLoop {
     decideAndCommit: DecideAndCommit,
   ): Promise<Reply> {
     const counted = withoutRateCount(request.access);
-    return this.#queue.run(`${request.access.key_hash} ${id}`, async () => {
+    return this.#queue.run([`${request.access.key_hash} ${id}`], async () => {
       for (let i = 0; i < MAX_DECISIONS; i++) {
         if (i > 0) await pauseAtRandom(Math.min(PAUSE_MS.first * 2 ** (i - 1), PAUSE_MS.last));
         const access = i === 0 ? request.access : counted;

@@ -11,7 +11,7 @@ import type { CreateTransferBody, Transfer } from "../../schema/transfer.ts";
 import { amountOf } from "../../schema/values.ts";
 import type { Answer, Change } from "../../store/commit_rows.ts";
 import type { Store } from "../../store/store.ts";
-import type { WaitingRequests } from "../../store/tenant_places.ts";
+import type { WaitingRequests } from "../../store/waiting_requests.ts";
 import { ChangeBuilder, type Subject } from "../changes/change_builder.ts";
 import type { ChangeWriter } from "../changes/change_writer.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";

@@ -3,6 +3,7 @@
  */
 
 import type * as z from "zod";
+import { FairQueue } from "../../jobs/fair_queue.ts";
 import type {
   AuthenticatePaymentBody,
   CapturePaymentBody,
@@ -26,7 +27,6 @@ import { currentDispute, withDispute } from "./load_dispute.ts";
 import { faultyRefund } from "./faulty_moves.ts";
 import { readInstrument } from "../providers/instrument.ts";
 import { FaultOfRequest, type ProviderFault } from "../providers/provider_fault.ts";
-import { KeyedQueue } from "../changes/keyed_queue.ts";
 import { decideAdvance, decideAuthenticate, decideCancel, decideCapture } from "./move_payment.ts";
 import { decideAdvanceRefund, decideRefund } from "./refund_payment.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
@@ -80,7 +80,7 @@ export function createPayments(
   },
 ): Payments {
   const { store, faults, changes, live, urls } = options;
-  const resets = new KeyedQueue();
+  const resets = new FairQueue({ slots: Infinity, levels: [1] });
   const sandbox = sandboxPayments(store, changes, faults, urls);
   const of = ({ context }: ServiceRequest) => context.livemode ? live : sandbox;
   return {
@@ -133,7 +133,7 @@ export function createPayments(
     // One at a time for each key: a reset that waits for running changes occupies a connection.
     reset: ({ access, idempotency }, { webhook_endpoints }) =>
       resets.run(
-        access.key_hash,
+        [access.key_hash],
         async () =>
           replyOf(await store.resetSandbox(access, idempotency, webhook_endpoints === true)) ??
             unavailable(),

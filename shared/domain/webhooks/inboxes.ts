@@ -15,31 +15,29 @@ import {
 } from "../../schema/inbox.ts";
 import type { Answer } from "../../store/commit_rows.ts";
 import type { InboxPage, InboxStore } from "../../store/inbox_store.ts";
+import { FairQueue } from "../../jobs/fair_queue.ts";
 import { type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 import { deliveryHeaders } from "./attempt.ts";
 import { EndpointSecrets } from "./endpoint_secret.ts";
 import { InboxReaders } from "./inbox_readers.ts";
-import { type TenantLimits, TenantPlaces } from "../../store/tenant_places.ts";
 
 /**
  * Most reads that wait in an isolate. Each is a request of a client and some memory. The local
  * server has at most 1 024 connections.
  */
-export const INBOX_LIMITS = {
-  of_environment: 128,
-  of_account: 512,
-  in_all: 2048,
-} satisfies TenantLimits;
+export const INBOX_LIMITS = { of_environment: 128, of_account: 512, in_all: 2048 };
 
 /** The inboxes of all endpoints. */
 export class Inboxes {
   readonly #store: InboxStore;
   readonly #clock: Clock;
   readonly #secrets: EndpointSecrets;
-  readonly #places = new TenantPlaces(
-    INBOX_LIMITS,
-    "Too many reads of inboxes wait: read with one request at a time",
-  );
+  readonly #waits = new FairQueue({
+    slots: INBOX_LIMITS.in_all,
+    levels: [INBOX_LIMITS.of_account, INBOX_LIMITS.of_environment],
+    waiting: 0,
+    refusal: "Too many reads of inboxes wait: read with one request at a time",
+  });
   /** Readers that wait for deliveries. */
   readonly readers: InboxReaders;
 
@@ -73,9 +71,8 @@ export class Inboxes {
     let page = foundPage(await this.#store.read(access, endpoint_id, position, limit));
     const left_ms = () => until - performance.now();
     if (isEmpty(page) && left_ms() > 0) {
-      const leave = this.#places.enter(page);
-      const signal = signalOf();
-      try {
+      await this.#waits.run([page.account, page.public_id], async () => {
+        const signal = signalOf();
         for (let left = left_ms(); isEmpty(page) && left > 0; left = left_ms()) {
           const { environment_id, position: after } = page;
           await this.readers.wait({ environment_id, endpoint_id, after }, since, left, signal);
@@ -83,9 +80,7 @@ export class Inboxes {
           since = this.readers.notices;
           page = foundPage(await this.#store.read(counted, endpoint_id, position, limit));
         }
-      } finally {
-        leave();
-      }
+      });
     }
     return { status: 200, body: JSON.stringify(this.#answerOf(page, endpoint_id, access.at_ms)) };
   }

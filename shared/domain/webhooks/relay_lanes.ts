@@ -10,22 +10,22 @@
  */
 
 import type { ClaimedDelivery, RelayRooms } from "../../store/webhook_store.ts";
-import { type PlaceBounds, Places, PlacesByName } from "./places.ts";
+import { type SlotBounds, Slots, SlotsByName } from "../../jobs/slots.ts";
 
 /** Most attempts under way in this isolate. */
 const MAX_UNDER_WAY = 256;
 /** `places` of them are reserved for accounts with fewer than `few` attempts under way. */
 const RESERVED = { places: 64, few: 4 };
-/** Places of an endpoint, and most attempts under way at an endpoint whose last attempt failed. */
-const OF_ENDPOINT: PlaceBounds = { first: 4, most: 16, least: 2 };
+/** Slots of an endpoint, and most attempts under way at an endpoint whose last attempt failed. */
+const OF_ENDPOINT: SlotBounds = { first: 4, most: 16, least: 2 };
 const MAX_OF_FAILING = 2;
 /**
- * Places of an environment. `least` is two for each of 16 endpoints, so none stops another. The 64
+ * Slots of an environment. `least` is two for each of 16 endpoints, so none stops another. The 64
  * endpoints that a sandbox can have take turns.
  */
-const OF_ENVIRONMENT: PlaceBounds = { first: 16, most: 64, least: 32 };
-/** Places of an account. Two accounts at their limit leave the reserved places free. */
-const OF_ACCOUNT: PlaceBounds = { first: 32, most: 96, least: 48 };
+const OF_ENVIRONMENT: SlotBounds = { first: 16, most: 64, least: 32 };
+/** Slots of an account. Two accounts at their limit leave the reserved places free. */
+const OF_ACCOUNT: SlotBounds = { first: 32, most: 96, least: 48 };
 
 /** Claimed deliveries for each place, so that one is ready when an attempt ends. */
 const CLAIMED_PER_PLACE = 2;
@@ -59,9 +59,9 @@ export interface Chain {
 interface Lane {
   readonly public_id: string;
   readonly account: string;
-  readonly places: Places;
+  readonly places: Slots;
   /** The places of the endpoint, its environment and its account. */
-  readonly holders: readonly [Places, Places, Places];
+  readonly holders: readonly [Slots, Slots, Slots];
   readonly waiting: Chain[];
   /** True if the last attempt failed. */
   failing: boolean;
@@ -71,8 +71,8 @@ interface Lane {
 export class RelayLanes {
   readonly #now: () => number;
   readonly #lanes = new Map<string, Lane>();
-  readonly #environments = new PlacesByName(OF_ENVIRONMENT);
-  readonly #accounts = new PlacesByName(OF_ACCOUNT);
+  readonly #environments = new SlotsByName(OF_ENVIRONMENT);
+  readonly #accounts = new SlotsByName(OF_ACCOUNT);
   readonly #suspects: Chain[] = [];
   #claimed = 0;
   #under_way = 0;
@@ -173,9 +173,9 @@ export class RelayLanes {
     for (const lane of this.#lanes.values()) {
       const { waiting, places } = lane;
       if (waiting.length === 0) continue;
-      const queue_ms = places.claimed * places.paceNow(now) / places.count(now);
+      const queue_ms = places.load * places.paceNow(now) / places.count(now);
       if (queue_ms <= LONGEST_QUEUE_MS) continue;
-      for (let left = places.claimed - mayClaim(lane, now); left > 0 && waiting.length > 0;) {
+      for (let left = places.load - mayClaim(lane, now); left > 0 && waiting.length > 0;) {
         const { deliveries } = waiting.pop()!;
         taken.push(...deliveries);
         left -= deliveries.length;
@@ -194,17 +194,17 @@ export class RelayLanes {
     for (const [endpoint_id, lane] of this.#lanes) {
       const [own, environment, account] = lane.holders;
       const most = mayClaim(lane, now);
-      endpoints[endpoint_id] = most - own.claimed;
+      endpoints[endpoint_id] = most - own.load;
       environments[lane.public_id] ??= environment.count(now) * CLAIMED_PER_PLACE -
-        environment.claimed;
-      accounts[lane.account] ??= account.count(now) * CLAIMED_PER_PLACE - account.claimed;
+        environment.load;
+      accounts[lane.account] ??= account.count(now) * CLAIMED_PER_PLACE - account.load;
       // Fast endpoints may claim ahead beyond the limits of their environment and account.
       const ahead = Math.max(0, most - OF_ENDPOINT.most * CLAIMED_PER_PLACE);
       environments[lane.public_id]! += ahead;
       accounts[lane.account]! += ahead;
     }
     for (const { account, holders } of this.#lanes.values()) {
-      accounts[account] = Math.min(accounts[account]!, MAX_CLAIMED_OF_ACCOUNT - holders[2].claimed);
+      accounts[account] = Math.min(accounts[account]!, MAX_CLAIMED_OF_ACCOUNT - holders[2].load);
     }
     return {
       endpoints: atLeastZero(endpoints),
@@ -216,9 +216,9 @@ export class RelayLanes {
   #hasPlace({ failing, places, holders }: Lane): boolean {
     const now = this.#now();
     const account = holders[2];
-    const most = account.under_way < RESERVED.few ? MAX_UNDER_WAY : MAX_UNDER_WAY - RESERVED.places;
-    return this.#under_way < most && !(failing && places.under_way >= MAX_OF_FAILING) &&
-      holders.every((holder) => holder.hasPlace(now));
+    const most = account.running < RESERVED.few ? MAX_UNDER_WAY : MAX_UNDER_WAY - RESERVED.places;
+    return this.#under_way < most && !(failing && places.running >= MAX_OF_FAILING) &&
+      holders.every((holder) => holder.isFree(now));
   }
 
   #begin(lane: Lane, chain: Chain): Chain {
@@ -229,7 +229,7 @@ export class RelayLanes {
   }
 
   #countClaimed({ holders }: Lane, by: 1 | -1): void {
-    for (const places of holders) places.claimed += by;
+    for (const places of holders) places.load += by;
     this.#claimed += by;
   }
 
@@ -241,7 +241,7 @@ export class RelayLanes {
   #laneOf({ endpoint_id, public_id, account }: ClaimedDelivery): Lane {
     let lane = this.#lanes.get(endpoint_id);
     if (lane !== undefined) return lane;
-    const places = new Places(OF_ENDPOINT);
+    const places = new Slots(OF_ENDPOINT);
     lane = {
       public_id,
       account,

@@ -19,7 +19,7 @@ import { readPayment } from "../changes/read_resource.ts";
 import { sampleDispute } from "../payments/dispute_payment.ts";
 import { sampleRefund } from "../payments/refund_payment.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
-import { type Tenant, type TenantLimits, TenantPlaces } from "../../store/tenant_places.ts";
+import { FairQueue } from "../../jobs/fair_queue.ts";
 import type { WebhookSettings } from "./webhook_endpoints.ts";
 
 /** Duration of the lease on a triggered delivery: longer than its one attempt can take. */
@@ -30,11 +30,15 @@ const LEASE_MS = 60_000;
  * 15 s. Of an environment: enough for a test suite that triggers in parallel. Of an account: two
  * sandboxes at the limit. In total: half of the relay's limit.
  */
-export const TRIGGER_LIMITS = {
-  of_environment: 16,
-  of_account: 32,
-  in_all: 128,
-} satisfies TenantLimits;
+export const TRIGGER_LIMITS = { of_environment: 16, of_account: 32, in_all: 128 };
+
+/** The part of a stored endpoint that the trigger needs. */
+interface OwnedSecrets {
+  secrets: SecretSource[];
+  account: string;
+  /** The environment's public id, which a reset keeps. */
+  public_id: string;
+}
 
 /**
  * Delivers an event on demand. Throws `ApiError`; `rate_limited` also means that too many triggered
@@ -52,10 +56,12 @@ export function createTrigger(options: {
 }): Trigger {
   const { store, webhook_store, settings, send, clock } = options;
   const endpoint_secrets = new EndpointSecrets(settings.master_secret);
-  const places = new TenantPlaces(
-    TRIGGER_LIMITS,
-    "Too many triggered deliveries are under way: try again when one has ended",
-  );
+  const attempts = new FairQueue({
+    slots: TRIGGER_LIMITS.in_all,
+    levels: [TRIGGER_LIMITS.of_account, TRIGGER_LIMITS.of_environment],
+    waiting: 0,
+    refusal: "Too many triggered deliveries are under way: try again when one has ended",
+  });
   return async function trigger(request, body) {
     const { access, context, idempotency } = request;
     const loaded = await store.load(access, "webhook_endpoints", body.endpoint_id, idempotency)
@@ -63,9 +69,7 @@ export function createTrigger(options: {
     if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
     const counted = withoutRateCount(access);
     const { url }: { url: string | null } = JSON.parse(loaded.body);
-    const { secrets, ...owner }: Tenant & { secrets: SecretSource[] } = JSON.parse(
-      loaded.detail!,
-    );
+    const { secrets, account, public_id }: OwnedSecrets = JSON.parse(loaded.detail!);
     const paid = await store.load(counted, "payments", body.payment_id)
       .catch(missing('No payment has the id in "payment_id"'));
     if (paid.outcome !== "found") throw new Error("a load without a key cannot be a replay");
@@ -79,12 +83,11 @@ export function createTrigger(options: {
       triggered: true,
     }, context);
     if (url === null) return await putIntoInbox(request, body.endpoint_id, event);
-    const leave = places.enter(owner);
-    try {
-      return await attemptOnce(request, { endpoint_id: body.endpoint_id, url, secrets }, event);
-    } finally {
-      leave();
-    }
+    const endpoint = { endpoint_id: body.endpoint_id, url, secrets };
+    return await attempts.run(
+      [account, public_id],
+      () => attemptOnce(request, endpoint, event),
+    );
   };
 
   /** Stores the delivery for an endpoint that has an inbox. */

@@ -1,0 +1,39 @@
+/** Costly reads: one at a time, with a rest after each. FairQueue has the other rules. */
+
+import assert from "node:assert/strict";
+import { tryAgain } from "../../shared/core/errors.ts";
+import { CostlyReads } from "../../shared/store/costly_reads.ts";
+
+Deno.test("CostlyReads.run() rests after a read for a multiple of its time", async () => {
+  const reads = new CostlyReads();
+  const spans: { began: number; ended: number }[] = [];
+  const read = () => {
+    const began = performance.now();
+    while (performance.now() - began < 4);
+    spans.push({ began, ended: performance.now() });
+    return Promise.resolve();
+  };
+  await Promise.all([1, 2, 3].map(() => reads.run("tenant", read)));
+  for (const [i, { began }] of spans.entries()) {
+    const before = spans[i - 1];
+    if (before === undefined) continue;
+    // A timer may fire a millisecond early.
+    const least = Math.min(9 * (before.ended - before.began), 50) - 1;
+    assert.ok(began - before.ended >= least, `${began - before.ended} of ${least} ms`);
+  }
+});
+
+Deno.test("CostlyReads.run() refuses all waiting reads if the database is unavailable", async () => {
+  const reads = new CostlyReads();
+  const begun: string[] = [];
+  const asked = ["a", "b", "a"].map((tenant) =>
+    reads.run(tenant, () => {
+      begun.push(tenant);
+      return Promise.reject(tryAgain("service_unavailable", "away"));
+    })
+  );
+  for (const one of await Promise.allSettled(asked)) {
+    assert.equal((one as PromiseRejectedResult).reason.code, "service_unavailable");
+  }
+  assert.deepEqual(begun, ["a"]);
+});
