@@ -65,7 +65,6 @@ export const SLOWEST: readonly string[] = [
   "tests/http/lifecycle_test.ts",
   "tests/documents/readme_test.ts",
   "tests/webhook/crash_test.ts",
-  "tests/http/operations_property_test.ts",
   "tests/http/ledger_test.ts",
   "tests/upgrade/upgrade_test.ts",
 ];
