@@ -1,7 +1,8 @@
 /**
  * Error messages are for people. The test makes a mistake in each field of each operation, and in
- * headers, paths and bodies. The page messages.md shows all messages, so that a reviewer can read
- * them as a user would. `UPDATE_MESSAGES=1` writes it again.
+ * headers, paths and bodies. The page messages.md shows the messages, so that a reviewer can read
+ * them as a user would. `UPDATE_MESSAGES=1` writes it again. It leaves out those for a missing field
+ * and for null: they have the words of the field's other messages.
  */
 
 import assert from "node:assert/strict";
@@ -15,6 +16,8 @@ const PAGE = new URL("messages.md", import.meta.url);
 /** Words of the validator and of programmers. No message may contain them. */
 const JARGON =
   /\b(expected|received|invalid_type|invalid input|int|regex|nan|undefined|union|string|boolean|enum|schema|zod|parse|payload|invalid)\b/i;
+/** The message for a missing field or for null, with the words for the field. */
+const ABSENT = /^"[^"]+" (?:is required|cannot be null): (leave it out, or )?send (.+)$/;
 /** The maximum length of a message. */
 const LONGEST = 230;
 
@@ -34,9 +37,15 @@ serviceCase("messages of errors name the fault and the value to send", async (t,
     const cases = operation.method === "GET"
       ? wrongQueries(operation.query)
       : wrongBodies(operation.body);
+    const answered: { wrong: WrongValue; message: string }[] = [];
     for (const wrong of cases) {
       const answer = await send(service, operation.method, path, wrong);
       const message = judge(answer, `${path} ${wrong.path}: ${wrong.shown}`);
+      answered.push({ wrong, message });
+    }
+    for (const { wrong, message } of answered) {
+      const of_field = answered.filter((other) => other.wrong.path === wrong.path);
+      if (isAbsent(wrong, message, of_field)) continue;
       // Several operations have the same field. The page shows it once.
       const key = JSON.stringify([wrong.path, wrong.shown, message]);
       if (shown.has(key)) continue;
@@ -64,6 +73,19 @@ serviceCase("messages of errors name the fault and the value to send", async (t,
   const committed = await Deno.readTextFile(PAGE);
   assert.equal(page, committed, "read the new messages, then write them: UPDATE_MESSAGES=1");
 });
+
+/** Whether a message is for a missing field or for null. Asserts that the others have its words. */
+function isAbsent(
+  { path, shown }: WrongValue,
+  message: string,
+  of_field: { wrong: WrongValue; message: string }[],
+): boolean {
+  const [, may_miss, words] = ABSENT.exec(message) ?? [];
+  if (words === undefined) return false;
+  const is_required = of_field.some(({ wrong }) => wrong.shown === "missing");
+  if (shown === "null") assert.equal(may_miss === undefined, is_required, message);
+  return of_field.some((other) => other.message.includes(`must be ${words}`));
+}
 
 function send(
   service: TestService,
@@ -96,7 +118,8 @@ function render(sections: [title: string, lines: Line[]][]): string {
     "# Messages of errors",
     "",
     "This page lists wrong requests, and below each the message of its error. Each field of each",
-    "operation is wrong once. Other mistakes follow. `messages_test.ts` writes and checks it.",
+    "operation is wrong once; the messages for missing fields and for null are left out, as they",
+    "have the same words. Other mistakes follow. `messages_test.ts` writes and checks it.",
     ...sections.flatMap(([title, lines]) => [
       "",
       `## ${title}`,
