@@ -368,7 +368,7 @@ export const BUGS: readonly PlantedBug[] = [
     name: "chain: two workers add to one sum of final transfers",
     edits: [{
       file: `${SCHEMAS}/chain_deposits.sql`,
-      find: "<> pay_internal.final_minor(f.environment_id, r.expects_id)",
+      find: "<> pay_internal.final_minor(f.environment_id, r.payment_id)",
       replace: "<> r.expects_final_minor",
     }],
     noticed_by: "tests/live/deposits_test.ts",

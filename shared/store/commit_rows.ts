@@ -1,6 +1,6 @@
 /**
- * The rows of one decided change, with the names of the database's columns: the parameters of
- * `pay.commit`. The domain builds them, and the store passes them on.
+ * The rows of one decided change, with the names of the database's columns: the members of
+ * the document of `pay.commit`. The domain builds them, and the store passes them on.
  */
 
 import type { DisputeStatus } from "../schema/dispute.ts";

@@ -21,10 +21,7 @@ type SentRows = Omit<ChangedRows, "payment"> & {
 };
 
 /** The statement. The benchmark runs the same text with pgbench. */
-export const COMMIT = `select * from pay.commit(
-  p_changes => $1::text, p_payments => $2::text, p_transfers => $3::text,
-  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text, p_calls => $7::text,
-  p_disputes => $8::text, p_patience_ms => $9::int)`;
+export const COMMIT = `select * from pay.commit(p_document => $1::text, p_patience_ms => $2::int)`;
 
 /**
  * Returns the parameters of `COMMIT`.
@@ -34,21 +31,17 @@ export function commitParameters(
   list: readonly RequestedChange[],
   patience_ms: number | null,
 ): (string | number | null)[] {
-  const decided = list.map(({ change }) => change);
-  const changes = list.map(({ access, change, idempotency, has_room }, i) => ({
-    ...keyedRequest(access, idempotency, answerOf(change), i),
-    ...(change.expects && {
-      expects_id: change.expects.id,
-      expects_sequence: change.expects.sequence,
-    }),
-    ...(change.fault_id !== undefined && { fault_id: change.fault_id }),
-    ...(has_room && { has_room }),
-  }));
-  return [
-    JSON.stringify(changes),
-    ...changeParameters(decided.map(withoutZeros)),
-    patience_ms,
-  ];
+  const changes = list.map(({ change }) => change);
+  const document = {
+    requests: list.map(({ access, change, idempotency, has_room }, i) => ({
+      ...keyedRequest(access, idempotency, answerOf(change), i),
+      ...(has_room && { has_room }),
+    })),
+    expects: numberedRows(changes, ({ expects }) => [expects]),
+    faults: numberedRows(changes, ({ fault_id: id }) => [id === undefined ? null : { id }]),
+    ...changedRows(changes.map(withoutZeros)),
+  };
+  return [JSON.stringify(document), patience_ms];
 }
 
 /**
@@ -75,29 +68,32 @@ function withoutZeros(change: Change): SentRows {
   };
 }
 
-/** Returns the parameters with the rows of changes, which `pay.commit` and `pay.record` share. */
-export function changeParameters(list: readonly SentRows[]): string[] {
-  return [
-    numberedRows(list, ({ payment }) => [payment]),
-    numberedRows(list, ({ transfer }) => [transfer]),
-    numberedRows(list, ({ refunds }) => refunds),
-    numberedRows(list, ({ ledger }) => ledger),
-    numberedRows(list, ({ events }) => events),
-    numberedRows(list, ({ calls }) => calls),
-    numberedRows(list, ({ disputes }) => disputes),
-  ];
+/** Returns the rows of changes in the document, whose members `pay.commit` and `pay.record` share. */
+export function changedRows(list: readonly SentRows[]) {
+  return {
+    payments: numberedRows(list, ({ payment }) => [payment]),
+    transfers: numberedRows(list, ({ transfer }) => [transfer]),
+    refunds: numberedRows(list, ({ refunds }) => refunds),
+    disputes: numberedRows(list, ({ disputes }) => disputes),
+    ledger: numberedRows(list, ({ ledger }) => ledger),
+    events: numberedRows(list, ({ events }) => events),
+    calls: numberedRows(list, ({ calls }) => calls),
+  };
 }
 
-/** Returns rows as JSON text. `n` of a row is the place of its change in the list, from 1. */
-function numberedRows<From, Row>(
+/**
+ * Returns a member of the document (`pay_internal.document`), absent without rows. `n` of a row is
+ * the place of its change in the list, from 1.
+ */
+export function numberedRows<From, Row extends object>(
   list: readonly From[],
   rowsOf: (change: From) => readonly (Row | null)[],
-): string {
+): (Row & { n: number })[] | undefined {
   const rows: (Row & { n: number })[] = [];
   for (const [i, change] of list.entries()) {
     for (const row of rowsOf(change)) if (row !== null) rows.push({ n: i + 1, ...row });
   }
-  return rows.length === 0 ? "[]" : JSON.stringify(rows);
+  return rows.length === 0 ? undefined : rows;
 }
 
 /** Estimates the number of characters of a change. */

@@ -6,7 +6,7 @@
 
 import { formatTime } from "../core/clock.ts";
 import { Batcher, GivenUp, sendBatch } from "../jobs/batcher.ts";
-import { changeParameters } from "./commit_statement.ts";
+import { changedRows, numberedRows } from "./commit_statement.ts";
 import { type Database, toApiError } from "./database.ts";
 import { createPayoutStore, type PayoutStore } from "./payout_store.ts";
 import type {
@@ -102,10 +102,7 @@ interface PresentSubject {
   deposit: DepositState | null;
 }
 
-const RECORD = `select * from pay.record(
-  p_records => $1::text, p_payments => $2::text, p_transfers => $3::text,
-  p_refunds => $4::text, p_ledger => $5::text, p_events => $6::text, p_calls => $7::text,
-  p_disputes => $8::text)`;
+const RECORD = `select * from pay.record(p_document => $1::text)`;
 const NOTE = `select pay.note_calls(p_calls => $1::text)`;
 const STORE_FACTS =
   `select pay.store_facts(p_account_id => $1::text, p_facts => $2::text)::int as stored`;
@@ -160,10 +157,7 @@ export function createProviderStore(
 ): ProviderStore {
   async function send(records: readonly ProviderRecord[]): Promise<RecordOutcome[]> {
     type Row = RecordOutcome & { n: number; deliveries: string };
-    const rows = await database.attempt<Row>(RECORD, [
-      JSON.stringify(records.map(recordParameter)),
-      ...changeParameters(records.map(({ change }) => change ?? NO_ROWS)),
-    ]);
+    const rows = await database.attempt<Row>(RECORD, [recordDocument(records)]);
     if (rows.some(({ deliveries }) => Number(deliveries) > 0)) on_due();
     const outcomes: RecordOutcome[] = [];
     for (const { n, outcome, is_settled } of rows) outcomes[n - 1] = { outcome, is_settled };
@@ -316,24 +310,31 @@ function parsePiece<T extends object>(
   return { piece: piece as unknown as T, dispute_body, deposit };
 }
 
-function recordParameter(record: ProviderRecord, index: number) {
-  const { environment_id, call_id, call, facts, change, answer, did } = record;
-  return {
-    n: index + 1,
-    environment_id,
-    call_id,
-    call,
-    facts,
-    expects_id: change?.expects?.id ?? null,
-    expects_sequence: change?.expects?.sequence ?? null,
-    ...(change?.expects?.final_minor !== undefined && {
-      expects_final_minor: change.expects.final_minor,
+/** Makes the parameter of `RECORD`. */
+function recordDocument(records: readonly ProviderRecord[]): string {
+  return JSON.stringify({
+    records: records.map(({ environment_id, call_id, call, facts, answer }, i) => ({
+      n: i + 1,
+      environment_id,
+      call_id,
+      call,
+      facts,
+      status: answer?.status ?? null,
+      body: answer?.body ?? null,
+    })),
+    expects: numberedRows(records, ({ change }) => {
+      const expects = change?.expects;
+      return [expects ? { id: expects.id, sequence: expects.sequence } : null];
     }),
-    ...(change?.expects?.reports !== undefined && { expects_reports: change.expects.reports }),
-    status: answer?.status ?? null,
-    body: answer?.body ?? null,
-    ...(did !== undefined && { did }),
-  };
+    reports: numberedRows(records, ({ change, facts: [fact] }) => {
+      const { id, reports, final_minor } = change?.expects ?? {};
+      if (fact === undefined || reports === undefined) return [];
+      const { account_id, reference } = fact;
+      return [{ account_id, reference, count: reports, payment_id: id, final_minor }];
+    }),
+    counts: numberedRows(records, ({ did }) => [did === undefined ? null : { did }]),
+    ...changedRows(records.map(({ change }) => change ?? NO_ROWS)),
+  });
 }
 
 function parseOrNull<T>(text: string | null): T | null {

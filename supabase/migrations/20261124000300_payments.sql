@@ -252,5 +252,46 @@ create index idempotency_keys_advances on pay.idempotency_keys (environment_id)
 comment on index pay.idempotency_keys_advances is
   'pay.step_clock: the answers of advances that have begun and not ended.';
 
+create type pay_internal.document as (
+  requests jsonb,
+  records jsonb,
+  expects jsonb,
+  faults jsonb,
+  reports jsonb,
+  counts jsonb,
+  payments jsonb,
+  transfers jsonb,
+  refunds jsonb,
+  disputes jsonb,
+  ledger jsonb,
+  events jsonb,
+  calls jsonb
+);
+comment on type pay_internal.document is
+  'The parameter of pay.commit and pay.record: lists of rows, null without rows. The n of a row is the place of its change or record.';
+comment on column pay_internal.document.requests is
+  'The requests, as pay_internal.admit takes them. Without a body, the answer is the body of the payment. has_room: true if the sandbox may have more pending deliveries; mostly absent.';
+comment on column pay_internal.document.records is
+  '{n, environment_id, call_id, call, facts, status, body}. call_id: the call with this result, or null. call: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as pay_internal.update_calls takes it; null: it stays as it is. facts: facts as connectors make them, with outcome, finding, booked_minor (the sum of all movements for the fact) and was_booked_minor (the part that is booked already). status, body: the answer to store under the idempotency key of the call, or null.';
+comment on column pay_internal.document.expects is
+  '{n, id, sequence}: the payment or transfer that the change is based on.';
+comment on column pay_internal.document.faults is
+  '{n, id}: the declared fault that has decided the change.';
+comment on column pay_internal.document.reports is
+  '{n, account_id, reference, count, payment_id, final_minor}: the number of handled facts about a transfer on a chain. final_minor: the sum of the final transfers of the payment; absent: any.';
+comment on column pay_internal.document.counts is
+  '{n, did}: the number of pay.sandbox_settings.did that counts the record.';
+comment on column pay_internal.document.payments is
+  'Rows of pay.payments. A create leaves out the amounts that are mostly 0.';
+comment on column pay_internal.document.transfers is 'Rows of pay.transfers.';
+comment on column pay_internal.document.refunds is 'Rows of pay.refunds.';
+comment on column pay_internal.document.disputes is
+  'Rows of pay.disputes. Without a provider_reference the stored one stays.';
+comment on column pay_internal.document.ledger is 'Rows of pay.ledger_movements.';
+comment on column pay_internal.document.events is
+  'Rows of pay.events, with delivery_id: the id of its deliveries without the last character.';
+comment on column pay_internal.document.calls is
+  '{n, id, op, subject_id, refund_id, method_kind, amount_minor, currency, request, decline_is_error, lease_ms, delay_ms, provider_reference}: calls to providers. With provider_reference the provider has answered already. With delay_ms the worker sends the call after that time. Otherwise the request holds it for lease_ms; the idempotency key of such a change is claimed with the status 102, and pay.record stores the answer.';
+
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

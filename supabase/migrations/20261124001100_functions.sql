@@ -60,7 +60,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.admit(p_requests json, p_hold text, p_is_read boolean)
+create or replace function pay_internal.admit(p_requests jsonb, p_hold text, p_is_read boolean)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -84,7 +84,7 @@ begin
     bool_or(r.idempotency_key is not null),
     array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
   into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_account_rates
-  from json_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
+  from jsonb_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
     version bigint, scope text, idempotency_key text, rate integer[]);
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
@@ -147,7 +147,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, p_hold, false);
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, p_hold, false);
 begin
   return v_found[1];
 end
@@ -159,7 +159,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_request json := p_request::json -> 0;
+  v_request jsonb := p_request::jsonb -> 0;
   v_access pay.admission;
 begin
   -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is
@@ -701,7 +701,7 @@ end
 $$;
 
 create or replace function pay_internal.allocate_deposits(
-  p_calls json, p_providers jsonb, p_found pay.admission[]
+  p_calls jsonb, p_providers jsonb, p_found pay.admission[]
 )
 returns jsonb
 language plpgsql volatile
@@ -721,7 +721,8 @@ begin
       coalesce((k.found -> 'account' -> 'settings' ->> 'expires_after_seconds')::integer, 3600)
         * interval '1 second' as expires_after
     from unnest(p_found) f
-    join json_to_recordset(p_calls) as c (n integer, id text, op text, subject_id text) on c.n = f.n
+    join jsonb_to_recordset(p_calls) as c (n integer, id text, op text, subject_id text)
+      on c.n = f.n
     join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
     where f.outcome = 'ok' and c.op = 'authorize' and k.found -> 'account' ->> 'connector' = 'evm'
     order by k.found -> 'account' -> 'settings' ->> 'xpub' collate "C", c.n
@@ -873,7 +874,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.check_transfers(p_records json, p_found pay.admission[])
+create or replace function pay_internal.check_transfers(p_reports jsonb, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -883,15 +884,12 @@ declare
 begin
   for v_n in
     select f.n from unnest(p_found) f
-    join json_to_recordset(p_records) as r (
-      n integer, expects_id text, expects_final_minor bigint, expects_reports integer, facts json)
-      on r.n = f.n
+    join jsonb_to_recordset(p_reports) as r (n integer, account_id text, reference text,
+      count integer, payment_id text, final_minor bigint) on r.n = f.n
     where f.outcome = 'ok' and (
-      r.expects_final_minor is not null
-        and r.expects_final_minor <> pay_internal.final_minor(f.environment_id, r.expects_id)
-      or r.expects_reports is not null and r.expects_reports <> json_array_length(
-        pay_internal.transfer_reports(f.environment_id, r.facts -> 0 ->> 'account_id',
-          r.facts -> 0 ->> 'reference')))
+      r.final_minor <> pay_internal.final_minor(f.environment_id, r.payment_id)
+      or r.count <> json_array_length(
+        pay_internal.transfer_reports(f.environment_id, r.account_id, r.reference)))
   loop
     p_found[v_n].outcome := 'stale';
   end loop;
@@ -1161,7 +1159,7 @@ end
 $$;
 grant execute on function pay.export_payouts(text, boolean) to pay_operator;
 
-create or replace function pay_internal.lock_subjects(p_changes json, p_found pay.admission[])
+create or replace function pay_internal.lock_subjects(p_expects jsonb, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1172,33 +1170,28 @@ begin
   for v_n in
     with
     asked as materialized (
-      select c.n, c.expects_id, c.expects_sequence, f.environment_id
+      select e.n, e.id, e.sequence, f.environment_id
       from unnest(p_found) f
-      join json_to_recordset(p_changes) as c (n integer, expects_id text, expects_sequence integer)
-        on c.n = f.n
-      where f.outcome = 'ok' and c.expects_id is not null
+      join jsonb_to_recordset(p_expects) as e (n integer, id text, sequence integer) on e.n = f.n
+      where f.outcome = 'ok'
     ),
     payment as materialized (
-      select c.n, p.id
-      from asked c
+      select a.n, p.id
+      from asked a
       join pay.payments p
-        on p.environment_id = c.environment_id
-        and p.id = c.expects_id
-        and p.sequence = c.expects_sequence
+        on p.environment_id = a.environment_id and p.id = a.id and p.sequence = a.sequence
       order by p.environment_id, p.id
       for update of p
     ),
     transfer as materialized (
-      select c.n, t.id
-      from asked c
+      select a.n, t.id
+      from asked a
       join pay.transfers t
-        on t.environment_id = c.environment_id
-        and t.id = c.expects_id
-        and t.sequence = c.expects_sequence
+        on t.environment_id = a.environment_id and t.id = a.id and t.sequence = a.sequence
       order by t.environment_id, t.id
       for update of t
     )
-    select c.n from asked c
+    select a.n from asked a
     except
     select min(x.n) from (select * from payment union all select * from transfer) x group by x.id
   loop
@@ -1208,10 +1201,34 @@ begin
 end
 $$;
 
-create or replace function pay.commit(
-  p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text,
-  p_calls text default '[]', p_patience_ms integer default null, p_disputes text default '[]'
+create or replace function pay_internal.write_rows(
+  p_document pay_internal.document, p_won integer[], p_environments text[], p_moved integer[]
 )
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  -- Most documents have only some kinds of rows.
+  if p_document.payments is not null then
+    perform pay_internal.write_payments(p_document.payments, p_won, p_environments, p_moved);
+  end if;
+  if p_document.transfers is not null then
+    perform pay_internal.write_transfers(p_document.transfers, p_won, p_environments, p_moved);
+  end if;
+  if p_document.refunds is not null then
+    perform pay_internal.write_refunds(p_document.refunds, p_won, p_environments);
+  end if;
+  if p_document.disputes is not null then
+    perform pay_internal.write_disputes(p_document.disputes, p_won, p_environments);
+  end if;
+  if p_document.ledger is not null then
+    perform pay_internal.record_movements(p_document.ledger, p_won, p_environments);
+  end if;
+end
+$$;
+
+create or replace function pay.commit(p_document text, p_patience_ms integer default null)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text, deliveries bigint
@@ -1223,64 +1240,53 @@ set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
-  v_changes json := p_changes::json; v_payments json := p_payments::json;
+  v_document constant pay_internal.document :=
+    jsonb_populate_record(null::pay_internal.document, p_document::jsonb);
   v_found pay.admission[];
   v_moved integer[] := '{}'; v_won integer[]; v_environments text[];
   v_providers jsonb; v_details text[];
-  v_has_faults boolean := strpos(p_changes, '"fault_id"') > 0;
   v_deliveries bigint := 0;
 begin
   if p_patience_ms is not null then
     perform set_config('lock_timeout', p_patience_ms::text, true);
   end if;
-  v_found := pay_internal.admit(v_changes, 'shared', false);
-  -- Most lists of changes need only some of these steps.
-  if strpos(p_changes, '"expects_id"') > 0 then
-    v_moved := array(
-      select c.n from json_to_recordset(v_changes) as c (n integer, expects_id text)
-      where c.expects_id is not null);
-    v_found := pay_internal.lock_subjects(v_changes, v_found);
+  v_found := pay_internal.admit(v_document.requests, 'shared', false);
+  -- Most documents need only some of these steps.
+  if v_document.expects is not null then
+    v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
+    v_found := pay_internal.lock_subjects(v_document.expects, v_found);
   end if;
-  if p_calls <> '[]' then
-    select * into v_found, v_providers from pay_internal.find_providers(p_calls::json, v_found);
+  if v_document.calls is not null then
+    select * into v_found, v_providers
+    from pay_internal.find_providers(v_document.calls, v_found);
   end if;
-  if v_has_faults then
-    v_found := pay_internal.lock_faults(v_changes, v_found);
+  if v_document.faults is not null then
+    v_found := pay_internal.lock_faults(v_document.faults, v_found);
   end if;
-  if p_events <> '[]' then
-    v_found := pay_internal.find_uncounted(v_changes, p_events::json, v_found);
+  if v_document.events is not null then
+    v_found := pay_internal.find_uncounted(v_document.requests, v_document.events, v_found);
   end if;
-  if p_transfers <> '[]' then
-    v_found := pay_internal.lock_funds(v_changes, p_transfers::json, v_found);
+  if v_document.transfers is not null then
+    v_found := pay_internal.lock_funds(
+      v_document.requests, v_document.transfers, v_moved, v_found);
   end if;
-  v_found := pay_internal.claim(v_changes, v_found, v_payments);
+  v_found := pay_internal.claim(v_document.requests, v_found, v_document.payments);
 
   select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
   from unnest(v_found) f where f.outcome = 'ok';
   -- A list of replays writes nothing: its rows are not even read.
   if v_won is not null then
-    if p_payments <> '[]' then
-      perform pay_internal.write_payments(v_payments, v_won, v_environments, v_moved);
+    if v_document.calls is not null then
+      v_details := pay_internal.write_calls(
+        v_document.calls, v_providers, v_document.requests, v_found);
     end if;
-    if p_transfers <> '[]' then
-      perform pay_internal.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+    perform pay_internal.write_rows(v_document, v_won, v_environments, v_moved);
+    if v_document.faults is not null then
+      perform pay_internal.count_faults(v_document.faults, v_won, v_environments);
     end if;
-    if p_refunds <> '[]' then
-      perform pay_internal.write_refunds(p_refunds::json, v_won, v_environments);
+    if v_document.events is not null then
+      v_deliveries := pay_internal.write_events(v_document.events, v_found);
     end if;
-    if p_disputes <> '[]' then
-      perform pay_internal.write_disputes(p_disputes::json, v_won, v_environments);
-    end if;
-    if p_calls <> '[]' then
-      v_details := pay_internal.write_calls(p_calls::json, v_providers, v_changes, v_found);
-    end if;
-    if p_ledger <> '[]' then
-      perform pay_internal.record_movements(p_ledger::json, v_won, v_environments);
-    end if;
-    if v_has_faults then
-      perform pay_internal.count_faults(v_changes, v_won, v_environments);
-    end if;
-    v_deliveries := pay_internal.write_events(p_events::json, v_found);
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
@@ -1288,11 +1294,10 @@ begin
       coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end
 $$;
-grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
-  to pay_api;
+grant execute on function pay.commit(text, integer) to pay_api;
 
 create or replace function pay_internal.write_disputes(
-  p_disputes json, p_won integer[], p_environments text[]
+  p_disputes jsonb, p_won integer[], p_environments text[]
 )
 returns void
 language plpgsql volatile
@@ -1304,7 +1309,7 @@ begin
       created_at, body)
   select w.environment_id, d.id, d.payment_id, d.status, d.amount_minor, d.currency,
     d.provider_reference, d.created_at, d.body
-  from json_to_recordset(p_disputes) as d (
+  from jsonb_to_recordset(p_disputes) as d (
     n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
     provider_reference text, created_at timestamptz, body text
   )
@@ -1428,7 +1433,7 @@ as $$
   end || substr('0123456789abcdefghjkmnpqrstvwxyz', p_slot % 32 + 1, 1)
 $$;
 
-create or replace function pay_internal.write_events(p_events json, p_found pay.admission[])
+create or replace function pay_internal.write_events(p_events jsonb, p_found pay.admission[])
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1440,7 +1445,7 @@ begin
   with
   event as materialized (
     select f.environment_id, f.ahead, e.*
-    from json_to_recordset(p_events) as e (
+    from jsonb_to_recordset(p_events) as e (
       n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
       delivery_id text, body text
     )
@@ -1720,7 +1725,7 @@ set search_path = pg_catalog, pg_temp
 as $$ select interval '24 hours' $$;
 
 create or replace function pay_internal.find_answers(
-  p_requests json, p_found pay.admission[], p_is_read boolean
+  p_requests jsonb, p_found pay.admission[], p_is_read boolean
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -1738,7 +1743,7 @@ begin
         decode(r.fingerprint, 'hex') as fingerprint,
         v_now + coalesce(f.ahead, '0') - pay_internal.idempotency_retention() as kept_since
       from unnest(p_found) f
-      join json_to_recordset(p_requests)
+      join jsonb_to_recordset(p_requests)
         as r (n integer, kind text, idempotency_key text, fingerprint text)
         on r.n = f.n
       where r.idempotency_key is not null
@@ -1784,7 +1789,7 @@ end
 $$;
 
 create or replace function pay_internal.claim(
-  p_requests json, p_found pay.admission[], p_payments json default '[]'
+  p_requests jsonb, p_found pay.admission[], p_payments jsonb default null
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -1802,11 +1807,11 @@ begin
     select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
       r.fingerprint, r.request_line, r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
-    join json_to_recordset(p_requests) as r (
+    join jsonb_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
       status smallint, body text
     ) on r.n = f.n
-    left join json_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
+    left join jsonb_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
@@ -1851,7 +1856,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_found pay.admission[] := pay_internal.claim(p_request::json, array[p_access]);
+  v_found pay.admission[] := pay_internal.claim(p_request::jsonb, array[p_access]);
 begin
   return v_found[1];
 end
@@ -1863,7 +1868,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_request json := p_request::json -> 0;
+  v_request jsonb := p_request::jsonb -> 0;
 begin
   update pay.idempotency_keys k
   set status = coalesce(p_access.status, k.status), body = p_access.body
@@ -1878,7 +1883,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_request json := p_request::json -> 0;
+  v_request jsonb := p_request::jsonb -> 0;
 begin
   delete from pay.idempotency_keys k
   where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id
@@ -2133,7 +2138,7 @@ end
 $$;
 
 create or replace function pay_internal.record_movements(
-  p_ledger json, p_changes integer[], p_environments text[]
+  p_ledger jsonb, p_changes integer[], p_environments text[]
 )
 returns void
 language plpgsql volatile
@@ -2151,7 +2156,7 @@ begin
       select p_environments[array_position(p_changes, l.n)], l.transaction_id, l.leg, l.kind,
         l.subject_id, l.refund_id, l.debit_account, l.credit_account, l.amount_minor, l.currency,
         l.created_at
-      from json_to_recordset(p_ledger) as l (
+      from jsonb_to_recordset(p_ledger) as l (
         n integer, transaction_id text, leg smallint, kind text, subject_id text, refund_id text,
         debit_account text, credit_account text, amount_minor bigint, currency text,
         created_at timestamptz
@@ -2237,7 +2242,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
 begin
   if v_access.outcome = 'ok' then
@@ -2457,7 +2462,7 @@ end
 $$;
 
 create or replace function pay_internal.filtered_page(
-  p_environment_id text, p_at timestamptz, p_request json,
+  p_environment_id text, p_at timestamptz, p_request jsonb,
   out outcome text, out data text, out has_more boolean, out next_cursor text
 )
 language plpgsql stable
@@ -2516,7 +2521,7 @@ set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_requests json := p_requests::json;
+  v_requests jsonb := p_requests::jsonb;
   v_found pay.admission[] := pay_internal.admit(v_requests, 'shared', true);
 begin
   return query
@@ -2529,8 +2534,8 @@ begin
       from unnest(v_found) f
       join (
         select *, kind = 'payments' and filters is null and parent_id is null as is_plain
-        from json_to_recordset(v_requests) as r (
-          n integer, kind text, "limit" integer, starting_after text, filters json, parent_id text
+        from jsonb_to_recordset(v_requests) as r (
+          n integer, kind text, "limit" integer, starting_after text, filters jsonb, parent_id text
         )
       ) r on r.n = f.n
     )
@@ -2640,7 +2645,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_found pay.admission[] := pay_internal.admit(p_requests::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_requests::jsonb, 'shared', true);
 begin
   return query
     select f.n,
@@ -2653,7 +2658,7 @@ begin
       coalesce(p.body, o.body, f.body),
       coalesce(o.detail, f.detail)
     from unnest(v_found) f
-    join json_to_recordset(p_requests::json) as r (n integer, kind text, id text, at timestamptz)
+    join jsonb_to_recordset(p_requests::jsonb) as r (n integer, kind text, id text, at timestamptz)
       on r.n = f.n
     left join lateral (
       select t.body from pay.payments t
@@ -2812,7 +2817,7 @@ $$;
 grant execute on function pay.reconcile() to pay_operator;
 
 create or replace function pay_internal.write_payments(
-  p_payments json, p_won integer[], p_environments text[], p_moved integer[]
+  p_payments jsonb, p_won integer[], p_environments text[], p_moved integer[]
 )
 returns void
 language plpgsql volatile
@@ -2826,7 +2831,7 @@ begin
     coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
     coalesce(p.amount_disputed, 0),
     p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
-  from json_to_recordset(p_payments) as p (
+  from jsonb_to_recordset(p_payments) as p (
     n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
     amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
     method_kind text, reference text, sequence integer, created_at timestamptz,
@@ -2837,7 +2842,7 @@ begin
   if p_moved <> '{}' then
     with moved as materialized (
       select p.*, k.place
-      from json_to_recordset(p_payments) as p (
+      from jsonb_to_recordset(p_payments) as p (
         n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
         amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
         body text
@@ -3066,7 +3071,7 @@ as $$
 $$;
 
 create or replace function pay_internal.find_providers(
-  p_calls json, inout p_found pay.admission[], out providers jsonb
+  p_calls jsonb, inout p_found pay.admission[], out providers jsonb
 )
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3097,8 +3102,8 @@ begin
           and (p.op like 'dispute%') = (c.op like 'dispute%')
       ) as is_waiting
     from unnest(p_found) f
-    join json_to_recordset(p_calls) as c (
-      n integer, op text, subject_id text, method_kind text, request json)
+    join jsonb_to_recordset(p_calls) as c (
+      n integer, op text, subject_id text, method_kind text, request jsonb)
       on c.n = f.n
     join pay.environments e on e.id = f.environment_id
     left join pay.provider_methods m
@@ -3127,7 +3132,7 @@ end
 $$;
 
 create or replace function pay_internal.write_calls(
-  p_calls json, p_providers jsonb, p_changes json, p_found pay.admission[]
+  p_calls jsonb, p_providers jsonb, p_requests jsonb, p_found pay.admission[]
 )
 returns text[]
 language plpgsql volatile
@@ -3147,15 +3152,15 @@ begin
       v_now + coalesce(f.ahead, '0') + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' as due_at,
       c.*
     from unnest(p_found) f
-    join json_to_recordset(p_calls) as c (
+    join jsonb_to_recordset(p_calls) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
       currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer,
       provider_reference text
     ) on c.n = f.n
-    join json_to_recordset(p_changes) as r (n integer, idempotency_key text, request_id text)
+    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text, request_id text)
       on r.n = f.n
     join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
-    cross join lateral jsonb_to_record(k.found) as v (account json, provider_reference text)
+    cross join lateral jsonb_to_record(k.found) as v (account jsonb, provider_reference text)
     where f.outcome = 'ok'
   ),
   made as (
@@ -3195,7 +3200,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.write_later_calls(p_calls json, p_found pay.admission[])
+create or replace function pay_internal.write_later_calls(p_calls jsonb, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3213,7 +3218,7 @@ begin
     o.provider_reference, o.api_key_id, o.request_id, false,
     case when f.ahead is not null then t.due_at end
   from unnest(p_found) f
-  join json_to_recordset(p_calls) as c (
+  join jsonb_to_recordset(p_calls) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
     request jsonb, delay_ms integer
   ) on c.n = f.n
@@ -3233,7 +3238,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.lock_calls(p_records json, p_found pay.admission[])
+create or replace function pay_internal.lock_calls(p_records jsonb, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3246,7 +3251,7 @@ begin
     asked as materialized (
       select r.n, r.call_id, f.environment_id
       from unnest(p_found) f
-      join json_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
+      join jsonb_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
       where f.outcome = 'ok' and r.call_id is not null
     ),
     call as materialized (
@@ -3266,7 +3271,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.settle_calls(p_records json, p_found pay.admission[])
+create or replace function pay_internal.settle_calls(p_records jsonb, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3274,17 +3279,17 @@ as $$
 begin
   perform pay_internal.update_calls((
     select coalesce(
-      json_agg(r.call::jsonb
+      jsonb_agg(r.call
         || jsonb_build_object('environment_id', f.environment_id, 'id', r.call_id)),
       '[]')
     from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, call_id text, call json) on r.n = f.n
+    join jsonb_to_recordset(p_records) as r (n integer, call_id text, call jsonb) on r.n = f.n
     where f.outcome = 'ok' and r.call_id is not null and r.call is not null
   ));
   with answered as materialized (
     select k.environment_id, k.api_key_id, k.key, r.status, r.body
     from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
+    join jsonb_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
       on r.n = f.n
     cross join lateral (
       select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
@@ -3305,7 +3310,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.reopen_facts(p_calls json)
+create or replace function pay_internal.reopen_facts(p_calls jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3313,7 +3318,7 @@ as $$
 begin
   with lost as materialized (
     select r.environment_id, c.account_id, f.reference
-    from json_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
+    from jsonb_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
     cross join lateral (
       select c.account_id from pay.provider_calls c
       where c.environment_id = r.environment_id and c.id = r.id limit 1
@@ -3335,7 +3340,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.update_calls(p_calls json)
+create or replace function pay_internal.update_calls(p_calls jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3343,7 +3348,7 @@ as $$
 begin
   with asked as materialized (
     select r.*
-    from json_to_recordset(p_calls) as r (
+    from jsonb_to_recordset(p_calls) as r (
       environment_id text, id text, state text, next_attempt_at timestamptz,
       provider_reference text, last_reply text, may_repeat boolean, needs_operator boolean
     )
@@ -3382,12 +3387,12 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  perform pay_internal.update_calls(p_calls::json);
+  perform pay_internal.update_calls(p_calls::jsonb);
 end
 $$;
 grant execute on function pay.note_calls(text) to pay_api;
 
-create or replace function pay_internal.keep_facts(p_facts json)
+create or replace function pay_internal.keep_facts(p_facts jsonb)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3402,7 +3407,7 @@ begin
     coalesce(f.subject_id,
       pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
     f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now, f.body
-  from json_to_recordset(p_facts) as f (
+  from jsonb_to_recordset(p_facts) as f (
     environment_id text, account_id text, reference text, op text, state text, subject_id text,
     refund_id text, provider_reference text, amount_minor bigint, currency text, at timestamptz,
     body jsonb
@@ -3453,18 +3458,18 @@ begin
   perform set_config('pay.worker', 'on', true);
   return pay_internal.keep_facts((
     select coalesce(
-      json_agg(f.value::jsonb || jsonb_build_object('environment_id', a.environment_id,
-        'account_id', a.id, 'body', f.value::jsonb)),
+      jsonb_agg(f.value || jsonb_build_object('environment_id', a.environment_id,
+        'account_id', a.id, 'body', f.value)),
       '[]')
     from pay.provider_accounts a
-    cross join json_array_elements(p_facts::json) f
+    cross join jsonb_array_elements(p_facts::jsonb) f
     where a.id = p_account_id
   ));
 end
 $$;
 grant execute on function pay.store_facts(text, text) to pay_api;
 
-create or replace function pay_internal.lock_facts(p_records json, p_found pay.admission[])
+create or replace function pay_internal.lock_facts(p_records jsonb, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3478,17 +3483,17 @@ declare
 begin
   perform pay_internal.keep_facts((
     select coalesce(
-      json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
-        'body', t.fact::jsonb
+      jsonb_agg(t.fact || jsonb_build_object('environment_id', f.environment_id,
+        'body', t.fact
           - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
             'is_elsewhere', 'follows_unmatched'])),
       '[]')
     from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
+    join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = f.n
     cross join lateral (
       select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
     ) e
-    cross join json_array_elements(r.facts) as t (fact)
+    cross join jsonb_array_elements(r.facts) as t (fact)
     where f.outcome <> 'stale' and e.retired_at is null
   ));
   for v_refused in
@@ -3497,8 +3502,8 @@ begin
       select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
         coalesce(o.was_booked_minor, 0) as was_booked_minor
       from unnest(p_found) f
-      join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
-      cross join json_to_recordset(r.facts) as o (
+      join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = f.n
+      cross join jsonb_to_recordset(r.facts) as o (
         account_id text, reference text, outcome text, was_booked_minor bigint)
       where f.outcome = 'ok'
       order by f.environment_id, o.account_id, o.reference
@@ -3534,7 +3539,9 @@ begin
 end
 $$;
 
-create or replace function pay_internal.handle_facts(p_records json, p_found pay.admission[])
+create or replace function pay_internal.handle_facts(
+  p_records jsonb, p_expects jsonb, p_found pay.admission[]
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3544,10 +3551,11 @@ as $$
 begin
   -- pay_internal.lock_facts has locked the facts, so none moves.
   with handled as materialized (
-    select k.place, r.expects_id, o.*
+    select k.place, e.id as expects_id, o.*
     from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
-    cross join json_to_recordset(r.facts) as o (
+    join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = f.n
+    left join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = f.n
+    cross join jsonb_to_recordset(r.facts) as o (
       account_id text, reference text, outcome text, finding text, booked_minor bigint,
       refund_id text, at timestamptz)
     cross join lateral (
@@ -4363,7 +4371,7 @@ end
 $$;
 
 create or replace function pay_internal.limit_list(
-  p_requests json, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
+  p_requests jsonb, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
   p_is_read boolean
 )
 returns pay.admission[]
@@ -4503,14 +4511,14 @@ begin
 end
 $$;
 
-create or replace function pay_internal.open_records(p_records json)
+create or replace function pay_internal.open_records(p_records jsonb)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_environments constant text[] := array(
-    select distinct r.environment_id from json_to_recordset(p_records) as r (environment_id text));
+    select distinct r.environment_id from jsonb_to_recordset(p_records) as r (environment_id text));
 begin
   perform set_config('pay.environment_ids', v_environments::text, true);
   perform pg_advisory_xact_lock_shared(hashtextextended('environment ' || e.id, 0))
@@ -4522,23 +4530,14 @@ begin
   return array(
     select row(r.n, case when e.id is null then 'known' else 'ok' end, null, r.environment_id,
       null, null, null, null, null, null, pay_internal.time_ahead(w), null)::pay.admission
-    from json_to_recordset(p_records) as r (n integer, environment_id text)
+    from jsonb_to_recordset(p_records) as r (n integer, environment_id text)
     left join pay.environments e on e.id = r.environment_id and e.retired_at is null
     left join pay.sandbox_settings w on w.environment_id = e.id
     order by r.n);
 end
 $$;
 
-create or replace function pay.record(
-  p_records text,
-  p_payments text,
-  p_transfers text,
-  p_refunds text,
-  p_ledger text,
-  p_events text,
-  p_calls text,
-  p_disputes text default '[]'
-)
+create or replace function pay.record(p_document text)
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
@@ -4550,67 +4549,53 @@ set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
-  v_records constant json := p_records::json;
-  v_moved constant integer[] := array(
-    select r.n from json_to_recordset(v_records) as r (n integer, expects_id text)
-    where r.expects_id is not null);
+  v_document constant pay_internal.document :=
+    jsonb_populate_record(null::pay_internal.document, p_document::jsonb);
+  v_records constant jsonb := v_document.records;
   v_found pay.admission[];
-  v_won integer[];
-  v_environments text[];
+  v_moved integer[] := '{}'; v_won integer[]; v_environments text[];
   v_deliveries bigint := 0;
 begin
   v_found := pay_internal.open_records(v_records);
-  v_found := pay_internal.lock_subjects(v_records, v_found);
+  -- Most documents need only some of these steps.
+  if v_document.expects is not null then
+    v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
+    v_found := pay_internal.lock_subjects(v_document.expects, v_found);
+  end if;
   v_found := pay_internal.lock_calls(v_records, v_found);
   v_found := pay_internal.lock_facts(v_records, v_found);
-  if strpos(p_records, '"expects_reports"') > 0 then
-    v_found := pay_internal.check_transfers(v_records, v_found);
+  if v_document.reports is not null then
+    v_found := pay_internal.check_transfers(v_document.reports, v_found);
   end if;
 
   select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
   from unnest(v_found) f where f.outcome = 'ok';
   if v_won is not null then
-    perform pay_internal.handle_facts(v_records, v_found);
-    -- Most lists of records need only some of these steps.
-    if p_payments <> '[]' then
-      perform pay_internal.write_payments(p_payments::json, v_won, v_environments, v_moved);
-    end if;
-    if p_transfers <> '[]' then
-      perform pay_internal.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
-    end if;
-    if p_refunds <> '[]' then
-      perform pay_internal.write_refunds(p_refunds::json, v_won, v_environments);
-    end if;
-    if p_disputes <> '[]' then
-      perform pay_internal.write_disputes(p_disputes::json, v_won, v_environments);
-    end if;
+    perform pay_internal.handle_facts(v_records, v_document.expects, v_found);
     perform pay_internal.settle_calls(v_records, v_found);
-    if p_calls <> '[]' then
-      perform pay_internal.write_later_calls(p_calls::json, v_found);
+    if v_document.calls is not null then
+      perform pay_internal.write_later_calls(v_document.calls, v_found);
     end if;
-    if p_ledger <> '[]' then
-      perform pay_internal.record_movements(p_ledger::json, v_won, v_environments);
+    perform pay_internal.write_rows(v_document, v_won, v_environments, v_moved);
+    if v_document.events is not null then
+      v_deliveries := pay_internal.write_events(v_document.events, v_found);
     end if;
-    if p_events <> '[]' then
-      v_deliveries := pay_internal.write_events(p_events::json, v_found);
-    end if;
-    if strpos(p_records, '"did"') > 0 then
-      perform pay_internal.count_results(v_records, v_found);
+    if v_document.counts is not null then
+      perform pay_internal.count_results(v_document.counts, v_found);
     end if;
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'recorded' else f.outcome end,
       coalesce(c.state = 'settled', false), v_deliveries
     from unnest(v_found) f
-    join json_to_recordset(v_records) as r (n integer, call_id text) on r.n = f.n
+    join jsonb_to_recordset(v_records) as r (n integer, call_id text) on r.n = f.n
     left join lateral (
       select c.state from pay.provider_calls c
       where c.environment_id = f.environment_id and c.id = r.call_id limit 1
     ) c on true;
 end
 $$;
-grant execute on function pay.record(text, text, text, text, text, text, text, text)
-  to pay_api, pay_operator;
+grant execute on function pay.record(text) to pay_api, pay_operator;
 
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
@@ -4642,7 +4627,7 @@ grant execute on function pay.read_provider_subject(text, text, text, text, text
   to pay_api, pay_operator;
 
 create or replace function pay_internal.write_refunds(
-  p_refunds json, p_won integer[], p_environments text[]
+  p_refunds jsonb, p_won integer[], p_environments text[]
 )
 returns void
 language plpgsql volatile
@@ -4653,7 +4638,7 @@ begin
     (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
   select w.environment_id, r.id, r.payment_id, r.status, r.amount_minor,
     r.currency, r.created_at, r.body
-  from json_to_recordset(p_refunds) as r (
+  from jsonb_to_recordset(p_refunds) as r (
     n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
     created_at timestamptz, body text
   )
@@ -4956,7 +4941,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
   v_settings pay.sandbox_settings;
 begin
@@ -5005,7 +4990,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.count_results(p_records json, p_found pay.admission[])
+create or replace function pay_internal.count_results(p_counts jsonb, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -5013,11 +4998,11 @@ as $$
 begin
   perform pay_internal.count_did(r.environment_id, r.did, r.records)
   from (
-    select f.environment_id, r.did, count(*) as records
+    select f.environment_id, c.did, count(*) as records
     from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, did text) on r.n = f.n
-    where f.outcome = 'ok' and r.did is not null
-    group by f.environment_id, r.did order by f.environment_id, r.did
+    join jsonb_to_recordset(p_counts) as c (n integer, did text) on c.n = f.n
+    where f.outcome = 'ok'
+    group by f.environment_id, c.did order by f.environment_id, c.did
   ) r;
 end
 $$;
@@ -5054,7 +5039,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_request json := p_request::json -> 0;
+  v_request jsonb := p_request::jsonb -> 0;
   v_access pay.admission := pay_internal.admit_alone(p_request);
   v_before pay.sandbox_settings;
   v_clock pay.sandbox_settings;
@@ -5594,7 +5579,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
   v_fault pay.faults;
 begin
@@ -5680,7 +5665,7 @@ end
 $$;
 grant execute on function pay.delete_fault(text, text) to pay_api;
 
-create or replace function pay_internal.lock_faults(p_changes json, p_found pay.admission[])
+create or replace function pay_internal.lock_faults(p_faults jsonb, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -5691,21 +5676,21 @@ begin
   for v_n in
     with
     asked as materialized (
-      select c.n, f.environment_id, c.fault_id,
-        row_number() over (partition by f.environment_id, c.fault_id order by c.n) as place
+      select u.n, f.environment_id, u.id,
+        row_number() over (partition by f.environment_id, u.id order by u.n) as place
       from unnest(p_found) f
-      join json_to_recordset(p_changes) as c (n integer, fault_id text) on c.n = f.n
-      where f.outcome = 'ok' and c.fault_id is not null
+      join jsonb_to_recordset(p_faults) as u (n integer, id text) on u.n = f.n
+      where f.outcome = 'ok'
     ),
     locked as materialized (
       select o.environment_id, o.id, o.times_left
       from pay.faults o
-      where (o.environment_id, o.id) in (select a.environment_id, a.fault_id from asked a)
+      where (o.environment_id, o.id) in (select a.environment_id, a.id from asked a)
       order by o.environment_id, o.id
       for update of o
     )
     select a.n from asked a
-    left join locked l on l.environment_id = a.environment_id and l.id = a.fault_id
+    left join locked l on l.environment_id = a.environment_id and l.id = a.id
     where l.id is null or a.place > l.times_left
   loop
     p_found[v_n].outcome := 'stale';
@@ -5715,7 +5700,7 @@ end
 $$;
 
 create or replace function pay_internal.count_faults(
-  p_changes json, p_won integer[], p_environments text[]
+  p_faults jsonb, p_won integer[], p_environments text[]
 )
 returns void
 language plpgsql volatile
@@ -5725,13 +5710,12 @@ begin
   update pay.faults o
   set times_left = o.times_left - u.times
   from (
-    select w.environment_id, c.fault_id, count(*) as times
-    from json_to_recordset(p_changes) as c (n integer, fault_id text)
-    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = c.n
-    where c.fault_id is not null
-    group by w.environment_id, c.fault_id
+    select w.environment_id, f.id, count(*) as times
+    from jsonb_to_recordset(p_faults) as f (n integer, id text)
+    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = f.n
+    group by w.environment_id, f.id
   ) u
-  where o.environment_id = u.environment_id and o.id = u.fault_id;
+  where o.environment_id = u.environment_id and o.id = u.id;
 end
 $$;
 
@@ -5807,7 +5791,7 @@ begin
     select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
       r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
       coalesce(r.source, 'program'), r.at
-    from json_to_recordset(p_requests::json) as r (
+    from jsonb_to_recordset(p_requests::jsonb) as r (
       k integer, id text, method text, path text, query text, status smallint, error_code text,
       idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz
     )
@@ -5957,7 +5941,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_request json := p_request::json -> 0;
+  v_request jsonb := p_request::jsonb -> 0;
   v_old text;
   v_access pay.admission;
 begin
@@ -6136,7 +6120,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
 begin
   if v_access.outcome <> 'ok' then
@@ -6556,7 +6540,7 @@ end
 $$;
 
 create or replace function pay_internal.lock_funds(
-  p_changes json, p_transfers json, p_found pay.admission[]
+  p_requests jsonb, p_transfers jsonb, p_moved integer[], p_found pay.admission[]
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -6569,15 +6553,14 @@ declare
   v_keys text[];
 begin
   for v_draw in
-    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
-      f.api_key_id || ' ' || c.idempotency_key as whole_key
+    select r.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, r.idempotency_key,
+      f.api_key_id || ' ' || r.idempotency_key as whole_key
     from unnest(p_found) f
-    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
-      on c.n = f.n
-    join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
-      on t.n = c.n
-    where f.outcome = 'ok' and c.expects_id is null
-    order by f.environment_id, t.currency, c.n
+    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
+    join jsonb_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
+      on t.n = r.n
+    where f.outcome = 'ok' and r.n <> all (p_moved)
+    order by f.environment_id, t.currency, r.n
   loop
     if v_fund <> v_draw.environment_id || v_draw.currency then
       v_fund := v_draw.environment_id || v_draw.currency;
@@ -6604,7 +6587,7 @@ end
 $$;
 
 create or replace function pay_internal.write_transfers(
-  p_transfers json, p_won integer[], p_environments text[], p_moved integer[]
+  p_transfers jsonb, p_won integer[], p_environments text[], p_moved integer[]
 )
 returns void
 language plpgsql volatile
@@ -6615,7 +6598,7 @@ begin
     (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
   select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
     r.updated_at, r.body
-  from json_to_recordset(p_transfers) as r (
+  from jsonb_to_recordset(p_transfers) as r (
     n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
     created_at timestamptz, updated_at timestamptz, body text
   )
@@ -6624,7 +6607,7 @@ begin
   if p_moved <> '{}' then
     with moved as materialized (
       select r.*, k.place
-      from json_to_recordset(p_transfers) as r (
+      from jsonb_to_recordset(p_transfers) as r (
         n integer, id text, status text, sequence integer, updated_at timestamptz, body text
       )
       join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
@@ -6698,7 +6681,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
   v_room bigint;
 begin
@@ -6714,7 +6697,7 @@ $$;
 grant execute on function pay.read_room(text) to pay_api;
 
 create or replace function pay_internal.find_uncounted(
-  p_changes json, p_events json, p_found pay.admission[]
+  p_requests jsonb, p_events jsonb, p_found pay.admission[]
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -6723,8 +6706,8 @@ as $$
 declare
   v_asked integer[] := array(
     select f.n from unnest(p_found) f
-    join json_to_recordset(p_changes) as c (n integer, has_room boolean) on c.n = f.n
-    where f.outcome = 'ok' and c.has_room is not true);
+    join jsonb_to_recordset(p_requests) as r (n integer, has_room boolean) on r.n = f.n
+    where f.outcome = 'ok' and r.has_room is not true);
   v_many constant text[] := array(
     select a.environment_id
     from (select distinct f.environment_id from unnest(p_found) f where f.n = any (v_asked)) a
@@ -6736,7 +6719,7 @@ begin
     return p_found;
   end if;
   for v_n in
-    select distinct e.n from json_to_recordset(p_events) as e (n integer, type text)
+    select distinct e.n from jsonb_to_recordset(p_events) as e (n integer, type text)
     join pay.webhook_endpoints t
       on t.environment_id = p_found[e.n].environment_id
       and t.status = 'enabled' and t.events && pay_internal.patterns_of(e.type)
@@ -7390,7 +7373,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeo
 as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
-  v_request json := p_request::json -> 0;
+  v_request jsonb := p_request::jsonb -> 0;
   v_trigger record;
   v_delivery pay.webhook_deliveries;
   v_leased_until timestamptz;
@@ -8096,7 +8079,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
   v_endpoint pay.webhook_endpoints;
 begin

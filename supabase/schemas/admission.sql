@@ -101,7 +101,7 @@ $$;
 --            "alone": waits for the lock. "none": takes no lock
 -- p_is_read  true: looks for the stored answers of idempotency keys, and counts the requests.
 --            false: pay_internal.claim does both later
-create or replace function pay_internal.admit(p_requests json, p_hold text, p_is_read boolean)
+create or replace function pay_internal.admit(p_requests jsonb, p_hold text, p_is_read boolean)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -125,7 +125,7 @@ begin
     bool_or(r.idempotency_key is not null),
     array_agg(r.rate[1] order by r.n), array_agg(r.rate[2] order by r.n)
   into v_hashes, v_ats, v_versions, v_scopes, v_has_keys, v_key_rates, v_account_rates
-  from json_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
+  from jsonb_to_recordset(p_requests) as r (n integer, key_hash text, at timestamptz,
     version bigint, scope text, idempotency_key text, rate integer[]);
   v_set := set_config('pay.key_hashes', v_hashes::text, true);
   select array_agg(s.api_key_id order by a.n), array_agg(s.environment_id order by a.n),
@@ -189,7 +189,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, p_hold, false);
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, p_hold, false);
 begin
   return v_found[1];
 end
@@ -202,7 +202,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_request json := p_request::json -> 0;
+  v_request jsonb := p_request::jsonb -> 0;
   v_access pay.admission;
 begin
   -- Takes no lock, so that a caller without the right does not wait and delays nobody. A replay is

@@ -30,7 +30,7 @@ $$;
 -- Concurrency: locks the counters in the order of their keys, after the subjects of the commit,
 -- until the end of the transaction. A rollback returns the indexes, and no committed row has them.
 create or replace function pay_internal.allocate_deposits(
-  p_calls json, p_providers jsonb, p_found pay.admission[]
+  p_calls jsonb, p_providers jsonb, p_found pay.admission[]
 )
 returns jsonb
 language plpgsql volatile
@@ -50,7 +50,8 @@ begin
       coalesce((k.found -> 'account' -> 'settings' ->> 'expires_after_seconds')::integer, 3600)
         * interval '1 second' as expires_after
     from unnest(p_found) f
-    join json_to_recordset(p_calls) as c (n integer, id text, op text, subject_id text) on c.n = f.n
+    join jsonb_to_recordset(p_calls) as c (n integer, id text, op text, subject_id text)
+      on c.n = f.n
     join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
     where f.outcome = 'ok' and c.op = 'authorize' and k.found -> 'account' ->> 'connector' = 'evm'
     order by k.found -> 'account' -> 'settings' ->> 'xpub' collate "C", c.n
@@ -216,7 +217,7 @@ $$;
 -- transfer of its first fact, has changed since the decision.
 -- Concurrency: runs after pay_internal.lock_subjects, so of two transactions that handle facts of
 -- one payment, the second sees the changes of the first.
-create or replace function pay_internal.check_transfers(p_records json, p_found pay.admission[])
+create or replace function pay_internal.check_transfers(p_reports jsonb, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -226,15 +227,12 @@ declare
 begin
   for v_n in
     select f.n from unnest(p_found) f
-    join json_to_recordset(p_records) as r (
-      n integer, expects_id text, expects_final_minor bigint, expects_reports integer, facts json)
-      on r.n = f.n
+    join jsonb_to_recordset(p_reports) as r (n integer, account_id text, reference text,
+      count integer, payment_id text, final_minor bigint) on r.n = f.n
     where f.outcome = 'ok' and (
-      r.expects_final_minor is not null
-        and r.expects_final_minor <> pay_internal.final_minor(f.environment_id, r.expects_id)
-      or r.expects_reports is not null and r.expects_reports <> json_array_length(
-        pay_internal.transfer_reports(f.environment_id, r.facts -> 0 ->> 'account_id',
-          r.facts -> 0 ->> 'reference')))
+      r.final_minor <> pay_internal.final_minor(f.environment_id, r.payment_id)
+      or r.count <> json_array_length(
+        pay_internal.transfer_reports(f.environment_id, r.account_id, r.reference)))
   loop
     p_found[v_n].outcome := 'stale';
   end loop;

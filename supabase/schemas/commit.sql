@@ -29,10 +29,11 @@
 -- after the one before it. A twin of a keyed request waits as idempotency.sql describes. A change
 -- of a payment waits for the row lock; if the sequence is then another, the change is stale.
 
--- Locks the payments and transfers that the admitted changes expect at a sequence. A change whose
+-- Locks the payments and transfers that the admitted changes expect at a sequence. p_expects:
+-- [{n, id, sequence}]. A change whose
 -- resource is at another sequence is stale. If the list has several changes of one resource, the
 -- first is committed and the others are stale.
-create or replace function pay_internal.lock_subjects(p_changes json, p_found pay.admission[])
+create or replace function pay_internal.lock_subjects(p_expects jsonb, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -43,33 +44,28 @@ begin
   for v_n in
     with
     asked as materialized (
-      select c.n, c.expects_id, c.expects_sequence, f.environment_id
+      select e.n, e.id, e.sequence, f.environment_id
       from unnest(p_found) f
-      join json_to_recordset(p_changes) as c (n integer, expects_id text, expects_sequence integer)
-        on c.n = f.n
-      where f.outcome = 'ok' and c.expects_id is not null
+      join jsonb_to_recordset(p_expects) as e (n integer, id text, sequence integer) on e.n = f.n
+      where f.outcome = 'ok'
     ),
     payment as materialized (
-      select c.n, p.id
-      from asked c
+      select a.n, p.id
+      from asked a
       join pay.payments p
-        on p.environment_id = c.environment_id
-        and p.id = c.expects_id
-        and p.sequence = c.expects_sequence
+        on p.environment_id = a.environment_id and p.id = a.id and p.sequence = a.sequence
       order by p.environment_id, p.id
       for update of p
     ),
     transfer as materialized (
-      select c.n, t.id
-      from asked c
+      select a.n, t.id
+      from asked a
       join pay.transfers t
-        on t.environment_id = c.environment_id
-        and t.id = c.expects_id
-        and t.sequence = c.expects_sequence
+        on t.environment_id = a.environment_id and t.id = a.id and t.sequence = a.sequence
       order by t.environment_id, t.id
       for update of t
     )
-    select c.n from asked c
+    select a.n from asked a
     except
     select min(x.n) from (select * from payment union all select * from transfer) x group by x.id
   loop
@@ -79,35 +75,43 @@ begin
 end
 $$;
 
--- p_changes       the requests, as pay_internal.admit takes them, with expects_id and
---                 expects_sequence; both are null for a create. Without a body, the body of the
---                 payment is the answer. fault_id: the declared fault that has decided the change;
---                 mostly absent. has_room: true if the sandbox may have more pending deliveries;
---                 mostly absent
--- p_payments      [{n, id, status, amount_minor, amount_refunded, amount_refunding,
---                   amount_released, amount_disputed, currency, method_kind, reference, sequence,
---                   created_at, updated_at, body}]. A create leaves out the
---                   amounts that are 0
--- p_transfers     [{n, id, status, amount_minor, currency, sequence, created_at, updated_at, body}]
--- p_refunds       [{n, id, payment_id, status, amount_minor, currency, created_at, body}]
--- p_ledger        as pay_internal.record_movements takes it
--- p_events        [{n, id, type, subject_id, sequence, created_at, delivery_id, body}];
---                 delivery_id is the id of its deliveries without the last character
--- p_calls         [{n, id, op, subject_id, refund_id, method_kind, amount_minor, currency, request,
---                 decline_is_error, lease_ms, delay_ms, provider_reference}], the calls to
---                 providers. With provider_reference the provider has answered already. With
---                 delay_ms the worker sends the call after that time. Otherwise the request holds
---                 it for lease_ms; the idempotency key of such a change is claimed with the status
---                 102, and pay.record stores the answer
--- p_disputes      as pay_internal.write_disputes takes it
--- p_patience_ms   how long the statement waits for a lock; null for the 3 s of a twin
--- n is the place of a row's change in the list. detail is JSON text for a change with a call:
--- {call_id, account, provider_reference, created_at}, and for an outdated change its sandbox's
--- settings. deliveries is the number of deliveries that the whole list made due.
-create or replace function pay.commit(
-  p_changes text, p_payments text, p_transfers text, p_refunds text, p_ledger text, p_events text,
-  p_calls text default '[]', p_patience_ms integer default null, p_disputes text default '[]'
+-- Writes the rows of the committed changes, except calls and events. p_won, p_environments: the n
+-- of the committed changes, and the environment of each. p_moved: the n of those that change a
+-- payment or transfer.
+create or replace function pay_internal.write_rows(
+  p_document pay_internal.document, p_won integer[], p_environments text[], p_moved integer[]
 )
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  -- Most documents have only some kinds of rows.
+  if p_document.payments is not null then
+    perform pay_internal.write_payments(p_document.payments, p_won, p_environments, p_moved);
+  end if;
+  if p_document.transfers is not null then
+    perform pay_internal.write_transfers(p_document.transfers, p_won, p_environments, p_moved);
+  end if;
+  if p_document.refunds is not null then
+    perform pay_internal.write_refunds(p_document.refunds, p_won, p_environments);
+  end if;
+  if p_document.disputes is not null then
+    perform pay_internal.write_disputes(p_document.disputes, p_won, p_environments);
+  end if;
+  if p_document.ledger is not null then
+    perform pay_internal.record_movements(p_document.ledger, p_won, p_environments);
+  end if;
+end
+$$;
+
+-- p_document     the members of pay_internal.document except records, reports and counts. The n of
+--                a row is the place of its change in the list
+-- p_patience_ms  how long the statement waits for a lock; null for the 3 s of a twin
+-- detail is JSON text for a change with a call: {call_id, account, provider_reference, created_at},
+-- and for an outdated change its sandbox's settings. deliveries is the number of deliveries that
+-- the whole list made due.
+create or replace function pay.commit(p_document text, p_patience_ms integer default null)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
   remaining integer, status smallint, body text, detail text, deliveries bigint
@@ -119,64 +123,53 @@ set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
 declare
-  v_changes json := p_changes::json; v_payments json := p_payments::json;
+  v_document constant pay_internal.document :=
+    jsonb_populate_record(null::pay_internal.document, p_document::jsonb);
   v_found pay.admission[];
   v_moved integer[] := '{}'; v_won integer[]; v_environments text[];
   v_providers jsonb; v_details text[];
-  v_has_faults boolean := strpos(p_changes, '"fault_id"') > 0;
   v_deliveries bigint := 0;
 begin
   if p_patience_ms is not null then
     perform set_config('lock_timeout', p_patience_ms::text, true);
   end if;
-  v_found := pay_internal.admit(v_changes, 'shared', false);
-  -- Most lists of changes need only some of these steps.
-  if strpos(p_changes, '"expects_id"') > 0 then
-    v_moved := array(
-      select c.n from json_to_recordset(v_changes) as c (n integer, expects_id text)
-      where c.expects_id is not null);
-    v_found := pay_internal.lock_subjects(v_changes, v_found);
+  v_found := pay_internal.admit(v_document.requests, 'shared', false);
+  -- Most documents need only some of these steps.
+  if v_document.expects is not null then
+    v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
+    v_found := pay_internal.lock_subjects(v_document.expects, v_found);
   end if;
-  if p_calls <> '[]' then
-    select * into v_found, v_providers from pay_internal.find_providers(p_calls::json, v_found);
+  if v_document.calls is not null then
+    select * into v_found, v_providers
+    from pay_internal.find_providers(v_document.calls, v_found);
   end if;
-  if v_has_faults then
-    v_found := pay_internal.lock_faults(v_changes, v_found);
+  if v_document.faults is not null then
+    v_found := pay_internal.lock_faults(v_document.faults, v_found);
   end if;
-  if p_events <> '[]' then
-    v_found := pay_internal.find_uncounted(v_changes, p_events::json, v_found);
+  if v_document.events is not null then
+    v_found := pay_internal.find_uncounted(v_document.requests, v_document.events, v_found);
   end if;
-  if p_transfers <> '[]' then
-    v_found := pay_internal.lock_funds(v_changes, p_transfers::json, v_found);
+  if v_document.transfers is not null then
+    v_found := pay_internal.lock_funds(
+      v_document.requests, v_document.transfers, v_moved, v_found);
   end if;
-  v_found := pay_internal.claim(v_changes, v_found, v_payments);
+  v_found := pay_internal.claim(v_document.requests, v_found, v_document.payments);
 
   select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
   from unnest(v_found) f where f.outcome = 'ok';
   -- A list of replays writes nothing: its rows are not even read.
   if v_won is not null then
-    if p_payments <> '[]' then
-      perform pay_internal.write_payments(v_payments, v_won, v_environments, v_moved);
+    if v_document.calls is not null then
+      v_details := pay_internal.write_calls(
+        v_document.calls, v_providers, v_document.requests, v_found);
     end if;
-    if p_transfers <> '[]' then
-      perform pay_internal.write_transfers(p_transfers::json, v_won, v_environments, v_moved);
+    perform pay_internal.write_rows(v_document, v_won, v_environments, v_moved);
+    if v_document.faults is not null then
+      perform pay_internal.count_faults(v_document.faults, v_won, v_environments);
     end if;
-    if p_refunds <> '[]' then
-      perform pay_internal.write_refunds(p_refunds::json, v_won, v_environments);
+    if v_document.events is not null then
+      v_deliveries := pay_internal.write_events(v_document.events, v_found);
     end if;
-    if p_disputes <> '[]' then
-      perform pay_internal.write_disputes(p_disputes::json, v_won, v_environments);
-    end if;
-    if p_calls <> '[]' then
-      v_details := pay_internal.write_calls(p_calls::json, v_providers, v_changes, v_found);
-    end if;
-    if p_ledger <> '[]' then
-      perform pay_internal.record_movements(p_ledger::json, v_won, v_environments);
-    end if;
-    if v_has_faults then
-      perform pay_internal.count_faults(v_changes, v_won, v_environments);
-    end if;
-    v_deliveries := pay_internal.write_events(p_events::json, v_found);
   end if;
   return query
     select f.n, case f.outcome when 'ok' then 'committed' else f.outcome end, f.api_key_id,
@@ -184,5 +177,4 @@ begin
       coalesce(v_details[f.n], f.detail), v_deliveries from unnest(v_found) f;
 end
 $$;
-grant execute on function pay.commit(text, text, text, text, text, text, text, integer, text)
-  to pay_api;
+grant execute on function pay.commit(text, integer) to pay_api;

@@ -22,7 +22,7 @@ $$;
 
 -- Writes the events of the committed changes, and a delivery for each endpoint that subscribes to
 -- them. Returns the number of deliveries.
-create or replace function pay_internal.write_events(p_events json, p_found pay.admission[])
+create or replace function pay_internal.write_events(p_events jsonb, p_found pay.admission[])
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -34,7 +34,7 @@ begin
   with
   event as materialized (
     select f.environment_id, f.ahead, e.*
-    from json_to_recordset(p_events) as e (
+    from jsonb_to_recordset(p_events) as e (
       n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
       delivery_id text, body text
     )

@@ -20,7 +20,7 @@ as $$ select interval '24 hours' $$;
 --            attempts; the write that follows the load decides about them. A call is not ignored,
 --            because the loaded payment already shows its claim.
 create or replace function pay_internal.find_answers(
-  p_requests json, p_found pay.admission[], p_is_read boolean
+  p_requests jsonb, p_found pay.admission[], p_is_read boolean
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -38,7 +38,7 @@ begin
         decode(r.fingerprint, 'hex') as fingerprint,
         v_now + coalesce(f.ahead, '0') - pay_internal.idempotency_retention() as kept_since
       from unnest(p_found) f
-      join json_to_recordset(p_requests)
+      join jsonb_to_recordset(p_requests)
         as r (n integer, kind text, idempotency_key text, fingerprint text)
         on r.n = f.n
       where r.idempotency_key is not null
@@ -90,7 +90,7 @@ $$;
 -- p_payments: the rows of the requests, as pay.commit takes them. A request without a body is
 --             answered with the body of its payment.
 create or replace function pay_internal.claim(
-  p_requests json, p_found pay.admission[], p_payments json default '[]'
+  p_requests jsonb, p_found pay.admission[], p_payments jsonb default null
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -108,11 +108,11 @@ begin
     select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
       r.fingerprint, r.request_line, r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
-    join json_to_recordset(p_requests) as r (
+    join jsonb_to_recordset(p_requests) as r (
       n integer, request_id text, idempotency_key text, fingerprint text, request_line text,
       status smallint, body text
     ) on r.n = f.n
-    left join json_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
+    left join jsonb_to_recordset(p_payments) as p (n integer, body text) on p.n = r.n
     where f.outcome = 'ok' and r.idempotency_key is not null
   ),
   claimed as (
@@ -158,7 +158,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_found pay.admission[] := pay_internal.claim(p_request::json, array[p_access]);
+  v_found pay.admission[] := pay_internal.claim(p_request::jsonb, array[p_access]);
 begin
   return v_found[1];
 end
@@ -172,7 +172,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_request json := p_request::json -> 0;
+  v_request jsonb := p_request::jsonb -> 0;
 begin
   update pay.idempotency_keys k
   set status = coalesce(p_access.status, k.status), body = p_access.body
@@ -188,7 +188,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_request json := p_request::json -> 0;
+  v_request jsonb := p_request::jsonb -> 0;
 begin
   delete from pay.idempotency_keys k
   where k.environment_id = p_access.environment_id and k.api_key_id = p_access.api_key_id

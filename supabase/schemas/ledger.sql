@@ -246,7 +246,7 @@ $$;
 -- p_changes       the n of the changes that are committed
 -- p_environments  the environment of each of them
 create or replace function pay_internal.record_movements(
-  p_ledger json, p_changes integer[], p_environments text[]
+  p_ledger jsonb, p_changes integer[], p_environments text[]
 )
 returns void
 language plpgsql volatile
@@ -264,7 +264,7 @@ begin
       select p_environments[array_position(p_changes, l.n)], l.transaction_id, l.leg, l.kind,
         l.subject_id, l.refund_id, l.debit_account, l.credit_account, l.amount_minor, l.currency,
         l.created_at
-      from json_to_recordset(p_ledger) as l (
+      from jsonb_to_recordset(p_ledger) as l (
         n integer, transaction_id text, leg smallint, kind text, subject_id text, refund_id text,
         debit_account text, credit_account text, amount_minor bigint, currency text,
         created_at timestamptz
@@ -358,7 +358,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
 begin
   if v_access.outcome = 'ok' then

@@ -234,7 +234,7 @@ $$;
 -- A page of one admitted request, with its outcome: ok, not_found or unknown_cursor. PostgreSQL
 -- plans the query for the filters of the request.
 create or replace function pay_internal.filtered_page(
-  p_environment_id text, p_at timestamptz, p_request json,
+  p_environment_id text, p_at timestamptz, p_request jsonb,
   out outcome text, out data text, out has_more boolean, out next_cursor text
 )
 language plpgsql stable
@@ -307,7 +307,7 @@ set enable_bitmapscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_requests json := p_requests::json;
+  v_requests jsonb := p_requests::jsonb;
   v_found pay.admission[] := pay_internal.admit(v_requests, 'shared', true);
 begin
   return query
@@ -320,8 +320,8 @@ begin
       from unnest(v_found) f
       join (
         select *, kind = 'payments' and filters is null and parent_id is null as is_plain
-        from json_to_recordset(v_requests) as r (
-          n integer, kind text, "limit" integer, starting_after text, filters json, parent_id text
+        from jsonb_to_recordset(v_requests) as r (
+          n integer, kind text, "limit" integer, starting_after text, filters jsonb, parent_id text
         )
       ) r on r.n = f.n
     )

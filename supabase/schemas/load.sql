@@ -78,7 +78,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 #variable_conflict use_column
 declare
-  v_found pay.admission[] := pay_internal.admit(p_requests::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_requests::jsonb, 'shared', true);
 begin
   return query
     select f.n,
@@ -91,7 +91,7 @@ begin
       coalesce(p.body, o.body, f.body),
       coalesce(o.detail, f.detail)
     from unnest(v_found) f
-    join json_to_recordset(p_requests::json) as r (n integer, kind text, id text, at timestamptz)
+    join jsonb_to_recordset(p_requests::jsonb) as r (n integer, kind text, id text, at timestamptz)
       on r.n = f.n
     left join lateral (
       select t.body from pay.payments t

@@ -7,7 +7,7 @@
 -- Each is looked up by its whole key: a join that was planned while the table was small would read
 -- all payments of the environment.
 create or replace function pay_internal.write_payments(
-  p_payments json, p_won integer[], p_environments text[], p_moved integer[]
+  p_payments jsonb, p_won integer[], p_environments text[], p_moved integer[]
 )
 returns void
 language plpgsql volatile
@@ -21,7 +21,7 @@ begin
     coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
     coalesce(p.amount_disputed, 0),
     p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
-  from json_to_recordset(p_payments) as p (
+  from jsonb_to_recordset(p_payments) as p (
     n integer, id text, status text, amount_minor bigint, amount_refunded bigint,
     amount_refunding bigint, amount_released bigint, amount_disputed bigint, currency text,
     method_kind text, reference text, sequence integer, created_at timestamptz,
@@ -32,7 +32,7 @@ begin
   if p_moved <> '{}' then
     with moved as materialized (
       select p.*, k.place
-      from json_to_recordset(p_payments) as p (
+      from jsonb_to_recordset(p_payments) as p (
         n integer, id text, status text, amount_refunded bigint, amount_refunding bigint,
         amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
         body text

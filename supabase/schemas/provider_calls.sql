@@ -44,7 +44,7 @@ $$;
 -- Concurrency: runs after pay_internal.lock_subjects, so no other transaction writes calls of the
 -- subjects.
 create or replace function pay_internal.find_providers(
-  p_calls json, inout p_found pay.admission[], out providers jsonb
+  p_calls jsonb, inout p_found pay.admission[], out providers jsonb
 )
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -75,8 +75,8 @@ begin
           and (p.op like 'dispute%') = (c.op like 'dispute%')
       ) as is_waiting
     from unnest(p_found) f
-    join json_to_recordset(p_calls) as c (
-      n integer, op text, subject_id text, method_kind text, request json)
+    join jsonb_to_recordset(p_calls) as c (
+      n integer, op text, subject_id text, method_kind text, request jsonb)
       on c.n = f.n
     join pay.environments e on e.id = f.environment_id
     left join pay.provider_methods m
@@ -107,11 +107,11 @@ $$;
 -- Writes the calls of the committed changes. Each is leased to its request, unless it has a delay:
 -- then the worker sends it. A call with a provider_reference of its own is settled. Returns for
 -- each change the detail of its answer, JSON text, or null.
--- p_calls, p_changes  as pay.commit takes them
--- p_providers         as pay_internal.find_providers returns it
+-- p_calls, p_requests  as pay.commit takes them
+-- p_providers          as pay_internal.find_providers returns it
 -- Times are those of pay_internal.environment_time.
 create or replace function pay_internal.write_calls(
-  p_calls json, p_providers jsonb, p_changes json, p_found pay.admission[]
+  p_calls jsonb, p_providers jsonb, p_requests jsonb, p_found pay.admission[]
 )
 returns text[]
 language plpgsql volatile
@@ -131,15 +131,15 @@ begin
       v_now + coalesce(f.ahead, '0') + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' as due_at,
       c.*
     from unnest(p_found) f
-    join json_to_recordset(p_calls) as c (
+    join jsonb_to_recordset(p_calls) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
       currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer,
       provider_reference text
     ) on c.n = f.n
-    join json_to_recordset(p_changes) as r (n integer, idempotency_key text, request_id text)
+    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text, request_id text)
       on r.n = f.n
     join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
-    cross join lateral jsonb_to_record(k.found) as v (account json, provider_reference text)
+    cross join lateral jsonb_to_record(k.found) as v (account jsonb, provider_reference text)
     where f.outcome = 'ok'
   ),
   made as (
@@ -183,7 +183,7 @@ $$;
 -- Each goes to the account of the payment's authorization, and has the API key and the request of
 -- that call. Runs after pay_internal.settle_calls, which learns the provider's id of the payment.
 -- p_calls  as pay.commit takes it, each with delay_ms
-create or replace function pay_internal.write_later_calls(p_calls json, p_found pay.admission[])
+create or replace function pay_internal.write_later_calls(p_calls jsonb, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -201,7 +201,7 @@ begin
     o.provider_reference, o.api_key_id, o.request_id, false,
     case when f.ahead is not null then t.due_at end
   from unnest(p_found) f
-  join json_to_recordset(p_calls) as c (
+  join jsonb_to_recordset(p_calls) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
     request jsonb, delay_ms integer
   ) on c.n = f.n
@@ -223,7 +223,7 @@ $$;
 
 -- Locks the calls of the records. A record of a settled call is known. If the list has several
 -- records of one call, the first may go on.
-create or replace function pay_internal.lock_calls(p_records json, p_found pay.admission[])
+create or replace function pay_internal.lock_calls(p_records jsonb, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -236,7 +236,7 @@ begin
     asked as materialized (
       select r.n, r.call_id, f.environment_id
       from unnest(p_found) f
-      join json_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
+      join jsonb_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
       where f.outcome = 'ok' and r.call_id is not null
     ),
     call as materialized (
@@ -258,7 +258,7 @@ $$;
 
 -- Writes the results of the recorded records into their calls, and their answers under the
 -- idempotency keys of the calls, where the request is still under way.
-create or replace function pay_internal.settle_calls(p_records json, p_found pay.admission[])
+create or replace function pay_internal.settle_calls(p_records jsonb, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -266,17 +266,17 @@ as $$
 begin
   perform pay_internal.update_calls((
     select coalesce(
-      json_agg(r.call::jsonb
+      jsonb_agg(r.call
         || jsonb_build_object('environment_id', f.environment_id, 'id', r.call_id)),
       '[]')
     from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, call_id text, call json) on r.n = f.n
+    join jsonb_to_recordset(p_records) as r (n integer, call_id text, call jsonb) on r.n = f.n
     where f.outcome = 'ok' and r.call_id is not null and r.call is not null
   ));
   with answered as materialized (
     select k.environment_id, k.api_key_id, k.key, r.status, r.body
     from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
+    join jsonb_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
       on r.n = f.n
     cross join lateral (
       select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
@@ -300,7 +300,7 @@ $$;
 -- Hands out again the facts that nobody could match before a call knew the provider's id of its
 -- payment. p_calls: as pay_internal.update_calls takes it.
 -- Concurrency: leaves out facts that another transaction has locked, so it never waits.
-create or replace function pay_internal.reopen_facts(p_calls json)
+create or replace function pay_internal.reopen_facts(p_calls jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -308,7 +308,7 @@ as $$
 begin
   with lost as materialized (
     select r.environment_id, c.account_id, f.reference
-    from json_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
+    from jsonb_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
     cross join lateral (
       select c.account_id from pay.provider_calls c
       where c.environment_id = r.environment_id and c.id = r.id limit 1
@@ -335,7 +335,7 @@ $$;
 --          may_repeat, needs_operator}]; needs_operator is false if it is absent
 -- Concurrency: locks the calls in the order of their ids. Ends their leases. Looks each up by its
 -- whole key: without statistics a join could read every call that is not settled.
-create or replace function pay_internal.update_calls(p_calls json)
+create or replace function pay_internal.update_calls(p_calls jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -343,7 +343,7 @@ as $$
 begin
   with asked as materialized (
     select r.*
-    from json_to_recordset(p_calls) as r (
+    from jsonb_to_recordset(p_calls) as r (
       environment_id text, id text, state text, next_attempt_at timestamptz,
       provider_reference text, last_reply text, may_repeat boolean, needs_operator boolean
     )
@@ -384,7 +384,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  perform pay_internal.update_calls(p_calls::json);
+  perform pay_internal.update_calls(p_calls::jsonb);
 end
 $$;
 grant execute on function pay.note_calls(text) to pay_api;

@@ -7,7 +7,7 @@
 --          provider_reference, amount_minor, currency, at, body}]; body is the whole fact
 -- Concurrency: inserts in the order of account and reference. A second transaction that stores the
 -- same fact waits for the end of the first one.
-create or replace function pay_internal.keep_facts(p_facts json)
+create or replace function pay_internal.keep_facts(p_facts jsonb)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -22,7 +22,7 @@ begin
     coalesce(f.subject_id,
       pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
     f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now, f.body
-  from json_to_recordset(p_facts) as f (
+  from jsonb_to_recordset(p_facts) as f (
     environment_id text, account_id text, reference text, op text, state text, subject_id text,
     refund_id text, provider_reference text, amount_minor bigint, currency text, at timestamptz,
     body jsonb
@@ -78,11 +78,11 @@ begin
   perform set_config('pay.worker', 'on', true);
   return pay_internal.keep_facts((
     select coalesce(
-      json_agg(f.value::jsonb || jsonb_build_object('environment_id', a.environment_id,
-        'account_id', a.id, 'body', f.value::jsonb)),
+      jsonb_agg(f.value || jsonb_build_object('environment_id', a.environment_id,
+        'account_id', a.id, 'body', f.value)),
       '[]')
     from pay.provider_accounts a
-    cross join json_array_elements(p_facts::json) f
+    cross join jsonb_array_elements(p_facts::jsonb) f
     where a.id = p_account_id
   ));
 end
@@ -92,7 +92,7 @@ grant execute on function pay.store_facts(text, text) to pay_api;
 -- Stores and locks the facts of the records that are not stale. A record that applies a fact that
 -- has been applied or ignored is known. An unmatched fact and a finding can still be applied. If
 -- the list has several records that handle one fact, the first may go on.
-create or replace function pay_internal.lock_facts(p_records json, p_found pay.admission[])
+create or replace function pay_internal.lock_facts(p_records jsonb, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -106,17 +106,17 @@ declare
 begin
   perform pay_internal.keep_facts((
     select coalesce(
-      json_agg(t.fact::jsonb || jsonb_build_object('environment_id', f.environment_id,
-        'body', t.fact::jsonb
+      jsonb_agg(t.fact || jsonb_build_object('environment_id', f.environment_id,
+        'body', t.fact
           - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
             'is_elsewhere', 'follows_unmatched'])),
       '[]')
     from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
+    join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = f.n
     cross join lateral (
       select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
     ) e
-    cross join json_array_elements(r.facts) as t (fact)
+    cross join jsonb_array_elements(r.facts) as t (fact)
     where f.outcome <> 'stale' and e.retired_at is null
   ));
   for v_refused in
@@ -125,8 +125,8 @@ begin
       select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
         coalesce(o.was_booked_minor, 0) as was_booked_minor
       from unnest(p_found) f
-      join json_to_recordset(p_records) as r (n integer, facts json) on r.n = f.n
-      cross join json_to_recordset(r.facts) as o (
+      join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = f.n
+      cross join jsonb_to_recordset(r.facts) as o (
         account_id text, reference text, outcome text, was_booked_minor bigint)
       where f.outcome = 'ok'
       order by f.environment_id, o.account_id, o.reference
@@ -164,7 +164,9 @@ $$;
 
 -- Writes the outcomes of the facts of the recorded records. An earlier outcome stays, unless the
 -- fact was unmatched, or was a finding and is applied now.
-create or replace function pay_internal.handle_facts(p_records json, p_found pay.admission[])
+create or replace function pay_internal.handle_facts(
+  p_records jsonb, p_expects jsonb, p_found pay.admission[]
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -174,10 +176,11 @@ as $$
 begin
   -- pay_internal.lock_facts has locked the facts, so none moves.
   with handled as materialized (
-    select k.place, r.expects_id, o.*
+    select k.place, e.id as expects_id, o.*
     from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, expects_id text, facts json) on r.n = f.n
-    cross join json_to_recordset(r.facts) as o (
+    join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = f.n
+    left join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = f.n
+    cross join jsonb_to_recordset(r.facts) as o (
       account_id text, reference text, outcome text, finding text, booked_minor bigint,
       refund_id text, at timestamptz)
     cross join lateral (

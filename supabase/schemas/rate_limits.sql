@@ -108,7 +108,7 @@ $$;
 -- writes. In a list of writes a replay must not use up the limit of the other requests. The
 -- function looks for stored answers only if a limit is reached, because most lists have no replays.
 create or replace function pay_internal.limit_list(
-  p_requests json, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
+  p_requests jsonb, p_found pay.admission[], p_key_rates integer[], p_account_rates integer[],
   p_is_read boolean
 )
 returns pay.admission[]

@@ -2,7 +2,7 @@
 
 -- Writes the refunds of the committed changes: new ones, and those whose status has changed.
 create or replace function pay_internal.write_refunds(
-  p_refunds json, p_won integer[], p_environments text[]
+  p_refunds jsonb, p_won integer[], p_environments text[]
 )
 returns void
 language plpgsql volatile
@@ -13,7 +13,7 @@ begin
     (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
   select w.environment_id, r.id, r.payment_id, r.status, r.amount_minor,
     r.currency, r.created_at, r.body
-  from json_to_recordset(p_refunds) as r (
+  from jsonb_to_recordset(p_refunds) as r (
     n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
     created_at timestamptz, body text
   )

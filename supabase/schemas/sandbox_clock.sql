@@ -96,7 +96,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
   v_settings pay.sandbox_settings;
 begin
@@ -148,8 +148,8 @@ begin
 end
 $$;
 
--- Counts the records of a list that name their number. p_records: as in pay.record.
-create or replace function pay_internal.count_results(p_records json, p_found pay.admission[])
+-- Counts the recorded records that name their number. p_counts: as in pay.record.
+create or replace function pay_internal.count_results(p_counts jsonb, p_found pay.admission[])
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -157,11 +157,11 @@ as $$
 begin
   perform pay_internal.count_did(r.environment_id, r.did, r.records)
   from (
-    select f.environment_id, r.did, count(*) as records
+    select f.environment_id, c.did, count(*) as records
     from unnest(p_found) f
-    join json_to_recordset(p_records) as r (n integer, did text) on r.n = f.n
-    where f.outcome = 'ok' and r.did is not null
-    group by f.environment_id, r.did order by f.environment_id, r.did
+    join jsonb_to_recordset(p_counts) as c (n integer, did text) on c.n = f.n
+    where f.outcome = 'ok'
+    group by f.environment_id, c.did order by f.environment_id, c.did
   ) r;
 end
 $$;
@@ -213,7 +213,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_request json := p_request::json -> 0;
+  v_request jsonb := p_request::jsonb -> 0;
   v_access pay.admission := pay_internal.admit_alone(p_request);
   v_before pay.sandbox_settings;
   v_clock pay.sandbox_settings;

@@ -120,7 +120,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
   v_fault pay.faults;
 begin
@@ -215,7 +215,7 @@ grant execute on function pay.delete_fault(text, text) to pay_api;
 
 -- Locks the provider faults that the changes of a list use. A change is stale if its fault cannot
 -- happen any more, or if earlier changes of the list use it up.
-create or replace function pay_internal.lock_faults(p_changes json, p_found pay.admission[])
+create or replace function pay_internal.lock_faults(p_faults jsonb, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -226,21 +226,21 @@ begin
   for v_n in
     with
     asked as materialized (
-      select c.n, f.environment_id, c.fault_id,
-        row_number() over (partition by f.environment_id, c.fault_id order by c.n) as place
+      select u.n, f.environment_id, u.id,
+        row_number() over (partition by f.environment_id, u.id order by u.n) as place
       from unnest(p_found) f
-      join json_to_recordset(p_changes) as c (n integer, fault_id text) on c.n = f.n
-      where f.outcome = 'ok' and c.fault_id is not null
+      join jsonb_to_recordset(p_faults) as u (n integer, id text) on u.n = f.n
+      where f.outcome = 'ok'
     ),
     locked as materialized (
       select o.environment_id, o.id, o.times_left
       from pay.faults o
-      where (o.environment_id, o.id) in (select a.environment_id, a.fault_id from asked a)
+      where (o.environment_id, o.id) in (select a.environment_id, a.id from asked a)
       order by o.environment_id, o.id
       for update of o
     )
     select a.n from asked a
-    left join locked l on l.environment_id = a.environment_id and l.id = a.fault_id
+    left join locked l on l.environment_id = a.environment_id and l.id = a.id
     where l.id is null or a.place > l.times_left
   loop
     p_found[v_n].outcome := 'stale';
@@ -252,7 +252,7 @@ $$;
 -- Counts the provider faults of the committed changes. p_won, p_environments: as in
 -- pay_internal.write_payments.
 create or replace function pay_internal.count_faults(
-  p_changes json, p_won integer[], p_environments text[]
+  p_faults jsonb, p_won integer[], p_environments text[]
 )
 returns void
 language plpgsql volatile
@@ -262,12 +262,11 @@ begin
   update pay.faults o
   set times_left = o.times_left - u.times
   from (
-    select w.environment_id, c.fault_id, count(*) as times
-    from json_to_recordset(p_changes) as c (n integer, fault_id text)
-    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = c.n
-    where c.fault_id is not null
-    group by w.environment_id, c.fault_id
+    select w.environment_id, f.id, count(*) as times
+    from jsonb_to_recordset(p_faults) as f (n integer, id text)
+    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = f.n
+    group by w.environment_id, f.id
   ) u
-  where o.environment_id = u.environment_id and o.id = u.fault_id;
+  where o.environment_id = u.environment_id and o.id = u.id;
 end
 $$;

@@ -86,7 +86,7 @@ begin
     select k.environment_id, r.id, k.id, r.method, r.path, r.query, r.status, r.error_code,
       r.idempotency_key, coalesce(r.is_replay, false), r.duration_us,
       coalesce(r.source, 'program'), r.at
-    from json_to_recordset(p_requests::json) as r (
+    from jsonb_to_recordset(p_requests::jsonb) as r (
       k integer, id text, method text, path text, query text, status smallint, error_code text,
       idempotency_key text, is_replay boolean, duration_us integer, source text, at timestamptz
     )

@@ -138,7 +138,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 declare
-  v_request json := p_request::json -> 0;
+  v_request jsonb := p_request::jsonb -> 0;
   v_old text;
   v_access pay.admission;
 begin

@@ -4,7 +4,7 @@
 -- available balance becomes insufficient. A transfer whose idempotency key is already stored, or
 -- belongs to an earlier transfer of the list, draws nothing: pay_internal.claim finds its answer.
 create or replace function pay_internal.lock_funds(
-  p_changes json, p_transfers json, p_found pay.admission[]
+  p_requests jsonb, p_transfers jsonb, p_moved integer[], p_found pay.admission[]
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -17,15 +17,14 @@ declare
   v_keys text[];
 begin
   for v_draw in
-    select c.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, c.idempotency_key,
-      f.api_key_id || ' ' || c.idempotency_key as whole_key
+    select r.n, f.environment_id, f.api_key_id, t.currency, t.amount_minor, r.idempotency_key,
+      f.api_key_id || ' ' || r.idempotency_key as whole_key
     from unnest(p_found) f
-    join json_to_recordset(p_changes) as c (n integer, expects_id text, idempotency_key text)
-      on c.n = f.n
-    join json_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
-      on t.n = c.n
-    where f.outcome = 'ok' and c.expects_id is null
-    order by f.environment_id, t.currency, c.n
+    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text) on r.n = f.n
+    join jsonb_to_recordset(p_transfers) as t (n integer, currency text, amount_minor bigint)
+      on t.n = r.n
+    where f.outcome = 'ok' and r.n <> all (p_moved)
+    order by f.environment_id, t.currency, r.n
   loop
     if v_fund <> v_draw.environment_id || v_draw.currency then
       v_fund := v_draw.environment_id || v_draw.currency;
@@ -53,7 +52,7 @@ $$;
 
 -- Writes the transfers of the committed changes, as pay_internal.write_payments does.
 create or replace function pay_internal.write_transfers(
-  p_transfers json, p_won integer[], p_environments text[], p_moved integer[]
+  p_transfers jsonb, p_won integer[], p_environments text[], p_moved integer[]
 )
 returns void
 language plpgsql volatile
@@ -64,7 +63,7 @@ begin
     (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
   select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
     r.updated_at, r.body
-  from json_to_recordset(p_transfers) as r (
+  from jsonb_to_recordset(p_transfers) as r (
     n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
     created_at timestamptz, updated_at timestamptz, body text
   )
@@ -73,7 +72,7 @@ begin
   if p_moved <> '{}' then
     with moved as materialized (
       select r.*, k.place
-      from json_to_recordset(p_transfers) as r (
+      from jsonb_to_recordset(p_transfers) as r (
         n integer, id text, status text, sequence integer, updated_at timestamptz, body text
       )
       join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n

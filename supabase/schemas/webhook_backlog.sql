@@ -72,7 +72,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 declare
-  v_found pay.admission[] := pay_internal.admit(p_request::json, 'shared', true);
+  v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
   v_room bigint;
 begin
@@ -89,9 +89,9 @@ grant execute on function pay.read_room(text) to pay_api;
 
 -- Finds the admitted changes that add deliveries in sandboxes with
 -- pay_internal.few_pending_deliveries(), and for which the service has not counted them: the
--- outcome is uncounted. p_changes, p_events: as pay.commit takes them.
+-- outcome is uncounted. p_requests, p_events: as pay.commit takes them.
 create or replace function pay_internal.find_uncounted(
-  p_changes json, p_events json, p_found pay.admission[]
+  p_requests jsonb, p_events jsonb, p_found pay.admission[]
 )
 returns pay.admission[]
 language plpgsql volatile
@@ -100,8 +100,8 @@ as $$
 declare
   v_asked integer[] := array(
     select f.n from unnest(p_found) f
-    join json_to_recordset(p_changes) as c (n integer, has_room boolean) on c.n = f.n
-    where f.outcome = 'ok' and c.has_room is not true);
+    join jsonb_to_recordset(p_requests) as r (n integer, has_room boolean) on r.n = f.n
+    where f.outcome = 'ok' and r.has_room is not true);
   v_many constant text[] := array(
     select a.environment_id
     from (select distinct f.environment_id from unnest(p_found) f where f.n = any (v_asked)) a
@@ -113,7 +113,7 @@ begin
     return p_found;
   end if;
   for v_n in
-    select distinct e.n from json_to_recordset(p_events) as e (n integer, type text)
+    select distinct e.n from jsonb_to_recordset(p_events) as e (n integer, type text)
     join pay.webhook_endpoints t
       on t.environment_id = p_found[e.n].environment_id
       and t.status = 'enabled' and t.events && pay_internal.patterns_of(e.type)

@@ -170,7 +170,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeo
 as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
-  v_request json := p_request::json -> 0;
+  v_request jsonb := p_request::jsonb -> 0;
   v_trigger record;
   v_delivery pay.webhook_deliveries;
   v_leased_until timestamptz;

@@ -38,12 +38,13 @@ const TRIGGER = JSON.stringify({ endpoint_id: "whe_1", leased_until: "2100-01-01
 
 const CALLS: Record<string, EntryCall> = {
   commit: {
-    text: `pay.commit($1, '[]', '[{"n":2,"currency":"EUR","amount_minor":1}]', '[]', '[]', '[]',
-      '[]', 1)`,
+    text: `pay.commit(json_build_object('requests', $1::text::json, 'expects', (
+        select json_agg(r.expects) from json_to_recordset($1::text::json) as r (expects json)
+        where r.expects is not null
+      ), 'transfers', '[{"n":2,"currency":"EUR","amount_minor":1}]'::json)::text, 1)`,
     fields: ({ payment }) => ({
       ...WRITTEN,
-      expects_id: payment.id,
-      expects_sequence: payment.sequence,
+      expects: { n: 2, ...payment },
     }),
     beside: { fields: { request_id: "req_2" }, outcome: "committed" },
   },
@@ -116,7 +117,8 @@ Deno.test("an entry function with an invalid key opens no environment", async (t
       const rows = await sql<{ proname: string }[]>`
         select proname from pg_proc
         where pronamespace = 'pay'::regnamespace and has_function_privilege('pay_api', oid, 'execute')
-          and proargnames[1] in ('p_request', 'p_requests', 'p_changes')`;
+          and proargnames[1] in ('p_request', 'p_requests', 'p_document')
+          and proname <> 'record'`;
       assert.deepEqual(rows.map(({ proname }) => proname).sort(), Object.keys(CALLS).sort());
     });
     await holder`begin`;

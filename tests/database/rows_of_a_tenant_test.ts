@@ -261,10 +261,10 @@ function casesOf(
     },
     {
       name: "commit: in a sandbox with a backlog",
-      query: `select outcome from pay.commit($1::text, '[]', '[]', '[]', '[]', $2::text)`,
+      query: `select outcome from pay.commit($1::text)`,
       parameters: [
-        request(key),
-        '[{"n":1,"type":"payment.created","created_at":"2030-01-01T00:00:00Z"}]',
+        `{"requests":${request(key)},
+          "events":[{"n":1,"type":"payment.created","created_at":"2030-01-01T00:00:00Z"}]}`,
       ],
       most_rows: FEW,
     },

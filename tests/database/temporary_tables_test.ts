@@ -29,7 +29,7 @@ Deno.test("entry functions ignore a temporary table with the name of a table in 
       ["balance", `select outcome from pay.balance(${request})`],
       ["reset_sandbox", `select outcome from pay.reset_sandbox(${request}, 'env_1')`],
       ["redeliver", `select outcome from pay.redeliver(${request}, 'whd_1', '')`],
-      ["commit", `select outcome from pay.commit(${request}, '[]', '[]', '[]', '[]', '[]')`],
+      ["commit", `select outcome from pay.commit('{"requests":' || ${request} || '}')`],
     ];
     for (const [name, text] of calls) {
       await t.step(`pay.${name}()`, async () => {
