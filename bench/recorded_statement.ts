@@ -7,9 +7,7 @@ import { formatTime } from "../shared/core/clock.ts";
 import { type Database, openDatabase } from "../shared/store/database.ts";
 import { EntryCalls } from "../shared/store/entry_calls.ts";
 import { createStore } from "../shared/store/store.ts";
-import { ChangeWriter } from "../shared/domain/changes/change_writer.ts";
-import { createPayments } from "../shared/domain/payments/payments.ts";
-import { NO_LIVE_PAYMENTS } from "./no_live_payments.ts";
+import { sandboxOperations } from "./sandbox_operations.ts";
 import { createDependencies } from "../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../shared/http/payments_function.ts";
 
@@ -68,13 +66,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
   const answer = createPaymentsFunction({
     ...own,
     store,
-    payments: createPayments({
-      store,
-      faults: own.faults,
-      changes: new ChangeWriter(store),
-      live: NO_LIVE_PAYMENTS,
-      urls: { base_url, console_url: null },
-    }),
+    operations: sandboxOperations(store, own.faults, base_url),
   });
   return {
     async record(request) {

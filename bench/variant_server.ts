@@ -9,9 +9,7 @@
 
 import postgres from "postgres";
 import { openServerLog, redirectConsole } from "../scripts/local/server_log.ts";
-import { ChangeWriter } from "../shared/domain/changes/change_writer.ts";
-import { createPayments } from "../shared/domain/payments/payments.ts";
-import { NO_LIVE_PAYMENTS } from "./no_live_payments.ts";
+import { sandboxOperations } from "./sandbox_operations.ts";
 import { createDependencies } from "../shared/http/dependencies.ts";
 import { createPaymentsFunction } from "../shared/http/payments_function.ts";
 import { openDatabase } from "../shared/store/database.ts";
@@ -42,13 +40,7 @@ if (import.meta.main) {
   const answer = createPaymentsFunction({
     ...own,
     store,
-    payments: createPayments({
-      store,
-      faults: own.faults,
-      changes: new ChangeWriter(store),
-      live: NO_LIVE_PAYMENTS,
-      urls: { base_url, console_url: null },
-    }),
+    operations: sandboxOperations(store, own.faults, base_url),
   });
   Deno.serve({
     hostname: "127.0.0.1",

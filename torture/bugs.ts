@@ -152,30 +152,39 @@ export const BUGS: readonly PlantedBug[] = [
     name: "live run: a call is sent before its claim",
     edits: [
       {
-        file: "shared/domain/live/live_payments.ts",
-        find: "const reply = await changes.create(asked, () => (claim = decide()).change);",
-        replace: `claim = decide();
-      const early = claim as Claim;
-      if (known_account) await runner.run(known_account, {
-        ...early, id: early.change.calls[0]!.id, environment_id: known_account.environment_id,
-        currency: early.subject.currency, provider_reference: null, attempt: 1, may_repeat: true,
-        instrument: early.token === null ? null : { token: early.token },
-        created_at_ms: Date.now(), request_id: asked.context.request_id,
-      }).catch(() => {});
-      const reply = await changes.create(asked, () => early.change);`,
+        file: "shared/domain/operations/operations.ts",
+        find: `const reply = await this.#changes.create(asked, () => {
+        const begun = begin();
+        operation = begun.operation;
+        return this.#decide(asked, begun);
+      });
+      return await this.#send(reply, operation!);`,
+        replace: `const begun = begin();
+      operation = begun.operation;
+      const early = await this.#decide(asked, begun);
+      if (known_account && early.calls[0]) {
+        await this.#runner.run(known_account, {
+          ...begun.operation,
+          id: early.calls[0].id,
+          environment_id: known_account.environment_id,
+          attempt: 1,
+        }).catch(() => {});
+      }
+      const reply = await this.#changes.create(asked, () => early);
+      return await this.#send(reply, begun.operation);`,
       },
       {
-        file: "shared/domain/live/live_payments.ts",
+        file: "shared/domain/operations/operations.ts",
         find: "const { call_id, account, provider_reference, created_at, deposit } = reply.call;",
         replace: `const { call_id, account, provider_reference, created_at, deposit } = reply.call;
     known_account = account;`,
       },
       {
-        file: "shared/domain/live/live_payments.ts",
-        find: "/** A change that claims a call, and the parts of the call. */",
+        file: "shared/domain/operations/operations.ts",
+        find: "/** Runs operations. */",
         replace: `let known_account: Parameters<CallRunner["run"]>[0] | null = null;
 
-/** A change that claims a call, and the parts of the call. */`,
+/** Runs operations. */`,
       },
     ],
     noticed_by: "torture --live --operations 150",
@@ -292,7 +301,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "dispute: evidence does not count at the deadline",
     edits: [{
-      file: "shared/domain/live/decide_result.ts",
+      file: "shared/domain/operations/decide_result.ts",
       find: 'left = status === "needs_response" ? null : status;',
       replace: 'left = status === "needs_response" || status === "under_review" ? null : status;',
     }],

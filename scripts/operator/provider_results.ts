@@ -1,17 +1,16 @@
 /** Checks the results that the operator names, and says why one cannot be recorded. */
 
 import { formatAmount } from "../../shared/core/currency.ts";
-import type { Effect } from "../../shared/domain/live/fact_effect.ts";
-import type { OwnCall } from "../../shared/domain/live/decide_result.ts";
-import type { ReadyAccount } from "../../shared/domain/live/provider_accounts.ts";
-import type { Fact, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import type { Effect } from "../../shared/domain/providers/effect.ts";
+import type { ReadyAccount } from "../../shared/domain/operations/provider_accounts.ts";
+import type { Fact, Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
 import { CommandError } from "./command_line.ts";
 
 /** The facts of a reply. */
 export type Facts = readonly [Fact, ...Fact[]];
 
 /** The states in which an operation has succeeded. */
-const SUCCEEDED: Record<OwnCall["op"], readonly Fact["state"][]> = {
+const SUCCEEDED: Record<Operation["op"], readonly Fact["state"][]> = {
   authorize: ["succeeded", "authorized"],
   capture: ["succeeded"],
   cancel: ["cancelled"],
@@ -25,7 +24,7 @@ const SUCCEEDED: Record<OwnCall["op"], readonly Fact["state"][]> = {
 };
 
 /** Checks that an object of the provider is the result of a call. */
-export function checkResult(call: OwnCall, found: Fact, reference: string): void {
+export function checkResult(call: Operation, found: Fact, reference: string): void {
   const { id, op, subject, refund, amount_minor, currency, provider_reference } = call;
   const refuse = (reason: string) =>
     new CommandError(`${id} left unchanged: ${reference} ${reason}`);

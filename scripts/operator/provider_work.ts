@@ -12,18 +12,21 @@ import { readRefund, readSubject } from "../../shared/domain/changes/read_resour
 import {
   decideFact,
   decideResult,
-  type OwnCall,
-  subjectOf,
-} from "../../shared/domain/live/decide_result.ts";
-import { applyToSubject } from "../../shared/domain/live/fact_record.ts";
+  effectOn,
+} from "../../shared/domain/operations/decide_result.ts";
 import {
   inOurMode,
   ProviderAccounts,
   type ReadyAccount,
-} from "../../shared/domain/live/provider_accounts.ts";
-import { booksOf } from "../../shared/domain/live/account_reader.ts";
-import { ownCall } from "../../shared/domain/live/provider_worker.ts";
-import type { Connector, Fact, StoredFact } from "../../shared/domain/providers/connector.ts";
+} from "../../shared/domain/operations/provider_accounts.ts";
+import { booksOf } from "../../shared/domain/operations/account_reader.ts";
+import { ownCall } from "../../shared/domain/operations/provider_worker.ts";
+import type {
+  Connector,
+  Fact,
+  Operation,
+  StoredFact,
+} from "../../shared/domain/providers/connector.ts";
 import type { ProviderRecord, ProviderWork } from "../../shared/store/provider_rows.ts";
 import {
   createProviderStore,
@@ -140,7 +143,7 @@ class Desk {
     await this.#record(work, call, [result, ...others.map(own)]);
   }
 
-  async #settleFailed(work: ProviderWork, call: OwnCall, ready: ReadyAccount): Promise<void> {
+  async #settleFailed(work: ProviderWork, call: Operation, ready: ReadyAccount): Promise<void> {
     const { id, op, subject, refund, amount_minor, currency, provider_reference } = call;
     if (work.call!.state !== "operator") {
       throw new CommandError(
@@ -151,7 +154,7 @@ class Desk {
     const reply = await ready.connector.look(ready.account, call, deadline(), booksOf(this.#store));
     if (!("absent" in reply)) {
       const [found] = ours(work, factsIn(reply, ready, `${id} left unchanged`, ""));
-      const effect = applyToSubject(subjectOf(call), found, 0, contextOf(work));
+      const { effect } = effectOn(call, found, contextOf(work));
       // A result that contradicts the books can never be recorded, so it does not stop the operator.
       if (effect.outcome !== "finding" && effect.outcome !== "unmatched") {
         throw new CommandError(
@@ -191,7 +194,7 @@ class Desk {
       const context = contextOf(work);
       const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
       const decided = decideFact(
-        { subject, refund, dispute, deposit: work.deposit, call },
+        { subject, refund, dispute, deposit: work.deposit, operation: call },
         environment_id,
         fact,
         context,
@@ -202,7 +205,7 @@ class Desk {
         );
       }
       if (await this.#write(decided.record) !== "stale") {
-        const { status } = decided.effect.change.subject ?? subject;
+        const { status } = decided;
         return this.#report({ matched: nameOf(name), target, subject_id: subject.id, status });
       }
     }
@@ -210,7 +213,7 @@ class Desk {
   }
 
   /** Records the facts of a call as its result. */
-  async #record(work: ProviderWork, call: OwnCall, facts: Facts): Promise<void> {
+  async #record(work: ProviderWork, call: Operation, facts: Facts): Promise<void> {
     const { id, environment_id, refund } = call;
     for (let i = 0; i < MAX_DECISIONS; i++) {
       const refund_id = refund?.id ?? null;
@@ -228,7 +231,7 @@ class Desk {
       };
       const context = contextOf(work);
       const { subject } = current;
-      const effect = applyToSubject(subjectOf(current), facts[0], booked_minor, context);
+      const { effect, status } = effectOn(current, facts[0], context, booked_minor);
       if (effect.outcome !== "applied" && effect.outcome !== "ignored") {
         throw new CommandError(`${id} left unchanged: ${reasonOf(effect, subject.id)}`);
       }
@@ -241,8 +244,6 @@ class Desk {
         throw new CommandError(`${id} left unchanged: ${facts[0].reference} is recorded already`);
       }
       if (outcome === "recorded") {
-        const changed = effect.outcome === "applied" ? effect.change.subject : null;
-        const { status } = changed ?? subject;
         return this.#report({
           settled: id,
           result: facts[0].state,

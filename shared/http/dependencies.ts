@@ -9,15 +9,18 @@ import { type RandomSource, systemRandom } from "../core/ids.ts";
 import { type ApiKeys, createApiKeys } from "../domain/api_keys.ts";
 import { ChangeWriter } from "../domain/changes/change_writer.ts";
 import { findConnector } from "../connectors/connectors.ts";
-import { CallRunner } from "../domain/live/call_runner.ts";
-import { createLiveOperations } from "../domain/live/live_payments.ts";
-import { ProviderAccounts } from "../domain/live/provider_accounts.ts";
-import { ProviderWorker } from "../domain/live/provider_worker.ts";
-import { type Challenges, createChallenges } from "../domain/payments/challenges.ts";
+import { CallRunner } from "../domain/operations/call_runner.ts";
+import { ProviderAccounts } from "../domain/operations/provider_accounts.ts";
+import { ProviderWorker } from "../domain/operations/provider_worker.ts";
+import { type Challenges, createChallenges } from "../domain/sandbox/challenges.ts";
+import { createSandboxProvider } from "../domain/sandbox/provider_fault.ts";
+import {
+  createSandboxOperations,
+  type SandboxOperations,
+} from "../domain/sandbox/sandbox_operations.ts";
+import { Operations } from "../domain/operations/operations.ts";
 import { createSandboxes, type Sandboxes } from "../domain/sandboxes.ts";
-import { createPayments, type Payments } from "../domain/payments/payments.ts";
 import { createSandboxClock, type SandboxClock } from "../domain/sandbox_clock.ts";
-import { createTransfers, type Transfers } from "../domain/transfers/transfers.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks/webhooks.ts";
 import { createApiKeyStore } from "../store/api_key_store.ts";
 import { createClockStore } from "../store/clock_store.ts";
@@ -43,8 +46,8 @@ import type { Settings } from "./settings.ts";
 export interface Dependencies {
   store: Store;
   webhook_store: WebhookStore;
-  payments: Payments;
-  transfers: Transfers;
+  operations: Operations;
+  sandbox: SandboxOperations;
   /** For the page where payers answer 3-D Secure in a sandbox. */
   challenges: Challenges;
   api_keys: ApiKeys;
@@ -160,7 +163,15 @@ export function createDependencies(settings: Settings): OpenDependencies {
   });
   // Apart from the other requests that wait, so that no sandbox holds up money.
   const live_waits = new WaitingRequests(calls.tenants, LIVE_LIMITS);
-  const live = createLiveOperations(store, changes, runner, live_waits);
+  const { base_url, console_url = null } = settings;
+  const urls = { base_url, console_url };
+  const operations = new Operations({
+    store,
+    changes,
+    runner,
+    at_once: createSandboxProvider(faults, urls),
+    waits: live_waits,
+  });
   const notes = new RequestNotes(
     noteIn(database),
     (count) => log(lostNotes(clock(), count)),
@@ -173,16 +184,15 @@ export function createDependencies(settings: Settings): OpenDependencies {
     work: () => Promise.all([provider_worker.nudge(), webhooks?.relay.nudge()]),
     ...(settings.advance_ms !== undefined && { advance_ms: settings.advance_ms }),
   });
-  const { base_url, console_url = null } = settings;
   return {
     store,
     webhook_store,
     provider_store,
     provider_accounts,
     provider_worker,
-    payments: createPayments({ store, faults, changes, live, urls: { base_url, console_url } }),
+    operations,
+    sandbox: createSandboxOperations({ store, changes, urls }),
     challenges: createChallenges({ store: provider_store, clock, random }),
-    transfers: createTransfers(changes, live.transfers, faults),
     faults,
     api_keys: createApiKeys(createApiKeyStore(calls)),
     sandboxes: createSandboxes(createSandboxStore(calls)),

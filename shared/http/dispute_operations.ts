@@ -2,6 +2,7 @@
  * The operations of `api-v1-payments` on disputes.
  */
 
+import { acceptanceOf, evidenceOf } from "../domain/payments/dispute_payment.ts";
 import { Dispute, SubmitEvidenceBody } from "../schema/dispute.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { ListDisputesQuery, listOf } from "../schema/list.ts";
@@ -61,7 +62,12 @@ export const DISPUTE_OPERATIONS: readonly Operation[] = [
     scope: "payments:write",
     body: SubmitEvidenceBody,
     errors: ["invalid_state", "provider_refused", "provider_not_configured"],
-    run: ({ deps, request, id, body }) => deps.payments.submitEvidence(request, id, body),
+    run: ({ deps, request, id, body }) =>
+      deps.operations.changeDispute(
+        request,
+        id,
+        (payment, stored) => evidenceOf(payment, stored, body, request.context),
+      ),
   }),
   operation({
     ...disputes,
@@ -72,6 +78,11 @@ export const DISPUTE_OPERATIONS: readonly Operation[] = [
     paths: ["/v1/disputes/:id/accept"],
     scope: "payments:write",
     errors: ["invalid_state", "provider_refused", "provider_not_configured"],
-    run: ({ deps, request, id }) => deps.payments.acceptDispute(request, id),
+    run: ({ deps, request, id }) =>
+      deps.operations.changeDispute(
+        request,
+        id,
+        (payment, stored) => acceptanceOf(payment, stored, request.context),
+      ),
   }),
 ];

@@ -3,6 +3,8 @@
  */
 
 import { DECLINE_CODES } from "../core/errors.ts";
+import { paymentOf } from "../domain/payments/create_payment.ts";
+import { cancelOf, captureOf } from "../domain/payments/move_payment.ts";
 import { CANCELLABLE_STATUSES } from "../domain/payments/lifecycle.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentsQuery } from "../schema/list.ts";
@@ -37,7 +39,8 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     body: CreatePaymentBody,
     status: 201,
     errors: [...DECLINE_CODES, "provider_refused", "provider_not_configured"],
-    run: ({ deps, request, body }) => deps.payments.create(request, body, true),
+    run: ({ deps, request, body }) =>
+      deps.operations.create(request, () => paymentOf(body, true, request.context)),
   }),
   operation({
     ...payment_paths,
@@ -85,7 +88,13 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     scope: "payments:write",
     body: CapturePaymentBody,
     errors: ["invalid_state", "provider_refused", "provider_not_configured"],
-    run: ({ deps, request, id, body }) => deps.payments.capture(request, id, body),
+    run: ({ deps, request, id, body }) =>
+      deps.operations.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) => captureOf(payment, body, request.context),
+      ),
   }),
   operation({
     ...payment_paths,
@@ -98,6 +107,12 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     paths: ["/v1/payments/:id/cancel"],
     scope: "payments:write",
     errors: ["invalid_state", "provider_refused", "provider_not_configured"],
-    run: ({ deps, request, id }) => deps.payments.cancel(request, id),
+    run: ({ deps, request, id }) =>
+      deps.operations.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) => cancelOf(payment, request.context),
+      ),
   }),
 ];

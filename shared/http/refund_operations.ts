@@ -2,6 +2,8 @@
  * The operations of `api-v1-payments` on refunds.
  */
 
+import { refundOf } from "../domain/payments/refund_payment.ts";
+import type { Payment } from "../schema/payment.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentRefundsQuery, ListRefundsQuery } from "../schema/list.ts";
 import { CreateRefundBody, Refund } from "../schema/refund.ts";
@@ -34,7 +36,13 @@ export const REFUND_OPERATIONS: readonly Operation[] = [
     answer: Refund,
     status: 201,
     errors: ["invalid_state", "provider_not_configured"],
-    run: ({ deps, request, id, body }) => deps.payments.refund(request, id, body),
+    run: ({ deps, request, id, body }) =>
+      deps.operations.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) => refundOf(payment, body, request.context),
+      ),
   }),
   operation({
     ...refunds,

@@ -11,6 +11,7 @@ import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
 import { ResetSandboxBody, SandboxReset, Transcript } from "../schema/service.ts";
 import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
+import { paymentOf } from "../domain/payments/create_payment.ts";
 import { DISPOSABLE_SANDBOXES } from "./disposable_sandboxes.ts";
 import { FAULT_OPERATIONS } from "./sandbox_faults.ts";
 import { type Operation, operation, SANDBOX_FUNCTION } from "./operation.ts";
@@ -39,7 +40,7 @@ export const advancePayment: Operation = operation({
   paths: ["/payments/:id/advance", "/v1/payments/:id/advance"],
   body: AdvancePaymentBody,
   errors: ["invalid_state"],
-  run: ({ deps, request, id, body }) => deps.payments.advance(request, id, body),
+  run: ({ deps, request, id, body }) => deps.sandbox.advancePayment(request, id, body),
 });
 
 /** All operations of `api-v1-sandbox`. */
@@ -54,7 +55,8 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     paths: ["/payments", "/v1/payments"],
     body: CreatePaymentBody,
     status: 201,
-    run: ({ deps, request, body }) => deps.payments.create(request, body, false),
+    run: ({ deps, request, body }) =>
+      deps.operations.create(request, () => paymentOf(body, false, request.context)),
   }),
   advancePayment,
   operation({
@@ -67,7 +69,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     paths: ["/payments/:id/authenticate", "/v1/payments/:id/authenticate"],
     body: AuthenticatePaymentBody,
     errors: ["invalid_state", "authentication_failed"],
-    run: ({ deps, request, id, body }) => deps.payments.authenticate(request, id, body),
+    run: ({ deps, request, id, body }) => deps.sandbox.authenticate(request, id, body),
   }),
   operation({
     ...sandbox,
@@ -81,7 +83,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     body: AdvanceRefundBody,
     answer: Refund,
     errors: ["invalid_state"],
-    run: ({ deps, request, id, body }) => deps.payments.advanceRefund(request, id, body),
+    run: ({ deps, request, id, body }) => deps.sandbox.advanceRefund(request, id, body),
   }),
   operation({
     ...sandbox,
@@ -92,7 +94,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     body: AdvanceTransferBody,
     answer: Transfer,
     errors: ["invalid_state"],
-    run: ({ deps, request, id, body }) => deps.transfers.advance(request, id, body.to),
+    run: ({ deps, request, id, body }) => deps.sandbox.advanceTransfer(request, id, body.to),
   }),
   operation({
     ...sandbox,
@@ -166,7 +168,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     without_faults: true,
     body: ResetSandboxBody,
     answer: SandboxReset,
-    run: ({ deps, request, body }) => deps.payments.reset(request, body),
+    run: ({ deps, request, body }) => deps.sandbox.reset(request, body),
   }),
   ...DISPOSABLE_SANDBOXES,
   listRequests,

@@ -2,6 +2,7 @@
  * The operations of `api-v1-payments` on transfers.
  */
 
+import { cancelTransferOf, transferOf } from "../domain/transfers/create_transfer.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListTransfersQuery } from "../schema/list.ts";
 import { CreateTransferBody, Transfer } from "../schema/transfer.ts";
@@ -32,7 +33,8 @@ export const TRANSFER_OPERATIONS: readonly Operation[] = [
     body: CreateTransferBody,
     status: 201,
     errors: ["balance_insufficient", "provider_not_configured"],
-    run: ({ deps, request, body }) => deps.transfers.create(request, body),
+    run: ({ deps, request, body }) =>
+      deps.operations.create(request, () => transferOf(body, request.context)),
   }),
   operation({
     ...writing,
@@ -68,6 +70,12 @@ export const TRANSFER_OPERATIONS: readonly Operation[] = [
     method: "POST",
     paths: ["/v1/transfers/:id/cancel"],
     errors: ["invalid_state"],
-    run: ({ deps, request, id }) => deps.transfers.cancel(request, id),
+    run: ({ deps, request, id }) =>
+      deps.operations.change<Transfer>(
+        request,
+        "transfers",
+        id,
+        (transfer) => cancelTransferOf(transfer, request.context),
+      ),
   }),
 ];

@@ -1,8 +1,5 @@
 /** The parts of a call to a provider that changes and records share. */
 
-import type { DeclineCode } from "../core/errors.ts";
-import type { FailureCode } from "../schema/payment.ts";
-
 /** Operations that the service asks of a provider. */
 export type ProviderOp =
   | "authorize"
@@ -41,11 +38,6 @@ export interface CallRequest {
   return_url: string | null;
   /** For an operation on a dispute. */
   dispute?: DisputeRequest;
-  /** The result that the sandbox's provider answers later; absent: success. */
-  simulated?: SimulatedResult;
+  /** The result that the sandbox's provider replies later; absent: that of its instrument. */
+  simulated?: Readonly<Record<string, string>>;
 }
-
-/** A result other than success that the sandbox's provider answers later. */
-export type SimulatedResult =
-  | { state: "declined"; decline_code: DeclineCode }
-  | { state: "failed"; failure_code: FailureCode; return_code?: string };

@@ -79,6 +79,10 @@ export interface Fact {
   is_partial?: true;
   /** The operator has reported it, and not the provider. */
   source?: "operator";
+  /** `amount_received` includes the amount already. Absent: the facts of the transfer tell. */
+  is_counted?: true;
+  /** The operation that the provider needs later, if nobody acts before. */
+  later?: { op: ProviderOp; delay_ms: number };
 }
 
 /** The parts of a dispute that a provider knows. */
@@ -86,7 +90,7 @@ export interface DisputeReport {
   reason: DisputeReason;
   /** RFC 3339; null: the provider names no time. */
   evidence_due_by: string | null;
-  /** The evidence that the provider has taken, for `dispute_evidence`. */
+  /** The evidence that the provider has taken. */
   evidence?: { text: string; is_submitted: boolean };
 }
 

@@ -2,7 +2,7 @@
 
 import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
-import type { ProviderCall, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import type { Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
 import { depositAddress } from "../../shared/connectors/evm/evm_address.ts";
 import { evmConnector } from "../../shared/connectors/evm/evm_connector.ts";
@@ -13,7 +13,7 @@ const account = chainAccount({ rpc_urls: "http://127.0.0.1:1", "contract.USDC": 
 const expires_at = "2027-01-02T04:04:05.000Z";
 const { send, look, find, readNotification } = evmConnector();
 
-function makeCall(parts: Partial<ProviderCall> = {}): ProviderCall {
+function makeCall(parts: Partial<Operation> = {}): Operation {
   return {
     id: "pc_1",
     op: "authorize",
@@ -22,10 +22,16 @@ function makeCall(parts: Partial<ProviderCall> = {}): ProviderCall {
     dispute: null,
     amount_minor: 1_990_000,
     currency: "USDC",
-    instrument: null,
+    token: null,
     provider_reference: null,
     deposit: { index: 7, expires_at },
     created_at_ms: Date.parse("2027-01-02T03:04:05.000Z"),
+    environment_id: "env_1",
+    first_sent_at_ms: Date.parse("2027-01-02T03:04:05.000Z"),
+    attempt: 1,
+    may_repeat: true,
+    request_id: "req_1",
+    decline_is_error: false,
     ...parts,
   };
 }
@@ -63,7 +69,7 @@ Deno.test("send() opens the address of the index, and look() opens the same one"
 });
 
 /** Parts of a call that is refused, and the field at fault. */
-const REFUSED: Record<string, [parts: Partial<ProviderCall>, param: string | undefined]> = {
+const REFUSED: Record<string, [parts: Partial<Operation>, param: string | undefined]> = {
   "an asset without a contract": [{ currency: "USDT" }, "currency"],
   "money of a bank": [{ currency: "EUR" }, "currency"],
   "a capture": [{ op: "capture" }, undefined],

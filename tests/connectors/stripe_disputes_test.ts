@@ -3,7 +3,7 @@
 import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
-import type { ProviderCall, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import type { Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
 import { json, startFaultServer } from "../support/connectors/fault_server.ts";
 import { patient, sent } from "../support/connectors/sent.ts";
 import { account, call, CALL_ID, dispute, disputeCall } from "../support/connectors/stripe_case.ts";
@@ -23,7 +23,7 @@ function withEvidence(status: string, submission_count: number, sent = text) {
   };
 }
 
-const REQUESTS: [name: string, asked: ProviderCall, path: string, form: [string, string][]][] = [
+const REQUESTS: [name: string, asked: Operation, path: string, form: [string, string][]][] = [
   ["submitted evidence", submitted, "/v1/disputes/du_1", [
     ["evidence[uncategorized_text]", text],
     ["submit", "true"],
@@ -50,7 +50,7 @@ const GARBAGE = { unknown: "garbage", may_repeat: true };
 const LOST = dispute("lost", TAKEN);
 
 /** Each row: the call, the dispute at Stripe, and what a look says. */
-const REPLIES: [name: string, asked: ProviderCall, object: object, reply: unknown][] = [
+const REPLIES: [name: string, asked: Operation, object: object, reply: unknown][] = [
   ["submitted evidence", submitted, withEvidence("under_review", 1), [EVIDENCE]],
   ["saved evidence", saved, withEvidence("needs_response", 0), [EVIDENCE]],
   ["evidence that is saved only", submitted, withEvidence("needs_response", 0), ABSENT],

@@ -3,7 +3,7 @@
 import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
-import type { ProviderCall } from "../../shared/domain/providers/connector.ts";
+import type { Operation } from "../../shared/domain/providers/connector.ts";
 import {
   cut,
   json,
@@ -113,7 +113,7 @@ Deno.test("send() a payment of another call in a decline is garbage", async () =
   assert.deepEqual((await sent(call(), json(402, answer))).reply, unknown("garbage"));
 });
 
-const LATER: [name: string, asked: ProviderCall, object: unknown][] = [
+const LATER: [name: string, asked: Operation, object: unknown][] = [
   ["a capture with another payment", laterCall("capture"), intent({ id: "pi_2" })],
   ["a capture that is not done", laterCall("capture"), intent({ status: "requires_capture" })],
   ["a refund of another call", laterCall("refund"), refund({ metadata: { call: "pc_2" } })],

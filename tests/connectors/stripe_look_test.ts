@@ -3,7 +3,7 @@
 import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
-import type { ProviderCall, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import type { Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
 import {
   cut,
   json,
@@ -24,7 +24,7 @@ import {
 } from "../support/connectors/stripe_case.ts";
 
 /** Looks for a call at a server with these steps. */
-async function looked(asked: ProviderCall, ...steps: Step[]) {
+async function looked(asked: Operation, ...steps: Step[]) {
   await using server = await startFaultServer(...steps);
   const settings = { base_url: server.base_url };
   const reply = await stripeConnector().look(account({ settings }), asked, patient(), noBooks);
@@ -42,7 +42,7 @@ const MANUAL = intent({
   amount_capturable: 9,
 });
 
-const BY_REFERENCE: [name: string, asked: ProviderCall, step: Step, reply: unknown][] = [
+const BY_REFERENCE: [name: string, asked: Operation, step: Step, reply: unknown][] = [
   ["a payment", known, json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
   ["a declined payment", known, json(200, declinedIntent("lost_card")), ["pi_1:declined"]],
   ["an authorized payment", known, json(200, MANUAL), ["pi_1:authorized"]],

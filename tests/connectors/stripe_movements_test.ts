@@ -6,8 +6,9 @@ import type { FactSource } from "../../shared/connectors/stripe/stripe_facts.ts"
 import { MOVEMENT_PLACES, movementFacts } from "../../shared/connectors/stripe/stripe_movements.ts";
 import { DISPUTE_STATUSES } from "../../shared/connectors/stripe/stripe_facts.ts";
 import { BalanceTransaction } from "../../shared/connectors/stripe/stripe_objects.ts";
-import { applyAccountFact, isAccountFact } from "../../shared/domain/live/apply_account_fact.ts";
-import { movedAtProvider } from "../../shared/domain/live/moved_at_provider.ts";
+import { applyToAccount, isAccountFact } from "../../shared/domain/providers/apply_to_account.ts";
+import { bookedAtProvider } from "../../shared/domain/providers/effect.ts";
+import { movedAtProvider } from "../../shared/domain/providers/moved_at_provider.ts";
 import type { Fact } from "../../shared/domain/providers/connector.ts";
 import {
   charge,
@@ -175,24 +176,23 @@ for (const [type, place] of Object.entries(MOVEMENT_PLACES)) {
       const booked = all.map((fact) => {
         assert.ok(isAccountFact(fact));
         const stored = { ...fact, booked_minor: 0, received_at: fact.at, is_elsewhere: false };
-        const effect = applyAccountFact(stored, context);
+        const effect = applyToAccount(stored, context);
         assert.ok(effect.outcome === "applied" || effect.outcome === "unmatched");
         // Money that nobody can explain is for the operator.
         assert.equal(effect.finding !== null, fact.op === "adjustment");
         if (effect.finding) assert.match(effect.finding, new RegExp(`as ${type},`));
-        assert.equal(effect.change!.ledger.length, 1);
-        return effect.change!.booked_minor;
+        return bookedAtProvider([effect.movement!]);
       });
       assert.equal(booked.reduce((sum, minor) => sum + minor, 0), amount - 30);
     }
   });
 }
 
-Deno.test("applyAccountFact() books an adjustment once", () => {
+Deno.test("applyToAccount() books an adjustment once", () => {
   const [fact] = facts({ type: "transfer", amount: -900, fee: 0, source: null });
   assert.ok(isAccountFact(fact!));
   const booked_minor = movedAtProvider(fact);
   const stored = { ...fact, booked_minor, received_at: fact.at, is_elsewhere: false };
-  const effect = applyAccountFact(stored, requestContext(true));
-  assert.ok(effect.outcome === "unmatched" && effect.change === null);
+  const effect = applyToAccount(stored, requestContext(true));
+  assert.ok(effect.outcome === "unmatched" && effect.movement === null);
 });

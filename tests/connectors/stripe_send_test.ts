@@ -3,7 +3,7 @@
 import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
-import type { ProviderCall, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import type { Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
 import { json, startFaultServer, type Step, text } from "../support/connectors/fault_server.ts";
 import {
   account,
@@ -42,44 +42,43 @@ const EXPAND_CARD = {
 const EXPAND = { "expand[]": "latest_charge.balance_transaction" };
 const MANUAL = { capture: "manual", return_url: null };
 
-const REQUESTS: [name: string, asked: ProviderCall, path: string, form: Record<string, string>][] =
-  [
-    ["an authorization", call(), "/v1/payment_intents", {
-      ...CREATE,
-      capture_method: "automatic",
-      return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
-      ...METADATA,
-      ...EXPAND_CARD,
-    }],
-    ["an authorization for a capture", call({}, MANUAL), "/v1/payment_intents", {
-      ...CREATE,
-      capture_method: "manual",
-      error_on_requires_action: "true",
-      ...METADATA,
-      ...EXPAND_CARD,
-    }],
-    ["500 ISK", call({ amount_minor: 500, currency: "ISK" }), "/v1/payment_intents", {
-      ...CREATE,
-      amount: "50000",
-      currency: "isk",
-      capture_method: "automatic",
-      return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
-      ...METADATA,
-      ...EXPAND_CARD,
-    }],
-    ["a capture", laterCall("capture", 700), "/v1/payment_intents/pi_1/capture", {
-      amount_to_capture: "700",
-      ...EXPAND,
-    }],
-    ["a cancel", laterCall("cancel"), "/v1/payment_intents/pi_1/cancel", EXPAND],
-    ["a refund", laterCall("refund", 300), "/v1/refunds", {
-      payment_intent: "pi_1",
-      amount: "300",
-      ...METADATA,
-      "metadata[refund]": REFUND_ID,
-      "expand[]": "balance_transaction",
-    }],
-  ];
+const REQUESTS: [name: string, asked: Operation, path: string, form: Record<string, string>][] = [
+  ["an authorization", call(), "/v1/payment_intents", {
+    ...CREATE,
+    capture_method: "automatic",
+    return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
+    ...METADATA,
+    ...EXPAND_CARD,
+  }],
+  ["an authorization for a capture", call({}, MANUAL), "/v1/payment_intents", {
+    ...CREATE,
+    capture_method: "manual",
+    error_on_requires_action: "true",
+    ...METADATA,
+    ...EXPAND_CARD,
+  }],
+  ["500 ISK", call({ amount_minor: 500, currency: "ISK" }), "/v1/payment_intents", {
+    ...CREATE,
+    amount: "50000",
+    currency: "isk",
+    capture_method: "automatic",
+    return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
+    ...METADATA,
+    ...EXPAND_CARD,
+  }],
+  ["a capture", laterCall("capture", 700), "/v1/payment_intents/pi_1/capture", {
+    amount_to_capture: "700",
+    ...EXPAND,
+  }],
+  ["a cancel", laterCall("cancel"), "/v1/payment_intents/pi_1/cancel", EXPAND],
+  ["a refund", laterCall("refund", 300), "/v1/refunds", {
+    payment_intent: "pi_1",
+    amount: "300",
+    ...METADATA,
+    "metadata[refund]": REFUND_ID,
+    "expand[]": "balance_transaction",
+  }],
+];
 for (const [name, asked, path, form] of REQUESTS) {
   Deno.test(`send() ${name} is one POST ${path}`, async () => {
     const { received: [got, ...others] } = await sent(asked, json(400, {}));
@@ -102,7 +101,7 @@ Deno.test("send() names the connected account", async () => {
 });
 
 const provider_refused = { refused: "provider_refused" };
-const UNSENT: [name: string, asked: ProviderCall, reply: Record<string, unknown>][] = [
+const UNSENT: [name: string, asked: Operation, reply: Record<string, unknown>][] = [
   ["an amount in USDC", call({ currency: "USDC" }), {
     refused: "invalid_parameter",
     param: "currency",
@@ -138,7 +137,7 @@ for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
 
 const CANCELLED = intent({ status: "canceled", canceled_at: 1_700_000_000 });
 const CAPTURED = intent({ capture_method: "manual" });
-const ANSWERS: [name: string, asked: ProviderCall, step: Step, facts: string[]][] = [
+const ANSWERS: [name: string, asked: Operation, step: Step, facts: string[]][] = [
   ["a success", call(), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
   [
     "a success with 800 kB of umlauts",
@@ -178,7 +177,7 @@ Deno.test("send() takes the reason of a decline from the error if the payment la
 const unexpected = json(400, {
   error: { type: "invalid_request_error", code: "payment_intent_unexpected_state" },
 });
-const MOVED: [name: string, asked: ProviderCall, present: Step, expected: unknown][] = [
+const MOVED: [name: string, asked: Operation, present: Step, expected: unknown][] = [
   ["a capture of a captured payment", laterCall("capture"), json(200, CAPTURED), [
     "pi_1:succeeded",
     "ch_1:fee",

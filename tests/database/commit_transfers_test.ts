@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { idMint, systemRandom } from "../../shared/core/ids.ts";
-import { decideTransfer } from "../../shared/domain/transfers/create_transfer.ts";
+import { decideTransfer } from "../support/domain/decided_change.ts";
 import { startService } from "../support/service/service.ts";
 import { type Asked, commit, NOW } from "../support/database/commit_list.ts";
 

@@ -1,16 +1,13 @@
 /** The decisions about a payment with manual capture: authorize, capture once, release the rest. */
 
 import assert from "node:assert/strict";
-import {
-  decideAdvance,
-  decideAuthenticate,
-  decideCancel,
-  decideCapture,
-} from "../../shared/domain/payments/move_payment.ts";
-import { decideRefund } from "../../shared/domain/payments/refund_payment.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
+import { decideAdvance, decideAuthenticate } from "../../shared/domain/sandbox/advance.ts";
 import {
   BASE_URL,
+  decideCancel,
+  decideCapture,
+  decideRefund,
   NOW,
   NOW_MS,
   paymentWith,

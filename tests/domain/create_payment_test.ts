@@ -4,12 +4,11 @@
  */
 
 import assert from "node:assert/strict";
-import { isChallengeUrl, type PayerUrls } from "../../shared/domain/payments/challenge_url.ts";
-import { decideCreate } from "../../shared/domain/payments/create_payment.ts";
+import { isChallengeUrl, type PayerUrls } from "../../shared/domain/sandbox/challenge_url.ts";
 import { TEST_CARDS, TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment.ts";
-import type { CallRow } from "../../shared/store/commit_rows.ts";
 import {
+  decideCreate,
   NOW,
   NOW_MS,
   refusalOf,
@@ -237,9 +236,14 @@ Deno.test("decideCreate() sends the payer to the console's page, if there is a c
   const [, token] = /^https:\/\/console\.example\.com\/x\/#\/challenge\/([0-9a-f]{48})$/
     .exec(hosted.url)!;
   assert.ok(isChallengeUrl(hosted.url));
-  const [{ op, provider_reference, subject_id }, ...others] = hosted.calls as [CallRow];
-  assert.deepEqual([op, provider_reference, subject_id], ["authorize", token, hosted.payment.id]);
-  assert.deepEqual(others.map(({ op }) => op), ["abandon"]);
+  assert.deepEqual(
+    hosted.calls.map(({ op, provider_reference, subject_id }) => [
+      op,
+      provider_reference,
+      subject_id,
+    ]),
+    [["abandon", null, hosted.payment.id], ["authorize", token, hosted.payment.id]],
+  );
 });
 
 Deno.test("decideCreate() stores the members of the request, or their defaults", () => {
@@ -316,6 +320,7 @@ Deno.test("decideCreate() gives every row of a change a unique id", () => {
 
 /** A part of the body that the service refuses with a test key, and the field that it names. */
 const REFUSED: [body: Record<string, unknown>, param: string, livemode?: true][] = [
+  [{ card: card("4000000000000069") }, "card.exp_year"],
   [{ card: card("4111111111111111") }, "card.number"],
   [{ card: { token: "pm_card_nobody" } }, "card.token"],
   [{ card: { token: "pm_constructor" } }, "card.token"],

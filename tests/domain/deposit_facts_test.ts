@@ -5,10 +5,10 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { applyToSubject } from "../../shared/domain/live/fact_record.ts";
 import type { Fact } from "../../shared/domain/providers/connector.ts";
 import type { NextAction, Payment } from "../../shared/schema/payment.ts";
 import type { DepositState } from "../../shared/store/provider_rows.ts";
+import { applyToSubject } from "../support/domain/applied_fact.ts";
 import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);

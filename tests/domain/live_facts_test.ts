@@ -3,14 +3,13 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { DISPUTE_STATUSES, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
-import { applyFact } from "../../shared/domain/live/apply_fact.ts";
-import { type Effect, objectOf } from "../../shared/domain/live/fact_effect.ts";
-import { endWait } from "../../shared/domain/live/fact_record.ts";
-import { movedAtProvider } from "../../shared/domain/live/moved_at_provider.ts";
+import { objectOf } from "../../shared/domain/providers/effect.ts";
+import { movedAtProvider } from "../../shared/domain/providers/moved_at_provider.ts";
 import type { Fact, FactOp, FactState } from "../../shared/domain/providers/connector.ts";
 import type { Dispute } from "../../shared/schema/dispute.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
 import type { Refund } from "../../shared/schema/refund.ts";
+import { applyFact, type Effect, endWait } from "../support/domain/applied_fact.ts";
 import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
@@ -230,7 +229,7 @@ Deno.test("endWait() each fact that waits is a finding after a week, and its mon
       const endAfter = (age_ms: number, booked_minor: number) => {
         const received_at = new Date(context.at_ms - age_ms).toISOString();
         const stored = { ...reported, booked_minor, received_at, is_elsewhere: false };
-        return endWait(effect, stored, context).outcome;
+        return endWait(livePayment(status), stored, context);
       };
       assert.equal(endAfter(week_ms, 0), "wait", `${name} of a ${status} payment`);
       const ended = movedAtProvider(reported) === 0 ? "finding" : "unmatched";

@@ -1,16 +1,13 @@
 /** The decisions of cancels, advances and authentications, for a payment at sequence 3. */
 
 import assert from "node:assert/strict";
-import {
-  decideAdvance,
-  decideAuthenticate,
-  decideCancel,
-} from "../../shared/domain/payments/move_payment.ts";
 import { answerOnly } from "../../shared/domain/changes/change_builder.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
+import { decideAdvance, decideAuthenticate } from "../../shared/domain/sandbox/advance.ts";
 import {
   advanceTo,
   BASE_URL,
+  decideCancel,
   MADE_AT,
   NOW,
   paymentWith,

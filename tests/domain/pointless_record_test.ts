@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
-import { type OwnCall, pointlessRecord } from "../../shared/domain/live/decide_result.ts";
-import type { ProviderOp } from "../../shared/domain/providers/connector.ts";
+import { pointlessRecord } from "../../shared/domain/operations/decide_result.ts";
+import type { Operation, ProviderOp } from "../../shared/domain/providers/connector.ts";
 import { NOW_MS, paymentWith } from "../support/domain/decided_change.ts";
 
 const ALL = PAYMENT_STATUSES.join(" ");
@@ -17,7 +17,7 @@ const ROWS: [op: ProviderOp, sandbox: string, live: string][] = [
   ["expire", "authorized", "authorized"],
 ];
 
-function callOf(op: ProviderOp, subject: OwnCall["subject"]): OwnCall {
+function callOf(op: ProviderOp, subject: Operation["subject"]): Operation {
   return {
     id: `pc_${"1".repeat(26)}`,
     environment_id: `env_${"1".repeat(26)}`,
@@ -27,7 +27,7 @@ function callOf(op: ProviderOp, subject: OwnCall["subject"]): OwnCall {
     dispute: null,
     amount_minor: subject.amount_minor,
     currency: subject.currency,
-    instrument: null,
+    token: null,
     provider_reference: "pi_1",
     created_at_ms: NOW_MS,
     first_sent_at_ms: NOW_MS,

@@ -7,17 +7,19 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { ApiError } from "../../shared/core/errors.ts";
-import {
-  decideAuthenticate,
-  decideCancel,
-  decideCapture,
-} from "../../shared/domain/payments/move_payment.ts";
-import { decideAdvanceRefund, decideRefund } from "../../shared/domain/payments/refund_payment.ts";
 import { CAPTURE_METHODS, METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
 import { Payment, type PaymentStatus } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
-import { advanceTo, paymentWith, requestContext } from "../support/domain/decided_change.ts";
+import { decideAdvanceRefund, decideAuthenticate } from "../../shared/domain/sandbox/advance.ts";
+import {
+  advanceTo,
+  decideCancel,
+  decideCapture,
+  decideRefund,
+  paymentWith,
+  requestContext,
+} from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const RUNS = 2000;

@@ -4,10 +4,11 @@
  */
 
 import assert from "node:assert/strict";
-import { decideAdvanceRefund, decideRefund } from "../../shared/domain/payments/refund_payment.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
 import { Refund, type RefundStatus } from "../../shared/schema/refund.ts";
+import { decideAdvanceRefund } from "../../shared/domain/sandbox/advance.ts";
 import {
+  decideRefund,
   MADE_AT,
   NOW,
   paymentWith,

@@ -5,12 +5,12 @@ import fc from "fast-check";
 import type { Stablecoin } from "../../shared/core/currency.ts";
 import { METHOD_KINDS, OUTCOMES } from "../../shared/core/vocabulary.ts";
 import type { Network } from "../../shared/core/wallet_address.ts";
-import {
-  type AuthorizationRequest,
-  authorizePayment,
-  authorizeTransfer,
-  transactionHash,
-} from "../../shared/domain/providers/sandbox_provider.ts";
+import { systemRandom } from "../../shared/core/ids.ts";
+import { ChangeBuilder } from "../../shared/domain/changes/change_builder.ts";
+import { beginOperation, type Begun } from "../../shared/domain/providers/operation.ts";
+import { replyAtOnce, transactionHash } from "../../shared/domain/sandbox/sandbox_provider.ts";
+import { transferOf } from "../../shared/domain/transfers/create_transfer.ts";
+import { CreateTransferBody } from "../../shared/schema/transfer.ts";
 import {
   TEST_CARDS,
   type TestBehaviour,
@@ -18,8 +18,8 @@ import {
   testIban,
   testWallet,
 } from "../../shared/domain/providers/test_values.ts";
-import type { MethodKind } from "../../shared/schema/payment.ts";
-import { refusalOf } from "../support/domain/decided_change.ts";
+import type { MethodKind, Outcome } from "../../shared/schema/payment.ts";
+import { NOW_MS, paymentWith, requestContext, URLS } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const WALLET = {
@@ -84,61 +84,55 @@ for (const [text, behaviour] of ACCOUNTS) {
 }
 
 const ANSWERS: [TestBehaviour | null, instant: string, manual: string][] = [
-  [null, "pending", "pending"],
-  ["approve", "completed", "pending"],
-  ["bank_return", "failed bank_return R01", "pending"],
-  ["revert", "failed onchain_reverted", "pending"],
-  ["authenticate", "requires_action", "pending"],
-  ["decline", "declined payment_declined", "pending"],
-  ["no_funds", "declined insufficient_funds", "pending"],
-  ["aml_block", "declined aml_blocked", "pending"],
-  ["late", "processing", "pending"],
+  [null, "waiting", "waiting"],
+  ["approve", "succeeded", "succeeded"],
+  ["bank_return", "failed bank_return R01", "failed bank_return R01"],
+  ["revert", "failed onchain_reverted", "failed onchain_reverted"],
+  ["authenticate", "requires_action", "requires_action"],
+  ["decline", "declined payment_declined", "declined payment_declined"],
+  ["no_funds", "declined insufficient_funds", "declined insufficient_funds"],
+  ["aml_block", "declined aml_blocked", "declined aml_blocked"],
+  ["late", "unknown 2000", "pending"],
+  ["dispute", "succeeded, dispute disputed", "succeeded, dispute disputed"],
 ];
 
 for (const [behaviour, instant, manual] of ANSWERS) {
   for (const kind of METHOD_KINDS) {
-    Deno.test(`authorizePayment() ${behaviour ?? "nothing"} by ${kind}: ${instant}`, () => {
+    Deno.test(`replyAtOnce() ${behaviour ?? "nothing"} by ${kind}: ${instant}`, () => {
       assert.equal(answer({ behaviour, kind }), instant);
       // The bank of a card always decides at once.
-      const waiting = answer({ behaviour, kind, manual: true });
-      assert.equal(waiting, kind === "card" ? instant : manual);
+      assert.equal(answer({ behaviour, kind, manual: true }), kind === "card" ? manual : "waiting");
     });
   }
   for (const outcome of OUTCOMES) {
     const result = {
-      success: "completed",
+      success: "succeeded",
       declined: "declined payment_declined",
-      pending: "pending",
-      refunded: "refunded",
-      chargeback: "chargeback",
+      pending: "waiting",
+      refunded: "succeeded, refund succeeded",
+      chargeback: "succeeded, dispute disputed",
     }[outcome];
-    Deno.test(`authorizePayment() ${outcome} overrides ${behaviour ?? "nothing"}`, () => {
+    Deno.test(`replyAtOnce() ${outcome} overrides ${behaviour ?? "nothing"}`, () => {
       assert.equal(answer({ behaviour, kind: "sepa", outcome }), result);
     });
   }
 }
 
-Deno.test("authorizePayment() of the expired card throws unless the outcome is forced", () => {
-  const request = { behaviour: "expired", kind: "card" } as const;
-  assert.equal(
-    refusalOf(() => authorizePayment(requestOf(request))),
-    "invalid_parameter card.exp_year",
-  );
-  assert.equal(answer({ ...request, outcome: "success" }), "completed");
-});
-
-const TRANSFERS: [TestBehaviour | null, result: string][] = [
-  [null, "completed"],
-  ["approve", "completed"],
-  ["bank_return", "failed bank_return R01"],
-  ["revert", "failed onchain_reverted"],
+const IBAN = "DE89370400440532013000";
+const TRANSFERS: [destination: { iban: string } | { wallet: string }, result: string][] = [
+  [{ iban: IBAN }, "transfer succeeded"],
+  [{ iban: "DE00000000000000000099" }, "transfer failed bank_return R01"],
+  [{ wallet: "0x0000000000000000000000000000000000000BAD" }, "transfer failed onchain_reverted"],
 ];
 
-for (const [behaviour, result] of TRANSFERS) {
-  Deno.test(`authorizeTransfer() ${behaviour ?? "nothing"}: ${result}`, () => {
-    const to = (manual: boolean) =>
-      lineOf(authorizeTransfer(requestOf({ behaviour, kind: "sepa", manual })));
-    assert.deepEqual([to(false), to(true)], [result, "pending"]);
+for (const [destination, result] of TRANSFERS) {
+  Deno.test(`replyAtOnce() of a transfer to ${JSON.stringify(destination)}: ${result}`, () => {
+    const to = (settlement: string) => {
+      const currency = "wallet" in destination ? "USDC" : "EUR";
+      const body = CreateTransferBody.parse({ amount: 5, currency, destination, settlement });
+      return lineOf(transferOf(body, context));
+    };
+    assert.deepEqual([to("instant"), to("manual")], [result, "waiting"]);
   });
 }
 
@@ -171,21 +165,26 @@ interface Asked {
   behaviour: TestBehaviour | null;
   kind: MethodKind;
   manual?: boolean;
-  outcome?: AuthorizationRequest["outcome"];
+  outcome?: Outcome | null;
 }
 
-function requestOf(
-  { behaviour, kind, manual = false, outcome = null }: Asked,
-): AuthorizationRequest {
-  const instrument = { kind, behaviour, method: null };
-  return { amount_minor: 1000, currency: "EUR", instrument, outcome, manual };
+const context = requestContext();
+
+/** The reply to an authorization as one line. */
+function answer({ behaviour, kind, manual = false, outcome = null }: Asked): string {
+  const payment = paymentWith({ method_kind: kind, sequence: 0 });
+  const begun = beginOperation(new ChangeBuilder(payment, context), "authorize");
+  return lineOf({ ...begun, test: { behaviour, outcome, is_manual: manual } });
 }
 
-/** The answer to an authorization as one line. */
-function answer(asked: Asked): string {
-  return lineOf(authorizePayment(requestOf(asked)));
-}
-
-function lineOf({ result, ...more }: ReturnType<typeof authorizePayment>): string {
-  return [result, ...Object.values(more)].join(" ");
+function lineOf(begun: Begun): string {
+  const page = { random: systemRandom, urls: URLS };
+  const reply = replyAtOnce(begun, null, NOW_MS, page);
+  if ("waiting" in reply) return "waiting";
+  if ("unknown" in reply) return `unknown ${reply.after_ms}`;
+  assert.ok("facts" in reply);
+  return reply.facts.map(({ op, state, decline_code, failure_code, return_code }) =>
+    [op === "authorize" ? null : op, state, decline_code, failure_code, return_code]
+      .filter(Boolean).join(" ")
+  ).join(", ");
 }

@@ -2,12 +2,10 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { Effect } from "../../shared/domain/live/fact_effect.ts";
-import { applyToSubject } from "../../shared/domain/live/fact_record.ts";
-import { movedAtProvider } from "../../shared/domain/live/moved_at_provider.ts";
-import { applyUnmatched } from "../../shared/domain/live/unmatched.ts";
+import { movedAtProvider } from "../../shared/domain/providers/moved_at_provider.ts";
 import type { Fact, FactOp, FactState } from "../../shared/domain/providers/connector.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
+import { applyToSubject, applyUnmatched, type Effect } from "../support/domain/applied_fact.ts";
 import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);

@@ -8,8 +8,8 @@ import { STABLECOINS } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
 import { tokenTransferUri } from "../../core/token_contract.ts";
 import type {
+  Operation,
   ProviderAccount,
-  ProviderCall,
   ProviderReply,
 } from "../../domain/providers/connector.ts";
 import { canonicalXpub, depositAddress } from "./evm_address.ts";
@@ -17,7 +17,7 @@ import { openedFact } from "./evm_facts.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
 /** Derives the address of an authorization. The same call always gets the same address. */
-export function openDeposit(account: ProviderAccount, call: ProviderCall): ProviderReply {
+export function openDeposit(account: ProviderAccount, call: Operation): ProviderReply {
   if (call.op !== "authorize" || !call.deposit) {
     const message = "A chain takes only payments by stablecoin, refunds and transfers";
     return { refused: "provider_refused", message };

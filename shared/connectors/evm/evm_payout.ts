@@ -10,8 +10,8 @@ import { isValidAddress, withChecksumCase } from "../../core/wallet_address.ts";
 import type {
   ChainBooks,
   ChainPayout,
+  Operation,
   ProviderAccount,
-  ProviderCall,
   ProviderReply,
 } from "../../domain/providers/connector.ts";
 import { paddedAddress } from "./evm_chain.ts";
@@ -53,7 +53,7 @@ interface Target {
  */
 export async function payOut(
   account: ProviderAccount,
-  call: ProviderCall,
+  call: Operation,
   signal: AbortSignal,
   books: ChainBooks,
 ): Promise<ProviderReply> {
@@ -87,7 +87,7 @@ interface Route extends Target {
 
 class Sender {
   readonly #account: ProviderAccount;
-  readonly #call: ProviderCall;
+  readonly #call: Operation;
   readonly #books: ChainBooks;
   readonly #chain: PayoutChain;
   readonly #route: Route;
@@ -95,7 +95,7 @@ class Sender {
 
   constructor(
     account: ProviderAccount,
-    call: ProviderCall,
+    call: Operation,
     books: ChainBooks,
     chain: PayoutChain,
     route: Route,
@@ -242,7 +242,7 @@ function forOperator(waiting: string): Waiting {
 }
 
 /** Reads and checks the destination and the token of a payout, because nobody can undo it. */
-function targetOf(call: ProviderCall, settings: EvmSettings): Target | Refusal {
+function targetOf(call: Operation, settings: EvmSettings): Target | Refusal {
   const { network, contracts, signer_address } = settings;
   const asset = STABLECOINS.find((each) => each === call.currency);
   const contract = asset && contracts[asset];
@@ -264,7 +264,7 @@ function targetOf(call: ProviderCall, settings: EvmSettings): Target | Refusal {
   return { destination: `0x${withChecksumCase(lower.slice(2))}`, contract };
 }
 
-function walletOf({ op, subject, refund }: ProviderCall) {
+function walletOf({ op, subject, refund }: Operation) {
   if (op === "refund") {
     const address = refund?.destination?.address;
     return address ? { param: "destination.address", network: null, address } : null;

@@ -9,8 +9,8 @@ import { type Clock, systemClock } from "../../core/clock.ts";
 import type {
   Connector,
   Fact,
+  Operation,
   ProviderAccount,
-  ProviderCall,
   ProviderReply,
 } from "../../domain/providers/connector.ts";
 import { isUnsuccessful } from "../../domain/payments/lifecycle.ts";
@@ -68,7 +68,7 @@ export function stripeConnector(clock: Clock = systemClock): Connector {
 
 async function send(
   account: ProviderAccount,
-  call: ProviderCall,
+  call: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
   if (call.op === "abandon") {
@@ -104,7 +104,7 @@ async function send(
 
 async function look(
   account: ProviderAccount,
-  call: ProviderCall,
+  call: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
   if (call.dispute) return await lookAtDispute(account, accountSource(account), call, signal);
@@ -119,7 +119,7 @@ async function look(
 /** Reads a payment, refund or dispute by its id, whatever its metadata say. */
 async function find(
   account: ProviderAccount,
-  call: ProviderCall,
+  call: Operation,
   reference: string,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
@@ -143,7 +143,7 @@ async function find(
 
 async function lookAtIntent(
   account: ProviderAccount,
-  call: ProviderCall,
+  call: Operation,
   payment: string,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
@@ -160,7 +160,7 @@ async function lookAtIntent(
 
 async function lookForIntent(
   account: ProviderAccount,
-  call: ProviderCall,
+  call: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
   const claimed = Math.floor(call.created_at_ms / 1000);
@@ -180,7 +180,7 @@ async function lookForIntent(
 
 async function lookForRefund(
   account: ProviderAccount,
-  call: ProviderCall,
+  call: Operation,
   payment: string,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
@@ -195,7 +195,7 @@ async function lookForRefund(
 }
 
 /** Matches an object whose metadata name the call. */
-function namesCall(call: ProviderCall) {
+function namesCall(call: Operation) {
   return ({ metadata }: Record<string, unknown>): boolean =>
     (metadata as Record<string, unknown> | null | undefined)?.call === call.id;
 }
@@ -203,7 +203,7 @@ function namesCall(call: ProviderCall) {
 /** The reply of a payment. */
 function intentReply(
   account: ProviderAccount,
-  call: ProviderCall,
+  call: Operation,
   object: unknown,
   error: StripeError | null = null,
 ): ProviderReply {
@@ -217,7 +217,7 @@ function intentReply(
 }
 
 /** Reports whether the status of a payment shows no trace of a call. */
-function isUntouched({ op, subject }: ProviderCall, status: string): boolean {
+function isUntouched({ op, subject }: Operation, status: string): boolean {
   if (op === "authorize") return false;
   if (op === "abandon") {
     // One that was not successful here must end there too, also if somebody has authorized it since:
@@ -228,7 +228,7 @@ function isUntouched({ op, subject }: ProviderCall, status: string): boolean {
   return status !== "succeeded" && status !== "canceled";
 }
 
-function refundReply(account: ProviderAccount, call: ProviderCall, object: unknown): ProviderReply {
+function refundReply(account: ProviderAccount, call: Operation, object: unknown): ProviderReply {
   const read = StripeRefund.safeParse(object);
   if (!read.success || read.data.metadata?.call !== call.id) return GARBAGE;
   return replyOf(refundFacts(accountSource(account), read.data));

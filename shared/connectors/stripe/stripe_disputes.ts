@@ -5,8 +5,8 @@
 
 import type {
   Fact,
+  Operation,
   ProviderAccount,
-  ProviderCall,
   ProviderReply,
 } from "../../domain/providers/connector.ts";
 import type { DisputeRequest } from "../../store/provider_call.ts";
@@ -19,7 +19,7 @@ const ABSENT = { absent: true } as const;
 
 /** Returns path and fields of an operation on a dispute. Null if the dispute has no id at Stripe. */
 export function disputeRequest(
-  op: ProviderCall["op"],
+  op: Operation["op"],
   { reference, text, submit }: DisputeRequest,
 ): [path: string, fields: StripeFields] | null {
   if (reference === null) return null;
@@ -31,7 +31,7 @@ export function disputeRequest(
 /** Reads the dispute that answers a call. `absent`: it shows no trace of the call. */
 export function disputeReply(
   source: FactSource,
-  call: ProviderCall,
+  call: Operation,
   object: unknown,
 ): ProviderReply {
   const read = Dispute.safeParse(object);
@@ -46,7 +46,7 @@ export function disputeReply(
 export async function lookAtDispute(
   account: ProviderAccount,
   source: FactSource,
-  call: ProviderCall,
+  call: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
   const reference = call.dispute?.request.reference ?? null;
@@ -58,7 +58,7 @@ export async function lookAtDispute(
 }
 
 /** Makes the fact that Stripe has the evidence of a call. Null if it does not have it. */
-function evidenceFact(source: FactSource, call: ProviderCall, dispute: Dispute): Fact | null {
+function evidenceFact(source: FactSource, call: Operation, dispute: Dispute): Fact | null {
   const { text, submit } = call.dispute!.request;
   const { evidence, evidence_details: details, status, amount, currency } = dispute;
   if (text === null || evidence?.uncategorized_text !== text) return null;

@@ -1,7 +1,7 @@
 /** The requests of calls (send) and the matching of their answers with the call. Pure. */
 
 import { withPaymentId } from "../../core/return_url.ts";
-import type { ProviderCall, ProviderReply } from "../../domain/providers/connector.ts";
+import type { Operation, ProviderReply } from "../../domain/providers/connector.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { StripeFields, StripeRequest } from "./stripe_call.ts";
 import { toStripeAmount } from "./stripe_amount.ts";
@@ -14,7 +14,7 @@ export const EXPAND_CHARGE = ["expand[]", "latest_charge.balance_transaction"] a
 type Refusal = Extract<ProviderReply, { refused: unknown }>;
 
 /** Returns the request of a call, or the reason why this connector cannot send it. */
-export function requestOf(environment_id: string, call: ProviderCall): StripeRequest | Refusal {
+export function requestOf(environment_id: string, call: Operation): StripeRequest | Refusal {
   const amount = toStripeAmount(call.amount_minor, call.currency);
   const has_amount = call.op !== "cancel" && call.op !== "abandon" && call.dispute === null;
   if (amount === null && has_amount) {
@@ -62,14 +62,14 @@ export function requestOf(environment_id: string, call: ProviderCall): StripeReq
 
 function authorization(
   environment_id: string,
-  call: ProviderCall,
+  call: Operation,
   amount: string,
 ): [path: string, fields: StripeFields] {
   const { capture, return_url } = call.subject as Payment;
   return ["/v1/payment_intents", [
     ["amount", amount],
     ["currency", call.currency.toLowerCase()],
-    ["payment_method", call.instrument?.token ?? ""],
+    ["payment_method", call.token ?? ""],
     ["allowed_payment_method_types[]", "card"],
     ["confirm", "true"],
     // The default, `automatic_async`, answers before the fee is known.
@@ -86,7 +86,7 @@ function authorization(
   ]];
 }
 
-function metadataFields(environment_id: string, call: ProviderCall): StripeFields {
+function metadataFields(environment_id: string, call: Operation): StripeFields {
   return [
     ["metadata[payment]", call.subject.id],
     ["metadata[call]", call.id],

@@ -29,6 +29,8 @@ export type Subject = Payment | Transfer;
 export type PaymentChange = ChangeBuilder<Payment>;
 /** A change of a transfer. */
 export type TransferChange = ChangeBuilder<Transfer>;
+/** A change of a payment or transfer. */
+export type ResourceChange = PaymentChange | TransferChange;
 
 /** Ids to reserve after a transaction's id for the entries of a leg (`pay.ledger_entry_id`). */
 const ENTRIES_PER_LEG = 2;
@@ -91,6 +93,36 @@ export class ChangeBuilder<T extends Subject> {
     return this.#at;
   }
 
+  /** Reports whether the change has no rows. */
+  get is_empty(): boolean {
+    return this.#events.length === 0 && this.#ledger.length === 0 && this.#calls.length === 0;
+  }
+
+  /** The movements so far. */
+  get ledger(): readonly MovementRow[] {
+    return this.#ledger;
+  }
+
+  /** The refund that has changed last, as JSON text; null: none has. */
+  get refund_body(): string | null {
+    return this.#refunds.at(-1)?.body ?? null;
+  }
+
+  /** The id of that refund. */
+  get refund_id(): string | null {
+    return this.#refunds.at(-1)?.id ?? null;
+  }
+
+  /** The dispute that has changed last, as JSON text; null: none has. */
+  get dispute_body(): string | null {
+    return this.#disputes.at(-1)?.body ?? null;
+  }
+
+  /** Applies a patch that the next event shows. Without a further event it is not stored. */
+  amend(patch: Partial<T>): void {
+    this.#subject = { ...this.#subject, ...patch };
+  }
+
   /** Applies a patch to the resource and records one event of this type. */
   addEvent(type: EventTypeOf<T["object"]>, patch: Partial<T> = {}): void {
     this.#subject = {
@@ -149,9 +181,14 @@ export class ChangeBuilder<T extends Subject> {
   /** Records a ledger movement, in minor units of the resource's currency. */
   move(kind: MovementKind, amount_minor: number, refund_id: string | null = null): void {
     const { id: subject_id, currency } = this.#subject;
-    this.#ledger.push(
+    this.addMovement(
       movementRow({ kind, subject_id, refund_id, amount_minor, currency }, this.context),
     );
+  }
+
+  /** Records a movement of money that belongs to another subject, such as the account. */
+  addMovement(movement: MovementRow): void {
+    this.#ledger.push(movement);
   }
 
   /** Records a call of a provider about the whole resource. */

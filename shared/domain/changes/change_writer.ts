@@ -9,15 +9,13 @@ import { databaseUnavailable } from "../../store/database.ts";
 import type { Committed, Store } from "../../store/store.ts";
 import { DecisionLoop } from "./decision_loop.ts";
 import { renderError } from "./error_body.ts";
+import { retryOnStale } from "./retry_on_stale.ts";
 import { answerOnly, type Subject } from "./change_builder.ts";
 import { readPayment } from "./read_resource.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "./service_request.ts";
 
 /** Decides a change of a loaded resource. Null: the resource stays as it is. */
 type Decide<T extends Subject> = (subject: T) => Change | null | Promise<Change | null>;
-
-/** Most decisions of a create. It is decided again only if its declared fault is used up. */
-const MAX_DECISIONS = 20;
 
 /** An id that no resource has: the load then looks for a stored answer only. */
 const NO_ID = "none";
@@ -37,8 +35,8 @@ export class ChangeWriter {
    * @param decide makes the change. If it throws, the stored answer of an earlier identical request
    *   comes first: a card can have expired since then
    */
-  async create(request: ServiceRequest, decide: () => Change | Promise<Change>): Promise<Reply> {
-    for (let i = 0; i < MAX_DECISIONS; i++) {
+  create(request: ServiceRequest, decide: () => Change | Promise<Change>): Promise<Reply> {
+    return retryOnStale(async () => {
       let change: Change;
       try {
         change = await decide();
@@ -50,10 +48,9 @@ export class ChangeWriter {
       const committed = await this.#store.commit(request.access, change, request.idempotency);
       if (committed.outcome === "insufficient") return await this.#refuseFunds(request);
       const reply = replyOf(committed, change);
-      if (reply) return reply;
-      if (change.fault_id === undefined) break;
-    }
-    return unavailable();
+      // A new resource is decided again only if its declared fault is used up.
+      return reply || change.fault_id !== undefined ? reply : unavailable();
+    });
   }
 
   /** Changes a payment or transfer. Decides again if another request has changed it meanwhile. */

@@ -6,17 +6,9 @@
 
 import { FairQueue } from "../../jobs/fair_queue.ts";
 import type { Access } from "../../store/outcome.ts";
-import { databaseUnavailable } from "../../store/database.ts";
 import type { Loaded, Store } from "../../store/store.ts";
+import { retryOnStale } from "./retry_on_stale.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "./service_request.ts";
-
-/**
- * Most decisions for one change. With two isolates that change the same resource, every second
- * decision is stale. With a limit of 10, some of 2 600 refunds that raced on two isolates failed.
- */
-const MAX_DECISIONS = 20;
-/** Longest pause before the second decision. It doubles with each further one, up to `last`. */
-const PAUSE_MS = { first: 2, last: 64 };
 
 /** Kinds of resources that requests change. */
 type ChangedKind = "payments" | "transfers" | "webhook_endpoints";
@@ -41,7 +33,7 @@ export class DecisionLoop {
 
   /**
    * Runs a change until it is committed or refused. Only the first load counts against the rate
-   * limit. Throws `service_unavailable` after `MAX_DECISIONS`; then nothing was written.
+   * limit. Throws the errors of `retryOnStale`.
    */
   run(
     request: ServiceRequest,
@@ -50,21 +42,12 @@ export class DecisionLoop {
     decideAndCommit: DecideAndCommit,
   ): Promise<Reply> {
     const counted = withoutRateCount(request.access);
-    return this.#queue.run([`${request.access.key_hash} ${id}`], async () => {
-      for (let i = 0; i < MAX_DECISIONS; i++) {
-        if (i > 0) await pauseAtRandom(Math.min(PAUSE_MS.first * 2 ** (i - 1), PAUSE_MS.last));
-        const access = i === 0 ? request.access : counted;
+    return this.#queue.run([`${request.access.key_hash} ${id}`], () =>
+      retryOnStale(async (n) => {
+        const access = n === 0 ? request.access : counted;
         const loaded = await this.#store.load(access, kind, id, request.idempotency);
         if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
-        const reply = await decideAndCommit(loaded, counted);
-        if (reply) return reply;
-      }
-      throw databaseUnavailable();
-    });
+        return await decideAndCommit(loaded, counted);
+      }));
   }
-}
-
-/** Waits for a random time, so that competing isolates do not collide again. */
-function pauseAtRandom(longest_ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * longest_ms));
 }

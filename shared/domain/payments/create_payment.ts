@@ -1,109 +1,40 @@
-/**
- * Decides the creation of a payment. The result is the change with the payment, its events and its
- * ledger movements (contract §2). In a sandbox the change has the whole result. With a live key it
- * is the claim: a pending payment, and the call that the provider gets next. Pure.
- */
+/** Begins payments: checks the body of a create, and makes the payment (contract §2). Pure. */
 
 import { formatTime } from "../../core/clock.ts";
 import { isStablecoin } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
 import type { CreatePaymentBody, Payment } from "../../schema/payment.ts";
 import { amountOf } from "../../schema/values.ts";
-import type { Change } from "../../store/commit_rows.ts";
-import { capabilityOf, type Instrument, readInstrument } from "../providers/instrument.ts";
+import { ChangeBuilder } from "../changes/change_builder.ts";
 import type { RequestContext } from "../changes/event.ts";
-import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
-import {
-  countFault,
-  faultyAuthorization,
-  lostCall,
-  type ProviderFault,
-} from "../providers/provider_fault.ts";
-import { type Authorization, authorizePayment } from "../providers/sandbox_provider.ts";
-import type { PayerUrls } from "./challenge_url.ts";
-import { addExpiry, depositMembers } from "./deposit.ts";
-import { isDeposit } from "./lifecycle.ts";
-import { openDispute } from "./dispute_payment.ts";
-import { addRefund } from "./refund_payment.ts";
-import {
-  authorize,
-  complete,
-  decline,
-  declineAnswer,
-  fail,
-  requireChallenge,
-} from "./settlement.ts";
+import { capabilityOf, type Instrument, readInstrument } from "../providers/instrument.ts";
+import { beginOperation, type Begun } from "../providers/operation.ts";
 
-/** Time after which a payment with a late answer completes in the sandbox. */
-const LATE_ANSWER_MS = 2_000;
-
-/** The input of `decideCreate` besides the body. */
-interface CreateContext extends RequestContext {
-  /** For the URL of a next action. */
-  urls: PayerUrls;
-  /** True: a decline answers 402. False: it answers 201, as the sandbox function does. */
-  decline_is_error: boolean;
-  /** The declared fault of the provider; absent: none. */
-  fault?: ProviderFault | null;
-}
-
-/** Decides the creation of a sandbox payment. Throws `ApiError` if the request is refused. */
-export function decideCreate(body: CreatePaymentBody, context: CreateContext): Change {
-  const { change, instrument } = beginPayment(body, context);
-  const manual = body.settlement === "manual";
-  const usual = authorizePayment({
-    amount_minor: change.subject.amount_minor,
-    currency: body.currency,
-    instrument,
-    outcome: body.outcome ?? null,
-    manual,
-  });
-  const { fault = null } = context;
-  const authorization = fault === null ? usual : faultyAuthorization(fault, instrument.kind);
-  settle(change, authorization, context.urls);
-  if (isDeposit(change.subject)) addExpiry(change);
-  const { status } = change.subject;
-  if (status === "processing" && !manual) {
-    change.addCall(
-      fault === null
-        ? { op: "authorize", delay_ms: LATE_ANSWER_MS }
-        : { op: "authorize", ...lostCall(usual) },
-    );
-  }
-  const decided = change.finish(
-    authorization.result === "declined" && context.decline_is_error
-      ? declineAnswer(change.subject, authorization.code, context.request_id)
-      : { status: 201, body: change.body },
-  );
-  return countFault(fault, decided);
-}
-
-/** Begins a payment: checks the body and adds `payment.created`. Throws `ApiError`. */
-export function beginPayment(
+/**
+ * Begins a payment: checks the body. Throws `ApiError`.
+ * @param decline_is_error true: a decline answers 402. False: 201, as the sandbox function does
+ */
+export function paymentOf(
   body: CreatePaymentBody,
-  context: RequestContext & Pick<CreateContext, "fault">,
-): { change: PaymentChange; instrument: Instrument } {
+  decline_is_error: boolean,
+  context: RequestContext,
+): Begun {
   checkMode(body, context.livemode);
   const instrument = readInstrument(body, context.livemode, context.at_ms);
   checkCapture(body, instrument);
   if (context.livemode) checkLiveStablecoin(instrument, body.currency);
+  const { token = null, behaviour } = instrument;
+  const outcome = body.outcome ?? null;
+  if (behaviour === "expired" && outcome === null) {
+    throw invalidParameter(
+      "card.exp_year",
+      "This test card simulates an expired card. Use another, such as 4242 4242 4242 4242",
+    );
+  }
   const change = new ChangeBuilder(newPayment(body, instrument, context), context);
-  change.addEvent("payment.created", depositOf(change.subject, body, context));
-  return { change, instrument };
-}
-
-/**
- * Returns the members of a sandbox payment by stablecoin without a wallet and an outcome, which the
- * payer sends to an address. A payment with a declared fault gets no address.
- */
-function depositOf(
-  payment: Payment,
-  { outcome }: CreatePaymentBody,
-  { livemode, at_ms, fault = null }: RequestContext & Pick<CreateContext, "fault">,
-): Partial<Payment> {
-  const { method_kind, method } = payment;
-  if (livemode || fault || outcome || method || method_kind !== "stablecoin") return {};
-  return depositMembers(payment, at_ms) ?? {};
+  const begun = beginOperation(change, "authorize", { token, decline_is_error });
+  const is_manual = body.settlement === "manual";
+  return context.livemode ? begun : { ...begun, test: { behaviour, outcome, is_manual } };
 }
 
 function checkCapture({ capture, outcome }: CreatePaymentBody, { kind }: Instrument): void {
@@ -202,23 +133,4 @@ function agreedPerson(body: CreatePaymentBody): Payment["customer"] {
     );
   }
   return customer ?? payer ?? null;
-}
-
-function settle(change: PaymentChange, authorization: Authorization, urls: PayerUrls): void {
-  switch (authorization.result) {
-    case "pending":
-      return;
-    case "processing":
-      return change.addEvent("payment.processing", { status: "processing" });
-    case "requires_action":
-      return requireChallenge(change, urls);
-    case "declined":
-      return decline(change, authorization.code);
-    case "failed":
-      return fail(change, authorization.code, authorization.return_code ?? null);
-  }
-  if (change.subject.capture === "manual") return authorize(change);
-  complete(change, { tx_hash: authorization.tx_hash });
-  if (authorization.result === "refunded") addRefund(change, change.subject.amount_minor);
-  if (authorization.result === "chargeback") openDispute(change, authorization.reason);
 }

@@ -1,133 +1,102 @@
 /**
- * Decides disputes of a payment: their beginning, the evidence of the merchant, and their end
- * (contract §3). A payment that is charged back has disputes that are open or lost: one in a
- * sandbox, and as many as a provider reports with a live key. Pure.
+ * Disputes of a payment: their beginning, the evidence of the merchant, and their end (contract §3).
+ * A payment that is charged back has disputes that are open or lost: one in a sandbox, and as many
+ * as a provider reports with a live key. Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
 import { ApiError } from "../../core/errors.ts";
 import type {
   Dispute,
-  DisputeEvidence,
   DisputeReason,
   DisputeStatus,
   SubmitEvidenceBody,
 } from "../../schema/dispute.ts";
 import type { Payment } from "../../schema/payment.ts";
-import type { Change } from "../../store/commit_rows.ts";
 import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
 import type { EventContext, RequestContext } from "../changes/event.ts";
-import { testCardOf } from "../providers/test_values.ts";
-import { refundable } from "./lifecycle.ts";
+import { beginOperation, type Begun } from "../providers/operation.ts";
+import type { ProviderOp } from "../providers/connector.ts";
 import { chargeBack, winDispute } from "./settlement.ts";
 
-/** Time in which a sandbox dispute takes evidence, and after which it is lost (contract §3). */
-const EVIDENCE_WINDOW_MS = 7 * 24 * 3_600_000;
-/** Texts of evidence that decide a dispute of the sandbox at once. */
-const DECISIVE: ReadonlyMap<string, "won" | "lost"> = new Map([
-  ["winning_evidence", "won"],
-  ["losing_evidence", "lost"],
-]);
+/** Time in which a sample takes evidence. */
+const SAMPLE_WINDOW_MS = 7 * 24 * 3_600_000;
 
-/** The beginning of a live dispute, which the provider reports. */
-interface LiveDispute {
+/** The beginning of a dispute, which the provider reports. */
+interface ReportedDispute {
   amount_minor: number;
   reason: DisputeReason;
   evidence_due_by: string | null;
-  /** The provider's id of the dispute. */
-  provider_reference: string;
 }
 
-/**
- * Begins a dispute of a sandbox payment, over all that is neither refunded nor held by a pending
- * refund. The worker ends it if the merchant does nothing.
- */
-export function openDispute(change: PaymentChange, reason: DisputeReason = "general"): void {
-  const amount_minor = refundable(change.subject);
-  const evidence_due_by = formatTime(change.context.at_ms + EVIDENCE_WINDOW_MS);
-  const dispute = newDispute(change, { amount_minor, reason, evidence_due_by });
-  change.addDisputeEvent("dispute.created", dispute);
-  chargeBack(change, amount_minor);
-  change.addCall({
-    op: "dispute_expire",
-    delay_ms: EVIDENCE_WINDOW_MS,
-    amount_minor,
-    request: {
-      token: null,
-      return_url: null,
-      dispute: { id: dispute.id, reference: null, text: null, submit: false },
-    },
-  });
+/** A dispute as it is stored. */
+export interface StoredDispute {
+  dispute: Dispute;
+  /** The provider's id of a live dispute; null in a sandbox. */
+  provider_reference: string | null;
 }
 
-/** Begins a dispute that a provider reports. */
-export function openLiveDispute(change: PaymentChange, reported: LiveDispute): void {
+/** Begins a dispute. */
+export function openDispute(
+  change: PaymentChange,
+  reported: ReportedDispute & { provider_reference: string | null },
+): Dispute {
   const dispute = newDispute(change, reported);
   change.addDisputeEvent("dispute.created", dispute, reported.provider_reference);
   chargeBack(change, reported.amount_minor);
+  return dispute;
 }
 
-/** Begins a dispute if the payment was made with the test card that is disputed at once. */
-export function disputeTestCard(change: PaymentChange): void {
-  const { method, livemode } = change.subject;
-  if (livemode || method?.type !== "card") return;
-  if (testCardOf(method.card)?.behaviour === "dispute") openDispute(change, "fraudulent");
-}
-
-/**
- * Ends a dispute. If the merchant wins, the payment gets its money and its earlier status back.
- * @param dispute null: another request has ended it since the payment was loaded. It has changed the
- *   sequence of the payment too, so the commit of this change is stale
- */
+/** Ends a dispute. If the merchant wins, the payment gets its money and its earlier status back. */
 export function closeDispute(
   change: PaymentChange,
-  dispute: Dispute | null,
+  dispute: Dispute,
   status: "won" | "lost",
 ): void {
-  if (dispute) {
-    change.addDisputeEvent(`dispute.${status}`, { ...dispute, status, closed_at: change.at });
-  }
-  if (status === "won") winDispute(change, dispute?.amount_minor);
+  change.addDisputeEvent(`dispute.${status}`, { ...dispute, status, closed_at: change.at });
+  if (status === "won") winDispute(change, dispute.amount_minor);
 }
 
-/** Records evidence, and a new status if there is one. */
-export function updateDispute(
-  change: PaymentChange,
-  dispute: Dispute,
-  patch: { status?: DisputeStatus; evidence?: DisputeEvidence },
-): void {
-  change.addDisputeEvent("dispute.updated", { ...dispute, ...patch });
+/** Records new evidence or a new status of a dispute. */
+export function updateDispute(change: PaymentChange, dispute: Dispute): void {
+  change.addDisputeEvent("dispute.updated", dispute);
 }
 
-/**
- * Decides evidence for a dispute of the sandbox: two texts decide it, others wait for the bank.
- * Throws `invalid_state` if the dispute takes none.
- */
-export function decideEvidence(
+/** Begins to send evidence. Throws `invalid_state` if the dispute takes none. */
+export function evidenceOf(
   payment: Payment,
-  dispute: Dispute,
+  stored: StoredDispute,
   { text, submit = true }: SubmitEvidenceBody,
   context: RequestContext,
-): Change {
-  checkEvidence(dispute, context.at_ms);
-  const change = new ChangeBuilder(payment, context);
-  const evidence = { text, submitted_at: submit ? change.at : null };
-  const end = submit ? DECISIVE.get(text.trim()) : undefined;
-  if (end) closeDispute(change, { ...dispute, evidence }, end);
-  else updateDispute(change, dispute, { evidence, ...(submit && { status: "under_review" }) });
-  return finishDispute(change);
+): Begun {
+  checkEvidence(stored.dispute, context.at_ms);
+  return operationOn(payment, stored, "dispute_evidence", { text, submit }, context);
 }
 
-/** Decides that the merchant accepts a dispute of the sandbox: it is lost. */
-export function decideAccept(payment: Payment, dispute: Dispute, context: RequestContext): Change {
-  checkOpen(dispute, "accept the dispute");
-  const change = new ChangeBuilder(payment, context);
-  closeDispute(change, dispute, "lost");
-  return finishDispute(change);
+/** Begins to give up a dispute. Throws `invalid_state` if it is over. */
+export function acceptanceOf(
+  payment: Payment,
+  stored: StoredDispute,
+  context: RequestContext,
+): Begun {
+  checkOpen(stored.dispute, "accept the dispute");
+  return operationOn(payment, stored, "dispute_accept", { text: null, submit: false }, context);
+}
+
+function operationOn(
+  payment: Payment,
+  { dispute: present, provider_reference: reference }: StoredDispute,
+  op: ProviderOp,
+  more: { text: string | null; submit: boolean },
+  context: RequestContext,
+): Begun {
+  const { id, amount_minor } = present;
+  const dispute = { present, request: { id, reference, ...more } };
+  return beginOperation(new ChangeBuilder(payment, context), op, { amount_minor, dispute });
 }
 
 /** Throws `invalid_state` unless the dispute takes evidence now. */
-export function checkEvidence(dispute: Dispute, at_ms: number): void {
+function checkEvidence(dispute: Dispute, at_ms: number): void {
   checkOpen(dispute, "send evidence");
   const { status, evidence_due_by } = dispute;
   if (status === "under_review") {
@@ -142,7 +111,7 @@ export function checkEvidence(dispute: Dispute, at_ms: number): void {
 }
 
 /** Throws `invalid_state` if the dispute is won or lost. */
-export function checkOpen(dispute: Dispute, action: string): void {
+function checkOpen(dispute: Dispute, action: string): void {
   if (isOpen(dispute)) return;
   throw invalidDisputeState(`Cannot ${action}: the dispute is ${dispute.status}`, dispute);
 }
@@ -159,7 +128,7 @@ export function sampleDispute(
   context: RequestContext,
 ): Dispute {
   const change = new ChangeBuilder(payment, context);
-  const evidence_due_by = formatTime(context.at_ms + EVIDENCE_WINDOW_MS);
+  const evidence_due_by = formatTime(context.at_ms + SAMPLE_WINDOW_MS);
   const { amount_minor } = payment;
   const dispute = newDispute(change, { amount_minor, reason: "general", evidence_due_by });
   const evidence = { text: "A sample of evidence", submitted_at: change.at };
@@ -176,7 +145,7 @@ export function invalidDisputeState(message: string, dispute: Dispute): ApiError
 
 function newDispute(
   { subject: payment, context, at }: { subject: Payment; context: EventContext; at: string },
-  { amount_minor, reason, evidence_due_by }: Omit<LiveDispute, "provider_reference">,
+  { amount_minor, reason, evidence_due_by }: ReportedDispute,
 ): Dispute {
   return {
     id: context.mint("dp_"),
@@ -191,9 +160,4 @@ function newDispute(
     created_at: at,
     closed_at: null,
   };
-}
-
-function finishDispute(change: PaymentChange): Change {
-  const finished = change.finish({ status: 200, body: "" });
-  return { ...finished, answer: { status: 200, body: finished.disputes.at(-1)!.body } };
 }

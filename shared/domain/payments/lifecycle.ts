@@ -101,13 +101,18 @@ export function advancesOf(payment: Standing): PaymentStatus[] {
 export type Deposit = { amount_minor: number; amount_received: number };
 
 /**
- * Reports whether the payer sends the payment to an address of its own. `amount_received` is not
- * null for these payments by stablecoin and for no others.
+ * Reports whether the payer sends the payment to a place of its own, such as an address on a chain.
+ * `amount_received` is not null for these payments and for no others.
  */
-export function isDeposit<T extends Pick<Standing, "method_kind" | "amount_received">>(
+export function isDeposit<T extends Pick<Standing, "amount_received">>(
   payment: T,
 ): payment is T & Deposit {
-  return payment.method_kind === "stablecoin" && (payment.amount_received ?? null) !== null;
+  return (payment.amount_received ?? null) !== null;
+}
+
+/** Reports whether a payment that the payer sends waits for money. */
+export function isOpenDeposit({ status }: Pick<Standing, "status">): boolean {
+  return status === "pending" || status === "processing";
 }
 
 /** Returns the amount that the payer has not sent yet, in minor units. */
@@ -157,6 +162,11 @@ export function nextStatuses(payment: Standing): PaymentStatus[] {
 /** Reports whether the payment can be cancelled. */
 export function isCancellable(payment: Standing): boolean {
   return CANCELLABLE_STATUSES.includes(payment.status);
+}
+
+/** Reports whether the provider still has to say what becomes of the payment. */
+export function isProcessing({ status }: Standing): boolean {
+  return status === "processing";
 }
 
 /** Reports whether the payment can be refunded. */

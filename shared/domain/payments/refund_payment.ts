@@ -1,50 +1,36 @@
 /**
- * Decides refunds of a payment, of a part or of the rest (contract §3). A refund begins `pending`
- * and holds its amount; the provider's answer completes it or makes it fail. Pure.
+ * Refunds of a payment, of a part or of the rest (contract §3). A refund begins `pending` and holds
+ * its amount; what the provider reports completes it or makes it fail. Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
 import { formatAmount } from "../../core/currency.ts";
 import { ApiError, invalidParameter } from "../../core/errors.ts";
+import { isValidAddress } from "../../core/wallet_address.ts";
 import type { FailureCode, Payment } from "../../schema/payment.ts";
 import type { CreateRefundBody, Refund, RefundStatus } from "../../schema/refund.ts";
-import type { Change } from "../../store/commit_rows.ts";
-import { invalidState, isRefundable, nextStatuses, refundable, refundStatus } from "./lifecycle.ts";
+import { amountOf } from "../../schema/values.ts";
+import {
+  invalidState,
+  isDeposit,
+  isRefundable,
+  nextStatuses,
+  refundable,
+  refundStatus,
+} from "./lifecycle.ts";
 import type { EventContext, RequestContext } from "../changes/event.ts";
-import { answerOnly, ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
-import { checkRefundDestination } from "./deposit.ts";
-import { readRefund } from "../changes/read_resource.ts";
+import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
+import { beginOperation, type Begun } from "../providers/operation.ts";
 import { FAILURES } from "./settlement.ts";
 
 /** The input of a new refund, besides its amount. */
 type RefundInput = Pick<CreateRefundBody, "reason" | "metadata" | "destination">;
 
-/**
- * Decides a refund of a payment. Without manual settlement the sandbox completes it at once.
- * @param amount_minor in minor units; undefined refunds the rest
- */
-export function decideRefund(
-  payment: Payment,
-  amount_minor: number | undefined,
-  body: CreateRefundBody,
-  context: RequestContext,
-): Change {
-  const change = new ChangeBuilder(payment, context);
-  const refund = claimRefund(change, amount_minor, body);
-  const is_instant = payment.settlement !== "manual";
-  const text = is_instant ? completeRefund(change, refund) : JSON.stringify(refund);
-  return change.finish({ status: 201, body: text });
-}
-
-/** Adds a pending refund to a change. Throws `ApiError` if the amount is not left to refund. */
-export function claimRefund(
-  change: PaymentChange,
-  amount_minor: number | undefined,
-  body: CreateRefundBody,
-): Refund {
-  const { subject: payment } = change;
+/** Begins a refund of a payment. Throws `ApiError` if the amount is not left to refund. */
+export function refundOf(payment: Payment, body: CreateRefundBody, context: RequestContext): Begun {
+  const amount_minor = amountOf(body);
   if (!isRefundable(payment)) throw invalidState("refund", payment, nextStatuses(payment));
-  checkRefundDestination(payment, body);
+  checkDestination(payment, body);
   const rest = refundable(payment);
   if (amount_minor !== undefined && amount_minor > rest) {
     throw invalidParameter(
@@ -61,16 +47,13 @@ export function claimRefund(
       { current_status: payment.status, allowed: nextStatuses(payment) },
     );
   }
-  return beginRefund(change, amount_minor ?? rest, body);
+  const change = new ChangeBuilder(payment, context);
+  const refund = beginRefund(change, amount_minor ?? rest, body);
+  return beginOperation(change, "refund", { refund, amount_minor: refund.amount_minor });
 }
 
-/** Adds a completed refund to a change, for a sandbox payment that is refunded at once. */
-export function addRefund(change: PaymentChange, amount_minor: number): void {
-  completeRefund(change, beginRefund(change, amount_minor, {}));
-}
-
-/** Completes a pending refund: the money leaves. Returns the refund as JSON text. */
-export function completeRefund(change: PaymentChange, refund: Refund): string {
+/** Completes a pending refund: the money leaves. */
+export function completeRefund(change: PaymentChange, refund: Refund): void {
   const { subject: payment } = change;
   const { amount_minor } = refund;
   const amount_refunded = payment.amount_refunded + amount_minor;
@@ -78,20 +61,19 @@ export function completeRefund(change: PaymentChange, refund: Refund): string {
   // A payment that was charged back meanwhile keeps its status.
   const status = isRefundable(payment) ? refundStatus({ ...payment, amount_refunded }) : null;
   change.move("refund", amount_minor, refund.id);
-  const text = change.addRefundEvent("refund.completed", {
+  change.addRefundEvent("refund.completed", {
     ...refund,
     payment_status: status ?? payment.status,
     status: "completed",
     updated_at: change.at,
   }, { amount_refunding, amount_refunded });
   if (status) change.addEvent(`payment.${status}`, { status });
-  return text;
 }
 
-/** Makes a pending refund fail: its amount can be refunded again. Returns it as JSON text. */
-export function failRefund(change: PaymentChange, refund: Refund, code: FailureCode): string {
+/** Makes a pending refund fail: its amount can be refunded again. */
+export function failRefund(change: PaymentChange, refund: Refund, code: FailureCode): void {
   const { subject: payment } = change;
-  return change.addRefundEvent("refund.failed", {
+  change.addRefundEvent("refund.failed", {
     ...refund,
     payment_status: payment.status,
     status: "failed",
@@ -103,9 +85,9 @@ export function failRefund(change: PaymentChange, refund: Refund, code: FailureC
 
 /**
  * Makes a completed refund fail: the provider has given its money back, which can be refunded
- * again. Returns the refund as JSON text.
+ * again.
  */
-export function revertRefund(change: PaymentChange, refund: Refund, code: FailureCode): string {
+export function revertRefund(change: PaymentChange, refund: Refund, code: FailureCode): void {
   const { subject: payment } = change;
   const amount_refunded = payment.amount_refunded - refund.amount_minor;
   // A payment that was charged back meanwhile keeps its status.
@@ -113,7 +95,7 @@ export function revertRefund(change: PaymentChange, refund: Refund, code: Failur
     ? null
     : refundStatus({ ...payment, amount_refunded });
   change.move("refund_reversal", refund.amount_minor, refund.id);
-  const text = change.addRefundEvent("refund.failed", {
+  change.addRefundEvent("refund.failed", {
     ...refund,
     payment_status: status ?? payment.status,
     status: "failed",
@@ -122,7 +104,6 @@ export function revertRefund(change: PaymentChange, refund: Refund, code: Failur
     updated_at: change.at,
   }, { amount_refunded });
   if (status) change.addEvent(`payment.${status}`, { status });
-  return text;
 }
 
 /** Reports whether the refunds of a payment can still fail after they have completed. */
@@ -136,39 +117,6 @@ const REFUND_FAILURES: Partial<Record<FailureCode, string>> = {
   processing_failed: "The refund failed while it was processed",
   provider_refused: "The provider refused the refund",
 };
-
-/**
- * Decides an advance of a refund. If the refund has this status already, the change only answers.
- * @param body the refund as it is stored
- */
-export function decideAdvanceRefund(
-  payment: Payment,
-  body: string,
-  to: RefundStatus,
-  context: RequestContext,
-): Change {
-  const refund = readRefund(body);
-  if (to === refund.status) return answerOnly(payment, { status: 200, body });
-  const allowed: RefundStatus[] = refund.status === "pending"
-    ? ["completed", "failed"]
-    : refund.status === "completed" && canRevertRefund(payment)
-    ? ["failed"]
-    : [];
-  if (!allowed.includes(to)) {
-    throw new ApiError(
-      "invalid_state",
-      `Cannot advance to "${to}": the refund is ${refund.status}`,
-      { current_status: refund.status, allowed },
-    );
-  }
-  const change = new ChangeBuilder(payment, context);
-  const text = to === "completed"
-    ? completeRefund(change, refund)
-    : refund.status === "completed"
-    ? revertRefund(change, refund, "processing_failed")
-    : failRefund(change, refund, "processing_failed");
-  return change.finish({ status: 200, body: text });
-}
 
 /** Makes a sample refund of the whole payment, for triggered events. */
 export function sampleRefund(
@@ -223,4 +171,36 @@ function newRefund(
     created_at: at,
     updated_at: at,
   };
+}
+
+/**
+ * Checks the wallet of a refund. Throws `invalid_parameter` if a payment that was sent to an
+ * address has none, if it is not an address of the network, or if the payment is not by stablecoin.
+ */
+function checkDestination(
+  payment: Payment,
+  { destination }: Pick<CreateRefundBody, "destination">,
+): void {
+  if (!destination) {
+    if (!isDeposit(payment)) return;
+    throw invalidParameter(
+      "destination",
+      'A payment that was sent to an address needs a "destination": ask the payer for a wallet ' +
+        "address, because the sender can be an exchange",
+    );
+  }
+  if (payment.method_kind !== "stablecoin") {
+    throw invalidParameter(
+      "destination",
+      '"destination" is only for payments by stablecoin: leave it out',
+    );
+  }
+  const { method } = payment;
+  const network = method?.type === "stablecoin" ? method.wallet.network : "ethereum";
+  const { address } = destination;
+  if (isValidAddress(network, address) && !/^0x0{40}$/i.test(address)) return;
+  throw invalidParameter(
+    "destination.address",
+    `This is not a wallet address on ${network}: check each character`,
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * The steps that settle a payment, for a provider's answer, an advance and an authentication. Each
- * function adds one event to a change, with its ledger movement (contract §2). Pure.
+ * The steps of a payment. Each function adds one event to a change, with its ledger movement
+ * (contract §2). `applyEvent` alone calls them. Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -9,7 +9,6 @@ import type { FailureCode, NextAction, Payment } from "../../schema/payment.ts";
 import type { Answer } from "../../store/commit_rows.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
-import { challengeUrl, newChallengeToken, type PayerUrls } from "./challenge_url.ts";
 import { isRefundable, refundable, refundStatus } from "./lifecycle.ts";
 
 /** Messages of declines, for people. */
@@ -33,11 +32,27 @@ export const FAILURES: Record<FailureCode, string> = {
 /** Time after which a payment ends whose payer does not authenticate (contract §2). */
 const AUTHENTICATION_WINDOW_MS = 24 * 3_600_000;
 /** Time after which an uncaptured authorization ends, unless the provider names one (contract §2). */
-const CAPTURE_WINDOW_MS = 7 * 24 * 3_600_000;
+export const CAPTURE_WINDOW_MS = 7 * 24 * 3_600_000;
+
+/** Shows that the provider works on the payment. */
+export function process(change: PaymentChange): void {
+  change.addEvent("payment.processing", { status: "processing" });
+}
+
+/** Makes the payment wait for money that the payer sends to a place of its own. */
+export function waitForMoney(change: PaymentChange, next_action: NextAction): void {
+  change.addEvent("payment.pending", { amount_received: 0, next_action });
+}
+
+/** Adds a signed amount to `amount_received`, and sets the status that follows from the sum. */
+export function showReceived(change: PaymentChange, signed_minor: number): void {
+  const amount_received = (change.subject.amount_received ?? 0) + signed_minor;
+  const status = amount_received > 0 ? "processing" : "pending";
+  change.addEvent(`payment.${status}`, { status, amount_received });
+}
 
 /**
- * Holds the amount on the card. The ledger moves at the capture. In a sandbox the worker ends the
- * authorization after the window; a live provider does that itself.
+ * Holds the amount on the card. The ledger moves at the capture.
  * @param capture_before the provider's own time
  */
 export function authorize(change: PaymentChange, capture_before?: string): void {
@@ -46,7 +61,6 @@ export function authorize(change: PaymentChange, capture_before?: string): void 
     capture_before: capture_before ?? formatTime(change.context.at_ms + CAPTURE_WINDOW_MS),
     next_action: null,
   });
-  if (!change.subject.livemode) change.addCall({ op: "expire", delay_ms: CAPTURE_WINDOW_MS });
 }
 
 /**
@@ -78,22 +92,6 @@ export function requireAction(change: PaymentChange, next_action: NextAction): v
   if (next_action.type === "authenticate") {
     change.addCall({ op: "abandon", delay_ms: AUTHENTICATION_WINDOW_MS });
   }
-}
-
-/**
- * Makes a sandbox payment wait for the payer's authentication, at the console's page. The token of
- * the page is the simulated provider's reference of the payment. Where the console is not hosted,
- * the URL is that of the operation that authenticates.
- */
-export function requireChallenge(change: PaymentChange, urls: PayerUrls): void {
-  const { base_url, console_url } = urls;
-  let url = `${base_url}/api-v1-sandbox/payments/${change.subject.id}/authenticate`;
-  if (console_url !== null) {
-    const token = newChallengeToken(change.context.random);
-    change.addCall({ op: "authorize", provider_reference: token });
-    url = challengeUrl(console_url, token);
-  }
-  requireAction(change, { type: "authenticate", url });
 }
 
 /** Declines the payment. */
@@ -134,11 +132,8 @@ export function cancel(change: PaymentChange): void {
   });
 }
 
-/** Charges back an amount, by default what is neither refunded nor held by a pending refund. */
-export function chargeBack(
-  change: PaymentChange,
-  amount_minor = refundable(change.subject),
-): void {
+/** Charges back an amount. */
+export function chargeBack(change: PaymentChange, amount_minor: number): void {
   change.move("chargeback", amount_minor);
   const amount_disputed = change.subject.amount_disputed + amount_minor;
   change.addEvent("payment.chargeback", { status: "chargeback", amount_disputed });
@@ -148,10 +143,7 @@ export function chargeBack(
  * Gives back the amount of a dispute that the merchant has won. A payment with another dispute that
  * is open or lost stays charged back.
  */
-export function winDispute(
-  change: PaymentChange,
-  amount_minor = change.subject.amount_disputed,
-): void {
+export function winDispute(change: PaymentChange, amount_minor: number): void {
   const amount_disputed = change.subject.amount_disputed - amount_minor;
   change.move("chargeback_reversal", amount_minor);
   const status = amount_disputed > 0 ? "chargeback" : refundStatus(change.subject);

@@ -4,20 +4,19 @@
  * fact from one of four sources: the answer of a call, a notification, a poll or a look.
  */
 
-import type { Dispute } from "../../schema/dispute.ts";
-import type { MethodKind, Payment } from "../../schema/payment.ts";
-import type { Refund } from "../../schema/refund.ts";
-import type { Transfer } from "../../schema/transfer.ts";
-import type { DisputeRequest, ProviderOp, SimulatedResult } from "../../store/provider_call.ts";
+import type { MethodKind } from "../../schema/payment.ts";
+import type { SimulatedResult } from "./test_values.ts";
 import type {
   ChainPayout,
-  DepositIndex,
   Fact,
   PaidPayout,
   ProviderTotal,
   WatchedDeposit,
 } from "../../store/provider_rows.ts";
 
+import type { Operation } from "./operation.ts";
+
+export type { Operation } from "./operation.ts";
 export type { ProviderOp } from "../../store/provider_call.ts";
 export type {
   AccountOp,
@@ -43,38 +42,6 @@ export interface ProviderAccount {
   secret: string | null;
   /** Secrets that sign notifications: two during a rotation. Empty: all notifications are refused. */
   notification_secrets: readonly string[];
-}
-
-/** The instrument of a live payment: a reference that the provider made, never a card number. */
-interface LiveInstrument {
-  token: string;
-}
-
-/** A call to a provider. */
-export interface ProviderCall {
-  /** `pc_…`, the provider's idempotency key. */
-  id: string;
-  op: ProviderOp;
-  /** The payment or transfer as of the claim. */
-  subject: Payment | Transfer;
-  /** The refund of `op: "refund"`. */
-  refund: Refund | null;
-  /** The dispute of an operation on one, and the rest of its request; null for other operations. */
-  dispute: { present: Dispute; request: DisputeRequest } | null;
-  /** The amount to authorize, capture, refund or transfer, in minor units of `currency`. */
-  amount_minor: number;
-  /** Upper case. */
-  currency: string;
-  /** The instrument of `op: "authorize"`. */
-  instrument: LiveInstrument | null;
-  /** The provider's id of the payment; null until the provider has answered. */
-  provider_reference: string | null;
-  /** The address of a payment by stablecoin, for `op: "authorize"`. */
-  deposit?: DepositIndex;
-  /** The time of the claim. */
-  created_at_ms: number;
-  /** The result that the sandbox's provider answers; absent: success. */
-  simulated?: SimulatedResult;
 }
 
 /** The parts of the books that a connector reads and writes. */
@@ -135,6 +102,10 @@ export type ProviderReply =
   | {
     unknown: UnknownReason;
     may_repeat: boolean;
+    /** Time until the next attempt; absent: by the number of attempts. */
+    after_ms?: number;
+    /** The result that the sandbox's provider replies then; absent: that of its instrument. */
+    simulated?: SimulatedResult;
     /** True: this request did nothing at the provider. An earlier one may have worked. */
     did_nothing?: true;
   }
@@ -205,14 +176,14 @@ export interface Connector {
   /** Sends a call with its id as the idempotency key. Never throws. */
   send(
     account: ProviderAccount,
-    call: ProviderCall,
+    call: Operation,
     signal: AbortSignal,
     books: ChainBooks,
   ): Promise<ProviderReply>;
   /** Finds the result of a call, by our id while the provider's is not known. Never throws. */
   look(
     account: ProviderAccount,
-    call: ProviderCall,
+    call: Operation,
     signal: AbortSignal,
     books: ChainBooks,
   ): Promise<ProviderReply>;
@@ -222,7 +193,7 @@ export interface Connector {
    */
   find(
     account: ProviderAccount,
-    call: ProviderCall,
+    call: Operation,
     reference: string,
     signal: AbortSignal,
   ): Promise<ProviderReply>;

@@ -6,7 +6,8 @@
 import { normalizeCardNumber } from "../../core/card_number.ts";
 import type { DeclineCode } from "../../core/errors.ts";
 import { normalizeIban } from "../../core/iban.ts";
-import type { ShownCard } from "../../schema/payment.ts";
+import type { DisputeReason } from "../../schema/dispute.ts";
+import type { FailureCode, ShownCard } from "../../schema/payment.ts";
 import type { OUTCOMES } from "../../core/vocabulary.ts";
 
 /** The result of a payment, by the behaviour of its test value. */
@@ -34,6 +35,13 @@ export const OUTCOME_RESULTS = {
   refunded: { result: "refunded" },
   chargeback: { result: "chargeback" },
 } as const satisfies Record<typeof OUTCOMES[number], { result: string; code?: DeclineCode }>;
+
+/** A result of the simulated provider. */
+export type SimulatedResult =
+  | { result: "completed" | "refunded" | "pending" | "processing" | "requires_action" }
+  | { result: "chargeback"; reason?: DisputeReason }
+  | { result: "declined"; code: DeclineCode }
+  | { result: "failed"; code: FailureCode; return_code?: string };
 
 /** The answer of the provider to a test value. */
 export type TestBehaviour = keyof typeof TEST_RESULTS;

@@ -2,7 +2,7 @@
 
 import { noBooks } from "../chain/no_books.ts";
 import { stripeConnector } from "../../../shared/connectors/stripe/stripe_connector.ts";
-import type { ProviderCall, ProviderReply } from "../../../shared/domain/providers/connector.ts";
+import type { Operation, ProviderReply } from "../../../shared/domain/providers/connector.ts";
 import { type Received, startFaultServer, type Step } from "./fault_server.ts";
 import { account } from "./stripe_case.ts";
 
@@ -11,7 +11,7 @@ export const patient = () => AbortSignal.timeout(30_000);
 
 /** Sends a call to a server with these steps. Returns the reply and the requests. */
 export async function sent(
-  call: ProviderCall,
+  call: Operation,
   ...steps: Step[]
 ): Promise<{ reply: ProviderReply; received: Received[] }> {
   await using server = await startFaultServer(...steps);

@@ -1,6 +1,6 @@
 /** An account, calls and objects of Stripe for the tests of its connector. */
 
-import type { ProviderAccount, ProviderCall } from "../../../shared/domain/providers/connector.ts";
+import type { Operation, ProviderAccount } from "../../../shared/domain/providers/connector.ts";
 import type { Dispute } from "../../../shared/schema/dispute.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Refund } from "../../../shared/schema/refund.ts";
@@ -33,7 +33,7 @@ export function account(more: Partial<ProviderAccount> = {}): ProviderAccount {
 }
 
 /** An authorization of 10.99 EUR, claimed at `NOW`. `terms` are terms of its payment. */
-export function call(more: Partial<ProviderCall> = {}, terms: Members = {}): ProviderCall {
+export function call(more: Partial<Operation> = {}, terms: Members = {}): Operation {
   return {
     id: CALL_ID,
     op: "authorize",
@@ -48,9 +48,15 @@ export function call(more: Partial<ProviderCall> = {}, terms: Members = {}): Pro
     dispute: null,
     amount_minor: 1099,
     currency: "EUR",
-    instrument: { token: "pm_card_visa" },
+    token: "pm_card_visa",
     provider_reference: null,
     created_at_ms: NOW_MS,
+    environment_id: "env_1",
+    first_sent_at_ms: NOW_MS,
+    attempt: 1,
+    may_repeat: true,
+    request_id: "req_1",
+    decline_is_error: false,
     ...more,
   };
 }
@@ -59,18 +65,18 @@ export function call(more: Partial<ProviderCall> = {}, terms: Members = {}): Pro
 export function laterCall(
   op: "capture" | "cancel" | "refund" | "abandon",
   amount_minor = 1099,
-): ProviderCall {
+): Operation {
   const refund = op === "refund" ? { id: REFUND_ID } as Refund : null;
-  return call({ op, amount_minor, refund, instrument: null, provider_reference: "pi_1" });
+  return call({ op, amount_minor, refund, token: null, provider_reference: "pi_1" });
 }
 
 /** A call about the dispute `du_1`. A text of null accepts it. */
-export function disputeCall(text: string | null, submit = true): ProviderCall {
+export function disputeCall(text: string | null, submit = true): Operation {
   const request = { id: DISPUTE_ID, reference: "du_1", text, submit };
   return call({
     op: text === null ? "dispute_accept" : "dispute_evidence",
     dispute: { present: { id: DISPUTE_ID } as Dispute, request },
-    instrument: null,
+    token: null,
     provider_reference: "pi_1",
   });
 }

@@ -7,7 +7,18 @@ import { formatTime } from "../../../shared/core/clock.ts";
 import { ApiError } from "../../../shared/core/errors.ts";
 import { idMint, systemRandom } from "../../../shared/core/ids.ts";
 import { sampleDispute } from "../../../shared/domain/payments/dispute_payment.ts";
-import { decideAdvance, type decideCancel } from "../../../shared/domain/payments/move_payment.ts";
+import type { RequestContext } from "../../../shared/domain/changes/event.ts";
+import { paymentOf } from "../../../shared/domain/payments/create_payment.ts";
+import { cancelOf, captureOf } from "../../../shared/domain/payments/move_payment.ts";
+import { cancelled, changeAtOnce } from "../../../shared/domain/operations/operations.ts";
+import { refundOf } from "../../../shared/domain/payments/refund_payment.ts";
+import type { Begun } from "../../../shared/domain/providers/operation.ts";
+import { decideAdvance } from "../../../shared/domain/sandbox/advance.ts";
+import type { PayerUrls } from "../../../shared/domain/sandbox/challenge_url.ts";
+import { replyAtOnce } from "../../../shared/domain/sandbox/sandbox_provider.ts";
+import { transferOf } from "../../../shared/domain/transfers/create_transfer.ts";
+import type { CapturePaymentBody, CreatePaymentBody } from "../../../shared/schema/payment.ts";
+import type { CreateTransferBody } from "../../../shared/schema/transfer.ts";
 import type { Payment, PaymentStatus } from "../../../shared/schema/payment.ts";
 import type { Change } from "../../../shared/store/commit_rows.ts";
 
@@ -19,7 +30,7 @@ export const BASE_URL = "https://pay.example.com/functions/v1";
 export const URLS = { base_url: BASE_URL, console_url: null };
 
 /** Returns the context of a request at `NOW`, by default with a test key. */
-export function requestContext(livemode = false): Parameters<typeof decideCancel>[1] {
+export function requestContext(livemode = false): RequestContext {
   const context = {
     request_id: `req_${"1".repeat(26)}`,
     idempotency_key: "key",
@@ -30,6 +41,50 @@ export function requestContext(livemode = false): Parameters<typeof decideCancel
     run_number: null,
   };
   return context;
+}
+
+/** Decides an operation with the reply of the sandbox's provider. */
+function decide(begun: Begun, context: RequestContext, urls: PayerUrls = URLS): Change {
+  if (begun.is_ours) return cancelled(begun);
+  const { at_ms, random } = context;
+  return changeAtOnce(begun, { reply: replyAtOnce(begun, null, at_ms, { random, urls }) });
+}
+
+/** Decides a create. */
+export function decideCreate(
+  body: CreatePaymentBody,
+  context: RequestContext & { urls: PayerUrls; decline_is_error: boolean },
+): Change {
+  return decide(paymentOf(body, context.decline_is_error, context), context, context.urls);
+}
+
+/** Decides a capture. */
+export function decideCapture(
+  payment: Payment,
+  body: CapturePaymentBody,
+  context: RequestContext,
+): Change {
+  return decide(captureOf(payment, body, context), context);
+}
+
+/** Decides a cancel. */
+export function decideCancel(payment: Payment, context: RequestContext): Change {
+  return decide(cancelOf(payment, context), context);
+}
+
+/** Decides a refund. */
+export function decideRefund(
+  payment: Payment,
+  amount: number | undefined,
+  body: Parameters<typeof refundOf>[1],
+  context: RequestContext,
+): Change {
+  return decide(refundOf(payment, { amount, ...body }, context), context);
+}
+
+/** Decides a transfer. */
+export function decideTransfer(body: CreateTransferBody, context: RequestContext): Change {
+  return decide(transferOf(body, context), context);
 }
 
 /** Decides an advance of a payment. One that is charged back has an open dispute. */

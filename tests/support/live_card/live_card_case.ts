@@ -10,8 +10,8 @@ import { stripeConnector } from "../../../shared/connectors/stripe/stripe_connec
 import { idMint } from "../../../shared/core/ids.ts";
 import type {
   Fact,
+  Operation,
   ProviderAccount,
-  ProviderCall,
   ProviderReply,
   ProviderTotal,
 } from "../../../shared/domain/providers/connector.ts";
@@ -21,7 +21,7 @@ import { account, call, type Members } from "../connectors/stripe_case.ts";
 
 /** A call with its reply. */
 export interface Sent {
-  call: ProviderCall;
+  call: Operation;
   reply: ProviderReply;
 }
 
@@ -55,12 +55,12 @@ export function liveCard(
 export async function authorize(
   token: string,
   terms: Members = {},
-  more: Partial<ProviderCall> = {},
+  more: Partial<Operation> = {},
 ): Promise<Sent> {
   const mint = idMint(Date.now());
   return await send(call({
     id: mint("pc_"),
-    instrument: { token },
+    token,
     created_at_ms: Date.now(),
     ...more,
   }, { id: mint("pay_"), ...terms }));
@@ -81,19 +81,19 @@ export async function change(
     currency,
     subject,
     refund: op === "refund" ? { id: mint("re_") } as Refund : null,
-    instrument: null,
+    token: null,
     provider_reference,
     created_at_ms: Date.now(),
   }));
 }
 
 /** Sends a call. */
-export async function send(asked: ProviderCall): Promise<Sent> {
+export async function send(asked: Operation): Promise<Sent> {
   return { call: asked, reply: await connector.send(ACCOUNT, asked, deadline(), noBooks) };
 }
 
 /** Looks for the result of a call. */
-export async function look(asked: ProviderCall): Promise<ProviderReply> {
+export async function look(asked: Operation): Promise<ProviderReply> {
   return await connector.look(ACCOUNT, asked, deadline(), noBooks);
 }
 
@@ -119,7 +119,7 @@ export async function polled(what: string, is_it: (fact: Fact) => boolean): Prom
 }
 
 /** Waits until a look shows a state. A refund that fails later shows its success too. */
-export async function looksLike(asked: ProviderCall, state: Fact["state"]): Promise<void> {
+export async function looksLike(asked: Operation, state: Fact["state"]): Promise<void> {
   await until(`${asked.op} is ${state}`, async () => {
     const reply = await look(asked);
     return "facts" in reply && reply.facts.some((fact) => fact.state === state);

@@ -7,15 +7,9 @@
 import { ApiError } from "../../core/errors.ts";
 import type { Dispute } from "../../schema/dispute.ts";
 import type { Payment } from "../../schema/payment.ts";
+import type { StoredDispute } from "../payments/dispute_payment.ts";
 import type { Store } from "../../store/store.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
-
-/** A dispute as it is stored. */
-export interface StoredDispute {
-  dispute: Dispute;
-  /** The provider's id of a live dispute; null in a sandbox. */
-  provider_reference: string | null;
-}
 
 /**
  * Returns the open or lost dispute of a payment that is charged back. Null: the payment is not, or

@@ -5,11 +5,11 @@
  * fact is matched later, the same change books the reverse. The order of facts does not matter. Pure.
  */
 
+import type { MovementRow } from "../../store/commit_rows.ts";
 import type { EventContext } from "../changes/event.ts";
-import { movementRow } from "../changes/change_builder.ts";
-import type { Fact, StoredFact } from "../providers/connector.ts";
-import { accountChange } from "./account_change.ts";
-import type { Effect, FactChange } from "./fact_effect.ts";
+import { movementRow, type ResourceChange } from "../changes/change_builder.ts";
+import type { Fact, StoredFact } from "./connector.ts";
+import type { Effect } from "./effect.ts";
 import { movedAtProvider } from "./moved_at_provider.ts";
 
 /** Books a fact without a payment or transfer, unless it is booked already. */
@@ -22,14 +22,14 @@ export function applyUnmatched(
   const is_ours = fact.livemode === context.livemode && !fact.is_elsewhere;
   const moved = is_ours ? movedAtProvider(fact) : 0;
   const amount_minor = moved - fact.booked_minor;
-  const change = amount_minor === 0 ? null : accountChange(unapplied(fact, amount_minor, context));
-  return { outcome: "unmatched", finding, change };
+  const movement = amount_minor === 0 ? null : unapplied(fact, amount_minor, context);
+  return { outcome: "unmatched", finding, movement };
 }
 
 /** Books a fact for the account although it has a payment, and tells the operator why. */
 export function applyForAccount(fact: Fact, finding: string, context: EventContext): Effect {
-  const change = accountChange(unapplied(fact, movedAtProvider(fact), context));
-  return { outcome: "unmatched", finding, change };
+  const movement = unapplied(fact, movedAtProvider(fact), context);
+  return { outcome: "unmatched", finding, movement };
 }
 
 /**
@@ -52,28 +52,29 @@ function bookFinding(effect: Effect, fact: Fact, context: EventContext): Effect 
  * @param booked_minor the signed amount that is booked for the fact
  */
 export function afterUnmatched(
+  change: ResourceChange,
   effect: Effect,
   fact: Fact,
   booked_minor: number,
-  context: EventContext,
 ): Effect {
+  const { context } = change;
   if (effect.outcome === "wait") return effect;
   if (booked_minor === 0) return bookFinding(effect, fact, context);
   if (effect.outcome !== "applied") {
     const reason = effect.outcome === "finding" ? effect.finding : null;
     const finding = reason ?? `it changes nothing at ${fact.subject_id}, so the money is unmatched`;
-    return { outcome: "unmatched", finding, change: null };
+    return { outcome: "unmatched", finding, movement: null };
   }
-  const change: FactChange = {
-    ...effect.change,
-    booked_minor: effect.change.booked_minor - booked_minor,
-    ledger: [unapplied(fact, -booked_minor, context), ...effect.change.ledger],
-  };
-  return { ...effect, change };
+  change.addMovement(unapplied(fact, -booked_minor, context));
+  return effect;
 }
 
 /** Makes the movement of money that belongs to the account, and to no payment. */
-function unapplied({ account_id, currency }: Fact, signed_minor: number, context: EventContext) {
+function unapplied(
+  { account_id, currency }: Fact,
+  signed_minor: number,
+  context: EventContext,
+): MovementRow {
   const kind = signed_minor > 0 ? "unmatched" : "unmatched_reversal";
   const amount_minor = Math.abs(signed_minor);
   const movement = {

@@ -15,9 +15,11 @@ import type { ProviderRecord, StoredAccount } from "../../store/provider_rows.ts
 import type { ProviderStore } from "../../store/provider_store.ts";
 import type { EventContext } from "../changes/event.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
+import { retryOnStale } from "../changes/retry_on_stale.ts";
 import type { ProviderReply } from "../providers/connector.ts";
+import type { Operation } from "../providers/operation.ts";
 import { booksOf } from "./account_reader.ts";
-import { currentAnswer, decideResult, type OwnCall, pointlessRecord } from "./decide_result.ts";
+import { currentAnswer, decideResult, pointlessRecord } from "./decide_result.ts";
 import { inOurMode, type ProviderAccounts } from "./provider_accounts.ts";
 
 /** Longest time that a call takes (architecture §7). */
@@ -26,8 +28,6 @@ export const CALL_DEADLINE_MS = 8_000;
 const ACCOUNT_NOT_USABLE =
   "The account at the payment provider does not work, so nothing has happened there: let the " +
   "operator check it";
-/** Most decisions about one reply. Others change the same payment at the same time. */
-const MAX_DECISIONS = 10;
 /** The number in the answer of an advance that counts the results of an operation (contract §7). */
 const COUNTED_AS: Partial<Record<ProviderOp, string>> = {
   abandon: "expired_payments",
@@ -66,12 +66,12 @@ export class CallRunner {
   }
 
   /** Sends a call or looks for its result, and records the reply. Returns the request's answer. */
-  async run(stored: StoredAccount, call: OwnCall): Promise<Answer> {
+  async run(stored: StoredAccount, call: Operation): Promise<Answer> {
     return await this.record(call, await this.#ask(stored, call));
   }
 
   /** Makes the origin of events that belong to no request, but perhaps to a call. */
-  context(livemode: boolean, call?: OwnCall): EventContext {
+  context(livemode: boolean, call?: Operation): EventContext {
     const real_ms = this.#clock();
     const at_ms = timeOf(call, real_ms);
     // A call can change its payment more than once.
@@ -90,7 +90,7 @@ export class CallRunner {
     };
   }
 
-  async #ask(stored: StoredAccount, call: OwnCall): Promise<ProviderReply> {
+  async #ask(stored: StoredAccount, call: Operation): Promise<ProviderReply> {
     const opened = this.#accounts.open(stored);
     if (typeof opened === "string") {
       const { may_repeat } = call;
@@ -108,16 +108,13 @@ export class CallRunner {
   }
 
   /** Records a reply. Decides again if somebody else has changed the payment meanwhile. */
-  async record(first: OwnCall, reply: ProviderReply): Promise<Answer> {
+  record(first: Operation, reply: ProviderReply): Promise<Answer> {
     let call = first;
     let booked_minor = 0;
-    for (let i = 0; i < MAX_DECISIONS; i++) {
-      const { record, answer } = overtaken(call) ?? decideResult(
-        call,
-        reply,
-        this.context(call.subject.livemode, call),
-        { booked_minor, records_fees: i === 0 },
-      );
+    return retryOnStale(async (n) => {
+      const context = this.context(call.subject.livemode, call);
+      const { record, answer } = overtaken(call, context) ??
+        decideResult(call, reply, context, { booked_minor, records_fees: n === 0 });
       const did = call.clock && record.change ? COUNTED_AS[call.op] : undefined;
       const [result] = await this.#store.record([{ ...record, ...(did && { did }) }]);
       if (record.facts.some(({ outcome }) => outcome === null)) this.#on_facts();
@@ -126,20 +123,18 @@ export class CallRunner {
         if (next !== undefined) this.#on_retry(Date.parse(next));
         return answer;
       }
-      const [reloaded, booked] = await this.#reload(call, reply);
-      booked_minor = booked;
+      [call, booked_minor] = await this.#reload(call, reply);
       // Another attempt has settled the call, or a notification has brought the fact.
-      if (result!.outcome === "known" && result!.is_settled) return currentAnswer(reloaded);
-      call = reloaded;
-    }
-    throw databaseUnavailable();
+      const is_settled = result!.outcome === "known" && result!.is_settled;
+      return is_settled ? currentAnswer(call, context) : null;
+    });
   }
 
   /** Reads the subject of a call, and the booking of the first fact of its reply. */
   async #reload(
-    call: OwnCall,
+    call: Operation,
     reply: ProviderReply,
-  ): Promise<[call: OwnCall, booked_minor: number]> {
+  ): Promise<[call: Operation, booked_minor: number]> {
     const { environment_id, subject: { id }, refund } = call;
     const fact = "facts" in reply ? reply.facts[0] : null;
     const found = await this.#store.readSubject(environment_id, id, refund?.id ?? null, fact);
@@ -161,10 +156,13 @@ export class CallRunner {
  * no provider that has done something, so the move counts, and not the result of the call. A reply
  * of a live provider is always a fact.
  */
-function overtaken(call: OwnCall): { record: ProviderRecord; answer: Answer } | null {
+function overtaken(
+  call: Operation,
+  context: EventContext,
+): { record: ProviderRecord; answer: Answer } | null {
   if (call.subject.livemode) return null;
   const record = pointlessRecord(call);
-  return record && { record, answer: currentAnswer(call) };
+  return record && { record, answer: currentAnswer(call, context) };
 }
 
 /**
@@ -174,7 +172,7 @@ function overtaken(call: OwnCall): { record: ProviderRecord; answer: Answer } | 
  */
 function provenRefusal(
   { id }: StoredAccount,
-  { attempt, op }: OwnCall,
+  { attempt, op }: Operation,
   reply: ProviderReply,
   reason: string,
 ): ProviderReply {
@@ -193,7 +191,7 @@ function provenRefusal(
  * Returns the time of a call's result at a real time. In an advance it is the time at which the call
  * is due, but not before the last change of the payment.
  */
-function timeOf(call: OwnCall | undefined, real_ms: number): number {
+function timeOf(call: Operation | undefined, real_ms: number): number {
   if (!call?.clock) return real_ms;
   const { settings, due_ms } = call.clock;
   if (settings.target_at === null) return timeIn(settings, real_ms);

@@ -8,15 +8,18 @@ import type { Clock } from "../../core/clock.ts";
 import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import { Alarm } from "../alarm.ts";
+import { applyUnmatched } from "../providers/unmatched.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
+import { retryOnStale } from "../changes/retry_on_stale.ts";
 import type { StoredFact } from "../providers/connector.ts";
+import type { Operation } from "../providers/operation.ts";
+import type { SimulatedResult } from "../providers/test_values.ts";
 import { booksOf, pollAccount, readTotals } from "./account_reader.ts";
-import { applyAccountFact, isAccountFact } from "./apply_account_fact.ts";
+import { applyToAccount, isAccountFact } from "../providers/apply_to_account.ts";
 import type { CallRunner } from "./call_runner.ts";
-import { decideFact, type OwnCall, pointlessRecord } from "./decide_result.ts";
-import { recordOf } from "./fact_record.ts";
+import { decideFact, pointlessRecord } from "./decide_result.ts";
+import { accountRecord } from "./fact_record.ts";
 import { inOurMode, type ProviderAccounts, type ReadyAccount } from "./provider_accounts.ts";
-import { applyUnmatched } from "./unmatched.ts";
 
 /** Most pieces of work at once. */
 const WORK_LIMIT = 32;
@@ -28,8 +31,6 @@ const TURN_MS = 250;
 const LEASE_MS = 30_000;
 /** Longest time of a look, which can take several requests. */
 const LOOK_DEADLINE_MS = 20_000;
-/** Most decisions about one fact. The worker claims it again later. */
-const MAX_DECISIONS = 10;
 
 /** The dependencies of a worker. */
 interface ProviderWorkerOptions {
@@ -150,47 +151,51 @@ export class ProviderWorker {
   /** Applies a stored fact. Decides again if another fact has changed the payment meanwhile. */
   async #apply(work: ProviderWork, fact: StoredFact): Promise<void> {
     const { store } = this.#options;
-    for (let given = work, i = 0; i < MAX_DECISIONS; i++) {
-      if (await this.#decide(given, given.fact!) !== "stale") return;
-      const { environment_id, subject_body } = given;
-      // Another worker has booked the fact.
-      if (subject_body === null) return;
-      const { id } = readSubject(subject_body);
-      const present = await store.readSubject(environment_id, id, fact.refund_id, fact);
-      if (!present) return;
-      const { booked_minor, ...bodies } = present;
-      given = { ...given, ...bodies, fact: { ...fact, booked_minor } };
-    }
+    let given = work;
+    await retryOnStale(async (n) => {
+      if (n > 0) {
+        const { environment_id, subject_body } = given;
+        // Another worker has booked the fact.
+        if (subject_body === null) return "gone";
+        const { id } = readSubject(subject_body);
+        const present = await store.readSubject(environment_id, id, fact.refund_id, fact);
+        if (!present) return "gone";
+        const { booked_minor, ...bodies } = present;
+        given = { ...given, ...bodies, fact: { ...fact, booked_minor } };
+      }
+      const outcome = await this.#decide(given, given.fact!);
+      return outcome === "stale" ? null : outcome;
+    });
   }
 
-  /** Records the effect of a fact. Returns the record's outcome; null: the fact has to wait. */
+  /** Records the effect of a fact. Returns the record's outcome, or that the fact has to wait. */
   async #decide(
     work: ProviderWork,
     fact: StoredFact,
-  ): Promise<RecordOutcome["outcome"] | null> {
+  ): Promise<RecordOutcome["outcome"] | "wait"> {
     const { environment_id, livemode, subject_body, refund_body } = work;
     const context = this.#options.runner.context(livemode);
     if (subject_body === null) {
       const ours = asStored(work, fact, livemode);
       const effect = isAccountFact(ours)
-        ? applyAccountFact(ours, context)
+        ? applyToAccount(ours, context)
         : applyUnmatched(ours, context);
-      return await this.#record(recordOf(environment_id, ours, effect, fact.booked_minor));
+      return await this.#record(accountRecord(environment_id, ours, effect, fact.booked_minor));
     }
     const subject = readSubject(subject_body);
     const refund = refund_body === null ? null : readRefund(refund_body);
     const known = await this.#withRest(work, fact, subject);
     const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
     const is_result = work.call?.op === fact.op && work.call.state !== "settled";
-    const call = is_result ? ownCall(work) : null;
+    const operation = is_result ? ownCall(work) : null;
     const ours = asStored(work, known, subject.livemode);
     const { effect, record } = decideFact(
-      { subject, refund, dispute, deposit: work.deposit, call },
+      { subject, refund, dispute, deposit: work.deposit, operation },
       environment_id,
       ours,
       context,
     );
-    return effect.outcome === "wait" ? null : await this.#record(record);
+    return effect.outcome === "wait" ? "wait" : await this.#record(record);
   }
 
   async #record(record: ProviderRecord): Promise<RecordOutcome["outcome"]> {
@@ -207,7 +212,7 @@ export class ProviderWorker {
   async #withRest(
     work: ProviderWork,
     fact: StoredFact,
-    subject: OwnCall["subject"],
+    subject: Operation["subject"],
   ): Promise<StoredFact> {
     const { store, accounts } = this.#options;
     const is_needed = fact.is_partial && subject.object === "payment" && work.call !== null;
@@ -287,7 +292,7 @@ function orphanRecord({ environment_id, call }: ProviderWork): ProviderRecord {
 }
 
 /** Returns the call of a piece of work as the domain needs it. */
-export function ownCall(work: ProviderWork): OwnCall {
+export function ownCall(work: ProviderWork): Operation {
   const call = work.call!;
   const { id, op, amount_minor, currency, request, created_at, first_sent_at, attempts } = call;
   return {
@@ -301,8 +306,8 @@ export function ownCall(work: ProviderWork): OwnCall {
       : null,
     amount_minor,
     currency,
-    instrument: request.token === null ? null : { token: request.token },
-    ...(request.simulated && { simulated: request.simulated }),
+    token: request.token,
+    ...(request.simulated && { simulated: request.simulated as SimulatedResult }),
     provider_reference: call.provider_reference,
     ...(call.deposit && { deposit: call.deposit }),
     created_at_ms: Date.parse(created_at),

@@ -11,16 +11,13 @@ import { sourceIn } from "../../core/seeded_random.ts";
 import { withPaymentId } from "../../core/return_url.ts";
 import type { Challenge } from "../../schema/challenge.ts";
 import type { AuthenticationResult, Payment } from "../../schema/payment.ts";
-import { databaseUnavailable } from "../../store/database.ts";
 import { readSettings, timeIn } from "../../store/known_settings.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import { readPayment } from "../changes/read_resource.ts";
+import { retryOnStale } from "../changes/retry_on_stale.ts";
 import { isChallengeToken } from "./challenge_url.ts";
-import { authenticate } from "./move_payment.ts";
-
-/** Most decisions about one answer. Others can change the same payment at the same time. */
-const MAX_DECISIONS = 10;
+import { authenticate } from "./advance.ts";
 
 /** The operations of the payer's page. Each throws `not_found` for an unknown token. */
 export interface Challenges {
@@ -45,8 +42,8 @@ export function createChallenges(
       return challengeOf(payment, account);
     },
 
-    async answer(token, result) {
-      for (let i = 0; i < MAX_DECISIONS; i++) {
+    answer: (token, result) =>
+      retryOnStale(async () => {
         const { environment_id, account, payment, settings } = await find(token);
         const real_ms = clock();
         const present = readSettings(settings);
@@ -71,10 +68,8 @@ export function createChallenges(
           change: change.finish({ status: 200, body: "" }),
           answer: null,
         }]);
-        if (recorded!.outcome === "recorded") return challengeOf(change.subject, account);
-      }
-      throw databaseUnavailable();
-    },
+        return recorded!.outcome === "recorded" ? challengeOf(change.subject, account) : null;
+      }),
   };
 }
 

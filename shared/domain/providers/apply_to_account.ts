@@ -7,9 +7,8 @@
 import type { MovementKind } from "../../store/commit_rows.ts";
 import { movementRow } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
-import type { AccountOp, Fact, StoredFact } from "../providers/connector.ts";
-import { accountChange } from "./account_change.ts";
-import { type Effect, finding, shown } from "./fact_effect.ts";
+import type { AccountOp, Fact, StoredFact } from "./connector.ts";
+import { type Effect, finding, shown } from "./effect.ts";
 import { applyUnmatched } from "./unmatched.ts";
 
 /** The movement of each fact. An adjustment has none of its own, because nobody knows its reason. */
@@ -26,7 +25,7 @@ export function isAccountFact<F extends Fact>(fact: F): fact is F & { op: Accoun
 }
 
 /** Applies a fact about the account. An adjustment is unmatched money, with a finding. */
-export function applyAccountFact(
+export function applyToAccount(
   fact: StoredFact & { op: AccountOp },
   context: EventContext,
 ): Effect {
@@ -42,9 +41,7 @@ export function applyAccountFact(
     const text = `the provider has booked ${sign}${shown(fact)} as ${type}, outside of payments`;
     return applyUnmatched(fact, context, text);
   }
-  const movement = movementRow(
-    { kind, subject_id, refund_id: null, amount_minor, currency },
-    context,
-  );
-  return { outcome: "applied", finding: null, change: accountChange(movement) };
+  const refund_id = null;
+  const movement = movementRow({ kind, subject_id, refund_id, amount_minor, currency }, context);
+  return { outcome: "applied", finding: null, movement };
 }

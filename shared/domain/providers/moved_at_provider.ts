@@ -1,6 +1,6 @@
 /** The money that facts move at a provider, whatever the books here say about it. Pure. */
 
-import type { Fact, FactOp, FactState } from "../providers/connector.ts";
+import type { Fact, FactOp, FactState } from "./connector.ts";
 
 /** The effect of each fact on the balance at the provider. Other facts move no money. */
 const MOVES: Partial<Record<FactOp, Partial<Record<FactState, 1 | -1>>>> = {

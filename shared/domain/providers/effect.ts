@@ -7,46 +7,35 @@ import { FINAL_PAYMENT_STATUSES } from "../../core/vocabulary.ts";
 import type { Dispute } from "../../schema/dispute.ts";
 import type { Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
-import type { Transfer } from "../../schema/transfer.ts";
-import type { Change, MovementKind, MovementRow } from "../../store/commit_rows.ts";
+import type { MovementKind, MovementRow } from "../../store/commit_rows.ts";
 import type { DepositState, ProviderRecord } from "../../store/provider_rows.ts";
-import { ChangeBuilder, type PaymentChange } from "../changes/change_builder.ts";
-import type { EventContext } from "../changes/event.ts";
-import type { Fact } from "../providers/connector.ts";
+import type { PaymentChange } from "../changes/change_builder.ts";
+import type { Fact } from "./connector.ts";
 import { movedAtProvider } from "./moved_at_provider.ts";
 
-/** The effect of a fact. */
+/** The effect of a fact. Only an applied one has changed the resource. */
 export type Effect =
-  /** The rows of the change. A finding can come with it, for the operator. */
-  | { outcome: "applied"; change: FactChange; finding: string | null }
-  /** The fact is late or repeated. `expects`: the state on which this decision depends. */
-  | { outcome: "ignored"; expects?: FactChange["expects"] }
+  /** A finding can come with it, for the operator; the movement is one of the account's money. */
+  | { outcome: "applied"; finding: string | null; movement?: MovementRow }
+  /** The fact is late or repeated. */
+  | { outcome: "ignored" }
   /** The fact came before another one that it builds on: apply it later. */
   | { outcome: "wait" }
   /** The fact contradicts our books. An operator has to look. */
   | { outcome: "finding"; finding: string }
-  /** The fact matches no payment or transfer. The change books its money for the account. */
-  | { outcome: "unmatched"; finding: string | null; change: FactChange | null };
+  /** The fact matches no payment or transfer. The movement books its money for the account. */
+  | { outcome: "unmatched"; finding: string | null; movement: MovementRow | null };
 
-/** The rows that a fact changes, and the refund and payment as of the change. */
-export interface FactChange extends Omit<Change, "answer" | "expects"> {
-  expects: NonNullable<ProviderRecord["change"]>["expects"];
-  /** Null for a payout and for unmatched money, which belong to no payment. */
-  subject: Payment | Transfer | null;
-  /** The refund of the fact, as JSON text. */
-  refund_body: string | null;
-  /** The signed change of the balance at the provider. */
-  booked_minor: number;
-}
-
-/** A payment with the refund or dispute that the fact is about, if it is ours. */
-export interface FactSubject {
-  payment: Payment;
+/** The parts of a resource that a fact can be about, if they are ours. */
+export interface Parts {
   refund: Refund | null;
   dispute: Dispute | null;
-  /** Set for a fact about a transfer on a chain, else null. */
+  /** Set for a fact about money that the payer sends, else null. */
   deposit: DepositState | null;
 }
+
+/** The state on which a record depends, besides the sequence of its subject. */
+export type Expected = Partial<NonNullable<NonNullable<ProviderRecord["change"]>["expects"]>>;
 
 /** The effect of each kind of movement on the balance at the provider. */
 const AT_PROVIDER: Record<MovementKind, -1 | 0 | 1> = {
@@ -69,15 +58,18 @@ const AT_PROVIDER: Record<MovementKind, -1 | 0 | 1> = {
   transfer_reversed: 0,
 };
 
+export const IGNORED = { outcome: "ignored" } as const;
+export const WAIT = { outcome: "wait" } as const;
+
 /**
  * Applies a fact about money that this payment has not captured. Money that arrives for a payment
  * that is over is unmatched (`applySuccess`), and so are its refunds and disputes. While the
  * payment is open, the fact waits for the capture or for the end of the payment.
  */
-export function applyWithoutCapture(payment: Payment, fact: Fact, context: EventContext): Effect {
-  if (!isOver(payment)) return { outcome: "wait" };
+export function applyWithoutCapture(change: PaymentChange, fact: Fact): Effect {
+  if (!isOver(change.subject)) return WAIT;
   const moved = movedAtProvider(fact);
-  return apply(payment, context, (change) => {
+  return apply(() => {
     change.move(moved > 0 ? "unmatched" : "unmatched_reversal", Math.abs(moved));
   });
 }
@@ -113,40 +105,10 @@ export function finding(text: string): Effect {
   return { outcome: "finding", finding: text };
 }
 
-/** Builds the change of a payment. */
-export function apply(
-  payment: Payment,
-  context: EventContext,
-  build: (change: PaymentChange) => void,
-  found: string | null = null,
-  refundBody: () => string | null = () => null,
-): Effect {
-  const builder = new ChangeBuilder(payment, context);
-  build(builder);
-  return effectOf(builder, found, refundBody());
-}
-
-/** Returns the effect of the changes that a builder has collected. */
-export function effectOf<T extends Payment | Transfer>(
-  builder: ChangeBuilder<T>,
-  found: string | null = null,
-  refund_body: string | null = null,
-): Effect {
-  return { outcome: "applied", finding: found, change: changeOf(builder, refund_body) };
-}
-
-/** Returns the rows that a builder has collected. */
-export function changeOf<T extends Payment | Transfer>(
-  builder: ChangeBuilder<T>,
-  refund_body: string | null = null,
-): FactChange {
-  const { answer: _, ...rows } = builder.finish({ status: 200, body: "" });
-  return {
-    ...rows,
-    subject: builder.subject,
-    refund_body,
-    booked_minor: bookedAtProvider(rows.ledger),
-  };
+/** Changes the resource. */
+export function apply(build: () => void, found: string | null = null): Effect {
+  build();
+  return { outcome: "applied", finding: found };
 }
 
 /** Returns the signed change of the balance at the provider that movements book. */

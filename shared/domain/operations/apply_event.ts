@@ -1,0 +1,77 @@
+/**
+ * `applyEvent` is the only function that moves a payment, refund, dispute or transfer, with live
+ * keys and in sandboxes. A provider says what has happened; the rules here say what follows. Pure.
+ */
+
+import type { PaymentChange, ResourceChange } from "../changes/change_builder.ts";
+import type { Fact, StoredFact } from "../providers/connector.ts";
+import { applyToPayment, isReceivedMoney } from "../payments/apply_to_payment.ts";
+import { applyToTransfer } from "../transfers/apply_to_transfer.ts";
+import {
+  bookedAtProvider,
+  type Effect,
+  type Expected,
+  finding,
+  type Parts,
+} from "../providers/effect.ts";
+import { expectedOf } from "../payments/received_money.ts";
+import { afterUnmatched } from "../providers/unmatched.ts";
+
+/** Age after which a fact that waits for another one is a finding. Polls bring it within hours. */
+const WAIT_LIMIT_MS = 7 * 24 * 3_600_000;
+
+/** A fact about a resource without parts. */
+export const NO_PARTS: Parts = { refund: null, dispute: null, deposit: null };
+
+/** What a fact has done. */
+export interface Applied {
+  effect: Effect;
+  /** The signed change of the balance at the provider that the ledger has booked. */
+  booked_minor: number;
+  /** What the record depends on besides the sequence of the resource. */
+  expected: Expected;
+}
+
+/**
+ * Applies a fact to a payment or transfer, and to the refund or dispute that it is about. Rows of
+ * an applied fact are added to the change; any other outcome leaves it as it is.
+ * @param booked_minor the amount that the ledger has booked for the fact as unmatched
+ */
+export function applyEvent(
+  change: ResourceChange,
+  parts: Parts,
+  fact: Fact,
+  booked_minor = 0,
+): Applied {
+  const before = change.ledger.length;
+  const expected = isPayment(change) && isReceivedMoney(change, fact)
+    ? expectedOf(change, parts.deposit, fact)
+    : {};
+  const applied = isPayment(change)
+    ? applyToPayment(change, parts, fact)
+    : applyToTransfer(change, fact);
+  const effect = afterUnmatched(change, applied, fact, booked_minor);
+  const movements = change.ledger.slice(before);
+  if ("movement" in effect && effect.movement) movements.push(effect.movement);
+  return { effect, booked_minor: bookedAtProvider(movements), expected };
+}
+
+/**
+ * Ends the wait of a stored fact: the fact that it builds on has not come within the limit, or it
+ * has come and changed no payment.
+ */
+export function endWait(change: ResourceChange, applied: Applied, fact: StoredFact): Applied {
+  const age_ms = change.context.at_ms - Date.parse(fact.received_at);
+  if (applied.effect.outcome !== "wait") return applied;
+  if (!fact.follows_unmatched && age_ms <= WAIT_LIMIT_MS) return applied;
+  const reason = fact.follows_unmatched ? "is unmatched" : "has not come";
+  const found = finding(`${fact.op} ${fact.state} builds on a fact that ${reason}`);
+  const effect = afterUnmatched(change, found, fact, fact.booked_minor);
+  const booked = "movement" in effect && effect.movement ? [effect.movement] : [];
+  return { effect, booked_minor: bookedAtProvider(booked), expected: {} };
+}
+
+/** Reports whether the change is one of a payment. */
+export function isPayment(change: ResourceChange): change is PaymentChange {
+  return change.subject.object === "payment";
+}

@@ -1,0 +1,424 @@
+/**
+ * Decides what the reply of a provider to an operation changes, and what the request answers
+ * (architecture §7). Pure.
+ */
+
+import { formatTime } from "../../core/clock.ts";
+import { ApiError, type DeclineCode } from "../../core/errors.ts";
+import type { Payment, PaymentStatus } from "../../schema/payment.ts";
+import type { Transfer } from "../../schema/transfer.ts";
+import type { Answer, Change, MovementRow } from "../../store/commit_rows.ts";
+import type { CallResult, HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
+import { type Applied, applyEvent, endWait, NO_PARTS } from "./apply_event.ts";
+import type { Effect, Expected, Parts } from "../providers/effect.ts";
+import { ChangeBuilder, type ResourceChange } from "../changes/change_builder.ts";
+import { renderError } from "../changes/error_body.ts";
+import type { EventContext } from "../changes/event.ts";
+import { declineAnswer } from "../payments/settlement.ts";
+import type { Fact, ProviderOp, ProviderReply, StoredFact } from "../providers/connector.ts";
+import { type Operation, rowOf } from "../providers/operation.ts";
+import {
+  invalidState,
+  isDeposit,
+  isOpenDeposit,
+  isProcessing,
+  isUnsuccessful,
+  nextStatuses,
+} from "../payments/lifecycle.ts";
+import { handled, recordOf, rowsOf, unhandled, unusableAccount } from "./fact_record.ts";
+
+/** Delays before each further attempt. After the last one the service asks hourly. */
+const RETRY_DELAYS_MS = [5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000];
+const LAST_DELAY_MS = 3_600_000;
+/** Delay before the next attempt of an operation whose result comes as a later fact. */
+const WAITING_MS = 60_000;
+/** Time since the first attempt. An operation that the provider then does not know needs the operator. */
+const ABSENT_AFTER_MS = 3_600_000;
+/** Time since the first attempt. Every operation that then has no result needs the operator. */
+const GIVE_UP_AFTER_MS = 7 * 24 * 3_600_000;
+
+/** The operator reads a reply on one or two lines. A transaction with its fee needs 220 characters. */
+const REPLY_LENGTH_MAX = 300;
+
+/** The status of a payment that an operation ends. */
+const ENDS: ReadonlyMap<ProviderOp, PaymentStatus> = new Map([
+  ["abandon", "requires_action"],
+  ["expire", "authorized"],
+]);
+
+/** How to decide a reply that could not be recorded at once. */
+interface ReplyOptions {
+  /** The amount that the ledger has booked for its first fact as unmatched; 0 by default. */
+  booked_minor?: number;
+  /**
+   * Whether fees are recorded with the fact that they came with (the default). False: the worker
+   * records them, because one of them can be booked already.
+   */
+  records_fees?: boolean;
+  /** The parts of the resource; by default those of the operation. */
+  parts?: Parts;
+}
+
+/** What a reply has done. Rows of the resource are in its change. */
+interface Decision {
+  result: CallResult;
+  facts: HandledFact[];
+  answer: Answer;
+  /** Movements of money that belongs to the account. */
+  movements: MovementRow[];
+  expected: Expected;
+}
+
+/** Decides the result of a reply to an operation that is reserved. */
+export function decideResult(
+  operation: Operation,
+  reply: ProviderReply,
+  context: EventContext,
+  options: ReplyOptions = {},
+): { record: ProviderRecord; answer: Answer } {
+  const { id, environment_id, subject } = operation;
+  const change: ResourceChange = changeOf(subject, context);
+  const { result, facts, answer, movements, expected } = decide(change, operation, reply, options);
+  return {
+    record: {
+      environment_id,
+      call_id: id,
+      call: result,
+      facts,
+      change: rowsOf(change, movements, expected),
+      answer,
+    },
+    answer,
+  };
+}
+
+/**
+ * Decides an operation whose provider replies within the request: what happened is in the same
+ * change as the rows of the request. The operation itself takes a row only if its result is unknown,
+ * or if the provider's reference has to be found again.
+ */
+export function decideAtOnce(
+  change: ResourceChange,
+  operation: Operation,
+  reply: ProviderReply,
+): Change {
+  const { result, answer } = decide(change, operation, reply, {});
+  const { state, next_attempt_at, provider_reference } = result;
+  if (state === "pending" && "unknown" in reply) {
+    const { simulated } = reply;
+    const row = rowOf({ ...operation, ...(simulated && { simulated }) });
+    const delay_ms = Date.parse(next_attempt_at!) - change.context.at_ms;
+    change.addCall({ ...row, decline_is_error: false, delay_ms });
+  } else if (provider_reference) {
+    change.addCall({ ...rowOf(operation), decline_is_error: false, provider_reference });
+  }
+  return change.finish(answer);
+}
+
+function decide(
+  change: ResourceChange,
+  operation: Operation,
+  reply: ProviderReply,
+  options: ReplyOptions,
+): Decision {
+  if ("facts" in reply) return decideFacts(change, operation, reply.facts, options);
+  if ("refused" in reply) return decideRefusal(change, operation, reply);
+  if ("waiting" in reply) return decideWaiting(change, operation, reply);
+  if ("absent" in reply) return decideUnknown(change, operation, "absent", operation.may_repeat);
+  const { unknown, may_repeat, after_ms } = reply;
+  return decideUnknown(change, operation, unknown, may_repeat, { after_ms });
+}
+
+/**
+ * Makes the record that settles an operation which has nothing left to do. Its payment has left the
+ * status that the operation ends, and never gets a status of `ENDS` again; or its dispute has
+ * evidence or an end. Returns null for other operations.
+ */
+export function pointlessRecord(operation: Operation): ProviderRecord | null {
+  const { id, environment_id, op, subject, dispute } = operation;
+  let left: string | null = null;
+  if (op === "dispute_expire") {
+    const status = dispute?.present.status ?? "needs_response";
+    left = status === "needs_response" ? null : status;
+  } else if (op === "abandon" && subject.object === "payment" && isDeposit(subject)) {
+    left = isOpenDeposit(subject) ? null : subject.status;
+  } else if (isEnded(operation) || isAdvanced(operation)) {
+    left = subject.status;
+  }
+  if (left === null) return null;
+  const call = { state: "settled", last_reply: `not sent: it is ${left}` } as const;
+  return { environment_id, call_id: id, call, facts: [], change: null, answer: null };
+}
+
+/** Reports whether the payment has left the status that the operation ends. */
+function isEnded({ op, subject }: Operation): boolean {
+  if (!ENDS.has(op) || ENDS.get(op) === subject.status) return false;
+  // A payment that was not successful here can still be open at a live provider.
+  return op !== "abandon" || !subject.livemode || !isUnsuccessful(subject);
+}
+
+/**
+ * Reports whether an advance of the sandbox has given the result that the operation waits for. A
+ * live provider alone knows its results.
+ */
+function isAdvanced({ op, subject, refund }: Operation): boolean {
+  if (subject.livemode) return false;
+  if (op === "authorize") return subject.object === "payment" && !isProcessing(subject);
+  if (op === "capture") return subject.status !== "authorized";
+  return op === "refund" && refund?.status !== "pending";
+}
+
+/**
+ * Decides the record of a stored fact. If its operation has no result yet, the fact is the result.
+ * @param operation null: there is none, or it is settled
+ */
+export function decideFact(
+  { subject, operation, ...parts }: Parts & {
+    subject: Payment | Transfer;
+    operation: Operation | null;
+  },
+  environment_id: string,
+  fact: StoredFact,
+  context: EventContext,
+): { effect: Effect; record: ProviderRecord; status: string } {
+  const { booked_minor } = fact;
+  const change = changeOf(subject, context);
+  const applied = endWait(change, applyEvent(change, parts, fact, booked_minor), fact);
+  const { effect } = applied;
+  const { status } = change.subject;
+  const is_result = effect.outcome === "applied" || effect.outcome === "ignored";
+  const record = operation && is_result
+    ? decideResult(operation, { facts: [fact] }, context, { booked_minor, parts }).record
+    : recordOf(environment_id, fact, change, applied, booked_minor);
+  return { effect, record, status };
+}
+
+function decideFacts(
+  change: ResourceChange,
+  operation: Operation,
+  [fact, ...others]: readonly [Fact, ...Fact[]],
+  { booked_minor = 0, records_fees = true, parts = partsOf(operation) }: ReplyOptions,
+): Decision {
+  const applied = applyEvent(change, parts, fact, booked_minor);
+  const { effect, expected } = applied;
+  if (effect.outcome === "finding" || effect.outcome === "unmatched") {
+    const unknown = decideUnknown(change, operation, effect.finding ?? "", false, {
+      is_over: true,
+    });
+    const movement = effect.outcome === "unmatched" ? effect.movement : null;
+    return {
+      ...unknown,
+      facts: [handled(fact, change, applied, booked_minor), ...others.map(unhandled)],
+      movements: movement ? [movement] : [],
+    };
+  }
+  const facts = [handled(fact, change, applied, booked_minor)];
+  for (const other of others) facts.push(fold(change, operation, applied, other, records_fees));
+  return {
+    result: {
+      state: "settled",
+      ...(fact.provider_reference !== null && { provider_reference: fact.provider_reference }),
+      last_reply: fact.source === undefined ? fact.state : `${fact.state}, by the operator`,
+    },
+    facts,
+    answer: answerOf(operation, change),
+    movements: [],
+    expected,
+  };
+}
+
+/**
+ * Applies another fact of a reply, so that both are recorded together: a fee of a live provider,
+ * and every fact of the sandbox, which has no other source of them. The worker applies others later.
+ */
+function fold(
+  change: ResourceChange,
+  operation: Operation,
+  first: Applied,
+  fact: Fact,
+  records_fees: boolean,
+): HandledFact {
+  const is_fee = records_fees && fact.op === "fee" && first.effect.outcome === "applied";
+  if (change.subject.livemode && !is_fee) return unhandled(fact);
+  const parts = change.subject.livemode ? NO_PARTS : partsOf(operation);
+  const applied = applyEvent(change, parts, fact);
+  if (change.subject.livemode && applied.effect.outcome !== "applied") return unhandled(fact);
+  return handled(fact, change, applied, 0);
+}
+
+/**
+ * Decides about an operation whose result is not known: the service asks again or looks.
+ * @param options.is_over true: the operator decides, because asking again would not help
+ * @param options.after_ms time until the next attempt; absent: by the number of attempts
+ */
+function decideUnknown(
+  change: ResourceChange,
+  operation: Operation,
+  reason: string,
+  may_repeat: boolean,
+  { is_over = false, after_ms }: { is_over?: boolean; after_ms?: number | undefined } = {},
+): Decision {
+  const { at_ms } = change.context;
+  const age_ms = at_ms - operation.first_sent_at_ms;
+  const is_absent = reason === "absent" && age_ms > ABSENT_AFTER_MS;
+  const delay_ms = after_ms ?? RETRY_DELAYS_MS[operation.attempt - 1] ?? LAST_DELAY_MS;
+  const { subject } = change;
+  if (subject.object === "payment" && subject.status === "pending") {
+    applyEvent(change, NO_PARTS, ownFact(operation, "pending", { op: "authorize" }));
+  }
+  return {
+    result: {
+      last_reply: reason.slice(0, REPLY_LENGTH_MAX),
+      may_repeat: may_repeat && operation.may_repeat,
+      ...(is_over || is_absent || age_ms > GIVE_UP_AFTER_MS
+        ? { state: "operator" }
+        : { state: "pending", next_attempt_at: formatTime(at_ms + delay_ms) }),
+    },
+    facts: [],
+    answer: answerOf(operation, change),
+    movements: [],
+    expected: {},
+  };
+}
+
+/** Keeps an operation pending whose result comes as a later fact. The service never gives up on it. */
+function decideWaiting(
+  change: ResourceChange,
+  operation: Operation,
+  { waiting, needs_operator = false }: Extract<ProviderReply, { waiting: string }>,
+): Decision {
+  return {
+    result: {
+      state: "pending",
+      last_reply: waiting.slice(0, REPLY_LENGTH_MAX),
+      needs_operator,
+      next_attempt_at: formatTime(change.context.at_ms + WAITING_MS),
+    },
+    facts: [],
+    answer: answerOf(operation, change),
+    movements: [],
+    expected: {},
+  };
+}
+
+/** Decides about an operation that the provider has refused: nothing has happened there. */
+function decideRefusal(
+  change: ResourceChange,
+  operation: Operation,
+  reply: Extract<ProviderReply, { refused: unknown }>,
+): Decision {
+  const { op, refund, decline_is_error } = operation;
+  const reason = `refused: ${reply.reason ?? reply.message}`;
+  // No request waits for the refusal, and the payment would wait for its payer forever.
+  if (op === "abandon") return decideUnknown(change, operation, reason, false, { is_over: true });
+  const is_new = op === "authorize" || op === "transfer";
+  // The amount that a refund holds is free again; a capture or cancel leaves its payment as it is.
+  if (is_new || refund?.status === "pending") {
+    const failed = ownFact(operation, "failed", { failure_code: "provider_refused" });
+    applyEvent(change, partsOf(operation), failed);
+  }
+  const is_error = refund === null && (decline_is_error || !is_new);
+  const { unusable_account } = reply;
+  return {
+    result: { state: "settled", last_reply: reason.slice(0, REPLY_LENGTH_MAX) },
+    facts: unusable_account === undefined ? [] : [
+      unusableAccount(operation, unusable_account, reply.reason ?? reply.message, change.context),
+    ],
+    answer: is_error
+      ? refusalAnswer(operation, reply, change.subject)
+      : answerOf(operation, change),
+    movements: [],
+    expected: {},
+  };
+}
+
+/** Makes a fact of our own about an operation, which no provider has reported. */
+export function ownFact(
+  { id, op, subject, refund, amount_minor, currency, created_at_ms }: Operation,
+  state: Fact["state"],
+  more: Partial<Fact> = {},
+): Fact {
+  return {
+    account_id: "",
+    reference: `${id}:${state}`,
+    op,
+    state,
+    subject_id: subject.id,
+    refund_id: refund?.id ?? null,
+    provider_reference: null,
+    amount_minor,
+    currency,
+    at: formatTime(created_at_ms),
+    livemode: subject.livemode,
+    ...more,
+  };
+}
+
+function refusalAnswer(
+  operation: Operation,
+  { refused, message, param }: Extract<ProviderReply, { refused: unknown }>,
+  subject: Payment | Transfer,
+): Answer {
+  const error = new ApiError(refused, message, {
+    ...(param !== undefined && { param }),
+    [subject.object]: subject,
+  });
+  return { status: error.status, body: renderError(error, operation.request_id) };
+}
+
+/** Returns the effect that a fact would have as the result of an operation, and the status then. */
+export function effectOn(
+  operation: Operation,
+  fact: Fact,
+  context: EventContext,
+  booked_minor = 0,
+): { effect: Effect; status: string } {
+  const change = changeOf(operation.subject, context);
+  const { effect } = applyEvent(change, partsOf(operation), fact, booked_minor);
+  return { effect, status: change.subject.status };
+}
+
+/** Returns the parts of a resource that an operation is about. */
+function partsOf({ refund, dispute }: Operation): Parts {
+  return { refund, dispute: dispute?.present ?? null, deposit: null };
+}
+
+/** Begins a change of a resource. */
+function changeOf(subject: Payment | Transfer, context: EventContext): ResourceChange {
+  return subject.object === "payment"
+    ? new ChangeBuilder(subject, context)
+    : new ChangeBuilder(subject, context);
+}
+
+/** Makes the answer of the request that made the operation. */
+function answerOf(operation: Operation, change: ResourceChange): Answer {
+  const { op, refund, dispute, decline_is_error, request_id } = operation;
+  const { subject } = change;
+  if (refund) return { status: 201, body: change.refund_body ?? JSON.stringify(refund) };
+  if (dispute) {
+    return { status: 200, body: change.dispute_body ?? JSON.stringify(dispute.present) };
+  }
+  if (subject.object === "payment" && subject.status === "declined" && decline_is_error) {
+    return declineAnswer(subject, subject.failure_code as DeclineCode, request_id);
+  }
+  if (subject.object === "payment" && isMissed(op, subject)) {
+    const error = invalidState(op, subject, nextStatuses(subject));
+    return { status: error.status, body: renderError(error, request_id) };
+  }
+  const is_new = op === "authorize" || op === "transfer";
+  return { status: is_new ? 201 : 200, body: change.body || JSON.stringify(subject) };
+}
+
+/** Reports whether the payment has ended at the provider before the capture or cancel came. */
+function isMissed(op: ProviderOp, payment: Payment): boolean {
+  const { status, amount_captured } = payment;
+  if (op === "capture") {
+    return amount_captured === 0 && (status === "cancelled" || isUnsuccessful(payment));
+  }
+  return op === "cancel" && (amount_captured > 0 || isUnsuccessful(payment));
+}
+
+/** Makes the answer of a request whose operation somebody else has settled. */
+export function currentAnswer(operation: Operation, context: EventContext): Answer {
+  return answerOf(operation, changeOf(operation.subject, context));
+}

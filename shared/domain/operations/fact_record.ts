@@ -1,0 +1,147 @@
+/** Makes the records of facts and of their effects (architecture §7). Pure. */
+
+import { formatTime } from "../../core/clock.ts";
+import type { MovementRow } from "../../store/commit_rows.ts";
+import type { HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
+import type { Applied } from "./apply_event.ts";
+import { bookedAtProvider, type Effect, type Expected } from "../providers/effect.ts";
+import type { ResourceChange } from "../changes/change_builder.ts";
+import type { EventContext } from "../changes/event.ts";
+import type { Fact } from "../providers/connector.ts";
+import type { Operation } from "../providers/operation.ts";
+
+/** A record's rows without any, on no expectation. */
+const NO_ROWS = {
+  expects: null,
+  payment: null,
+  transfer: null,
+  refunds: [],
+  disputes: [],
+  ledger: [],
+  events: [],
+  calls: [],
+};
+
+/**
+ * Returns the rows of a change for a record; null if it has none, and depends on nothing but the
+ * sequence of its resource.
+ * @param movements of money that belongs to the account
+ */
+export function rowsOf(
+  change: ResourceChange,
+  movements: readonly MovementRow[],
+  expected: Expected,
+): ProviderRecord["change"] {
+  const depends = Object.keys(expected).length > 0;
+  if (change.is_empty && !depends) {
+    return movements.length === 0 ? null : { ...NO_ROWS, ledger: [...movements] };
+  }
+  const { answer: _, ...rows } = change.finish({ status: 200, body: "" });
+  const { id, sequence } = rows.expects!;
+  return {
+    ...rows,
+    ledger: [...rows.ledger, ...movements],
+    expects: { id, sequence, ...expected },
+  };
+}
+
+/**
+ * Makes the record of a fact about a resource.
+ * @param was_booked_minor the amount that the ledger has booked for the fact before
+ */
+export function recordOf(
+  environment_id: string,
+  fact: Fact,
+  change: ResourceChange,
+  applied: Applied,
+  was_booked_minor: number,
+): ProviderRecord {
+  const { effect, expected } = applied;
+  const has_rows = effect.outcome === "applied" || effect.outcome === "ignored";
+  const movements = movementsIn(effect);
+  return {
+    environment_id,
+    call_id: null,
+    call: null,
+    facts: [handled(fact, change, applied, was_booked_minor)],
+    change: rowsOf(change, movements, has_rows ? expected : {}),
+    answer: null,
+  };
+}
+
+/** Makes the record of a fact that belongs to no payment or transfer. */
+export function accountRecord(
+  environment_id: string,
+  fact: Fact,
+  effect: Effect,
+  was_booked_minor: number,
+): ProviderRecord {
+  const movements = movementsIn(effect);
+  const booked_minor = bookedAtProvider(movements);
+  return {
+    environment_id,
+    call_id: null,
+    call: null,
+    facts: [handled(fact, null, { effect, booked_minor, expected: {} }, was_booked_minor)],
+    change: movements.length === 0 ? null : { ...NO_ROWS, ledger: movements },
+    answer: null,
+  };
+}
+
+function movementsIn(effect: Effect): MovementRow[] {
+  return "movement" in effect && effect.movement ? [effect.movement] : [];
+}
+
+/** Makes a fact with the outcome of its effect. */
+export function handled(
+  fact: Fact,
+  change: ResourceChange | null,
+  { effect, booked_minor }: Applied,
+  was_booked_minor: number,
+): HandledFact {
+  const is_refund = effect.outcome === "applied" && fact.op === "refund";
+  return {
+    ...fact,
+    // A refund that somebody has made at the provider: later facts of it find it by this.
+    refund_id: fact.refund_id ?? (is_refund && change ? change.refund_id : null),
+    outcome: effect.outcome === "wait" ? null : effect.outcome,
+    finding: "finding" in effect ? effect.finding : null,
+    booked_minor: was_booked_minor + booked_minor,
+    was_booked_minor,
+  };
+}
+
+/** Makes a fact that the worker applies later. */
+export function unhandled(fact: Fact): HandledFact {
+  return { ...fact, outcome: null, finding: null, booked_minor: 0, was_booked_minor: 0 };
+}
+
+/**
+ * Makes the finding about an account whose operations cannot work, once a day. It names the first
+ * one that was refused.
+ */
+export function unusableAccount(
+  operation: Operation,
+  account_id: string,
+  reason: string,
+  context: EventContext,
+): HandledFact {
+  const at = formatTime(context.at_ms);
+  const { op, amount_minor, currency, subject: { id, livemode } } = operation;
+  const fact: Fact = {
+    account_id,
+    reference: `${account_id}:unusable:${at.slice(0, 10)}`,
+    op,
+    state: "failed",
+    subject_id: null,
+    refund_id: null,
+    provider_reference: null,
+    amount_minor,
+    currency,
+    at,
+    livemode,
+  };
+  const finding = `calls are refused since ${op} of ${id}: ${reason}`.slice(0, 500);
+  const effect: Effect = { outcome: "finding", finding };
+  return handled(fact, null, { effect, booked_minor: 0, expected: {} }, 0);
+}

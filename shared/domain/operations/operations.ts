@@ -1,0 +1,220 @@
+/**
+ * The one way of every operation that a provider takes part in (architecture §7): begin, operation,
+ * reply, facts, change, commit. A provider that replies at once, as that of the sandbox does, is
+ * asked before the commit, and one statement writes everything. Any other is reserved, asked and
+ * recorded: nothing is sent before its reservation is committed, and no database connection is held
+ * while the provider answers.
+ */
+
+import { ApiError } from "../../core/errors.ts";
+import type { Payment } from "../../schema/payment.ts";
+import type { Transfer } from "../../schema/transfer.ts";
+import type { Answer, Change } from "../../store/commit_rows.ts";
+import type { Store } from "../../store/store.ts";
+import type { WaitingRequests } from "../../store/waiting_requests.ts";
+import { isPayment } from "./apply_event.ts";
+import type { ResourceChange } from "../changes/change_builder.ts";
+import type { ChangeWriter } from "../changes/change_writer.ts";
+import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
+import { CALL_DEADLINE_MS, type CallRunner } from "./call_runner.ts";
+import { decideAtOnce, ownFact } from "./decide_result.ts";
+import type { ProviderReply } from "../providers/connector.ts";
+import { type Begun, type Operation, rowOf } from "../providers/operation.ts";
+import type { StoredDispute } from "../payments/dispute_payment.ts";
+import { withDispute } from "./load_dispute.ts";
+
+/** Time for which a request has its operation to itself: the deadline, and time to record. */
+const LEASE_MS = CALL_DEADLINE_MS + 7_000;
+/** Longest wait of a request for its twin, and the pause between two looks (contract §5). */
+const TWIN_PATIENCE_MS = 3_000;
+const TWIN_PAUSE_MS = 50;
+
+/** The answer under the idempotency key while the operation is under way. */
+const UNDER_WAY: Answer = { status: 102, body: "" };
+
+/** A reply within the request. */
+export interface ReplyAtOnce {
+  reply: ProviderReply;
+  /** The declared fault that has decided the reply. */
+  fault_id?: string;
+}
+
+/** A provider that replies within the request. */
+export interface ProviderAtOnce {
+  reply(begun: Begun, request: ServiceRequest): ReplyAtOnce | Promise<ReplyAtOnce>;
+  /** Completes the reply of the domain. */
+  finish(reply: Reply, request: ServiceRequest): Reply;
+}
+
+/** Runs operations. */
+export class Operations {
+  readonly #store: Store;
+  readonly #changes: ChangeWriter;
+  readonly #runner: Pick<CallRunner, "run">;
+  readonly #at_once: ProviderAtOnce;
+  readonly #waits: Pick<WaitingRequests, "hold">;
+
+  /**
+   * @param options.at_once the provider of the sandboxes
+   * @param options.waits limits the operations that wait for a provider or for a twin, before they
+   *   are reserved
+   */
+  constructor(
+    options: {
+      store: Store;
+      changes: ChangeWriter;
+      runner: Pick<CallRunner, "run">;
+      at_once: ProviderAtOnce;
+      waits: Pick<WaitingRequests, "hold">;
+    },
+  ) {
+    this.#store = options.store;
+    this.#changes = options.changes;
+    this.#runner = options.runner;
+    this.#at_once = options.at_once;
+    this.#waits = options.waits;
+  }
+
+  /** Creates a payment or transfer, whose operation begins with it. */
+  create(request: ServiceRequest, begin: () => Begun): Promise<Reply> {
+    return this.#run(request, async (asked) => {
+      let operation: Operation | null = null;
+      const reply = await this.#changes.create(asked, () => {
+        const begun = begin();
+        operation = begun.operation;
+        return this.#decide(asked, begun);
+      });
+      return await this.#send(reply, operation!);
+    });
+  }
+
+  /** Changes a payment or transfer by an operation. */
+  change<T extends Payment | Transfer>(
+    request: ServiceRequest,
+    kind: "payments" | "transfers",
+    id: string,
+    begin: (subject: T) => Begun | Promise<Begun>,
+  ): Promise<Reply> {
+    return this.#run(request, async (asked) => {
+      let operation: Operation | null = null;
+      const reply = await this.#changes.change<T>(asked, kind, id, async (subject) => {
+        const begun = await begin(subject);
+        operation = begun.operation;
+        return await this.#decide(asked, begun);
+      });
+      return await this.#send(reply, operation!);
+    });
+  }
+
+  /** Changes a dispute by an operation. `id` is that of the dispute. */
+  changeDispute(
+    request: ServiceRequest,
+    id: string,
+    begin: (payment: Payment, stored: StoredDispute) => Begun,
+  ): Promise<Reply> {
+    return withDispute(
+      this.#store,
+      request,
+      id,
+      (asked, payment_id, present) =>
+        this.change<Payment>(
+          asked,
+          "payments",
+          payment_id,
+          async (payment) => begin(payment, await present()),
+        ),
+    );
+  }
+
+  async #run(
+    request: ServiceRequest,
+    run: (request: ServiceRequest) => Promise<Reply>,
+  ): Promise<Reply> {
+    if (!request.context.livemode) return this.#at_once.finish(await run(request), request);
+    return await this.#waits.hold(request.access.key_hash, () => afterTwin(request, run));
+  }
+
+  /** Decides which way an operation goes. */
+  #decide(request: ServiceRequest, begun: Begun): Change | Promise<Change> {
+    if (begun.is_ours) return cancelled(begun);
+    if (request.context.livemode) return reserve(begun);
+    const replied = this.#at_once.reply(begun, request);
+    return replied instanceof Promise
+      ? replied.then((reply) => changeAtOnce(begun, reply))
+      : changeAtOnce(begun, replied);
+  }
+
+  /** Sends the operation that a commit has reserved. */
+  async #send(reply: Reply, operation: Operation): Promise<Reply> {
+    // A sandbox has operations that the worker sends later, and no others.
+    if (!reply.call || !operation.subject.livemode) return reply;
+    const { call_id, account, provider_reference, created_at, deposit } = reply.call;
+    const created_at_ms = Date.parse(created_at);
+    const answer = await this.#runner.run(account, {
+      ...operation,
+      id: call_id,
+      environment_id: account.environment_id,
+      provider_reference,
+      ...(deposit && { deposit }),
+      created_at_ms,
+      first_sent_at_ms: created_at_ms,
+      attempt: 1,
+    });
+    return { answer, replayed: false };
+  }
+}
+
+/** Makes the change of an operation whose provider has replied. */
+export function changeAtOnce(
+  { change, operation }: Begun,
+  { reply, fault_id }: ReplyAtOnce,
+): Change {
+  const [first] = "facts" in reply ? reply.facts : [];
+  // An address that is known at once is a part of the new payment.
+  const address = first?.state === "pending" ? first.next_action : undefined;
+  addCreated(change, address && { amount_received: 0, next_action: address });
+  if (address && first?.later) change.addCall(first.later);
+  const decided = decideAtOnce(change, { ...operation, subject: change.subject }, reply);
+  return fault_id === undefined ? decided : { ...decided, fault_id };
+}
+
+/** Makes the change of a cancel that needs no provider. */
+export function cancelled({ change, operation }: Begun): Change {
+  return decideAtOnce(change, operation, { facts: [ownFact(operation, "cancelled")] });
+}
+
+/** Makes the change that reserves an operation. */
+function reserve({ change, operation }: Begun): Change {
+  addCreated(change);
+  operation.subject = change.subject;
+  change.addCall({ ...rowOf(operation), lease_ms: LEASE_MS });
+  return change.finish(UNDER_WAY);
+}
+
+/** Adds the event of a new payment or transfer. */
+function addCreated(change: ResourceChange, address?: Partial<Payment>): void {
+  if (change.subject.sequence > 0) return;
+  if (isPayment(change)) change.addEvent("payment.created", address);
+  else change.addEvent("transfer.created");
+}
+
+/**
+ * Runs a request. If its twin is under way, the request waits for the twin's answer, without a
+ * database connection. Throws `idempotency_in_progress` after `TWIN_PATIENCE_MS`.
+ */
+async function afterTwin(
+  request: ServiceRequest,
+  run: (request: ServiceRequest) => Promise<Reply>,
+): Promise<Reply> {
+  const give_up_at = performance.now() + TWIN_PATIENCE_MS;
+  for (let asked = request;; asked = { ...request, access: withoutRateCount(request.access) }) {
+    try {
+      return await run(asked);
+    } catch (error) {
+      const waits = error instanceof ApiError && error.code === "idempotency_in_progress" &&
+        performance.now() < give_up_at;
+      if (!waits) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, TWIN_PAUSE_MS));
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * Applies the facts of disputes: what happens at the provider, and the evidence that it has taken.
+ * Pure.
+ */
+
+import { formatTime } from "../../core/clock.ts";
+import type { Dispute, DisputeEvidence } from "../../schema/dispute.ts";
+import type { Payment } from "../../schema/payment.ts";
+import type { PaymentChange } from "../changes/change_builder.ts";
+import { isRefundable } from "./lifecycle.ts";
+import { closeDispute, isOpen, openDispute, updateDispute } from "./dispute_payment.ts";
+import type { Fact } from "../providers/connector.ts";
+import {
+  apply,
+  applyWithoutCapture,
+  differs,
+  type Effect,
+  finding,
+  IGNORED,
+  isCaptured,
+  isOver,
+  objectOf,
+  shown,
+  WAIT,
+} from "../providers/effect.ts";
+
+/** Applies what happens to a dispute at the provider. A dispute that is not ours yet can come. */
+export function applyToDispute(
+  change: PaymentChange,
+  dispute: Dispute | null,
+  fact: Fact,
+): Effect {
+  const payment = change.subject;
+  switch (fact.state) {
+    case "disputed":
+      if (!isCaptured(payment)) return applyWithoutCapture(change, fact);
+      return dispute ? IGNORED : applyNewDispute(change, fact);
+    case "dispute_won":
+      if (!isCaptured(payment)) return applyWithoutCapture(change, fact);
+      return applyWonDispute(change, dispute, fact);
+    case "dispute_lost":
+    case "dispute_under_review": {
+      // Without a dispute here, only a payment that can be disputed waits for it.
+      if (!dispute) {
+        const may_come = canBeDisputed(payment) || !isCaptured(payment) && !isOver(payment);
+        return may_come ? WAIT : IGNORED;
+      }
+      const is_late = !isOpen(dispute) ||
+        fact.state === "dispute_under_review" && dispute.status === "under_review";
+      if (is_late) return IGNORED;
+      return apply(() => {
+        if (fact.state === "dispute_lost") {
+          closeDispute(change, withEvidence(change, dispute, fact), "lost");
+        } else updateDispute(change, { ...dispute, status: "under_review" });
+      });
+    }
+    default:
+      return finding(`a dispute has no fact ${fact.state}`);
+  }
+}
+
+/**
+ * Begins a dispute. A bank can take back money that is refunded already or held by another dispute,
+ * so the sum of both can exceed the captured amount.
+ */
+function applyNewDispute(change: PaymentChange, fact: Fact): Effect {
+  const payment = change.subject;
+  if (!canBeDisputed(payment) || fact.amount_minor > payment.amount_captured) {
+    return finding(`a dispute of ${shown(fact)} is more than the payment has taken`);
+  }
+  const { reason = "general", evidence_due_by = null } = fact.dispute ?? {};
+  const { amount_minor, later } = fact;
+  const ends_at = later && formatTime(change.context.at_ms + later.delay_ms);
+  return apply(() => {
+    const { id } = openDispute(change, {
+      amount_minor,
+      reason,
+      evidence_due_by: evidence_due_by ?? ends_at ?? null,
+      provider_reference: payment.livemode ? objectOf(fact) : null,
+    });
+    if (later) {
+      const dispute = { id, reference: null, text: null, submit: false };
+      const request = { token: null, return_url: null, dispute };
+      change.addCall({ ...later, amount_minor, request });
+    }
+  });
+}
+
+/** Applies a dispute that was won. The bank can give up a dispute that was lost before. */
+function applyWonDispute(change: PaymentChange, dispute: Dispute | null, fact: Fact): Effect {
+  if (dispute?.status === "won") return IGNORED;
+  if (!dispute) {
+    // The fact that the payer has disputed can come later, unless it is a finding then.
+    return canBeDisputed(change.subject)
+      ? WAIT
+      : finding(`a dispute of ${shown(fact)} that was won has not begun here`);
+  }
+  return differs(dispute.amount_minor, fact) ??
+    apply(() => closeDispute(change, withEvidence(change, dispute, fact), "won"));
+}
+
+function canBeDisputed(payment: Payment): boolean {
+  return isRefundable(payment) || payment.status === "chargeback" || payment.status === "refunded";
+}
+
+/** Applies evidence that the provider has taken. */
+export function applyEvidence(change: PaymentChange, dispute: Dispute | null, fact: Fact): Effect {
+  const evidence = fact.dispute?.evidence;
+  if (!dispute || !evidence) return finding("the evidence belongs to no dispute here");
+  if (!isOpen(dispute)) return IGNORED;
+  const status = evidence.is_submitted ? "under_review" : dispute.status;
+  return apply(() => updateDispute(change, { ...withEvidence(change, dispute, fact), status }));
+}
+
+/** Returns the dispute with the evidence of a fact, if it names some. */
+function withEvidence({ at }: PaymentChange, dispute: Dispute, fact: Fact): Dispute {
+  const taken = fact.dispute?.evidence;
+  if (!taken) return dispute;
+  const { text, is_submitted } = taken;
+  const evidence: DisputeEvidence = { text, submitted_at: is_submitted ? at : null };
+  return { ...dispute, evidence };
+}

@@ -1,0 +1,79 @@
+/**
+ * Applies the facts of refunds: of ours, and of those that somebody has made at the provider
+ * without this service. Pure.
+ */
+
+import type { Refund } from "../../schema/refund.ts";
+import type { PaymentChange } from "../changes/change_builder.ts";
+import { isRefundable, refundable } from "./lifecycle.ts";
+import {
+  beginRefund,
+  canRevertRefund,
+  completeRefund,
+  failRefund,
+  revertRefund,
+} from "./refund_payment.ts";
+import type { Fact } from "../providers/connector.ts";
+import {
+  apply,
+  applyWithoutCapture,
+  differs,
+  type Effect,
+  finding,
+  IGNORED,
+  isCaptured,
+  shown,
+  WAIT,
+} from "../providers/effect.ts";
+
+/** Applies a fact to its refund. A succeeded refund that is not ours yet becomes one. */
+export function applyToRefund(change: PaymentChange, refund: Refund | null, fact: Fact): Effect {
+  if (refund) return applyOwn(change, refund, fact);
+  if (fact.refund_id !== null) return finding("the refund is not one of ours");
+  // A refund that has failed before its money left changes nothing.
+  if (fact.state !== "succeeded" && fact.state !== "returned") return IGNORED;
+  const { subject: payment } = change;
+  if (!isCaptured(payment)) return applyWithoutCapture(change, fact);
+  if (fact.state === "returned") {
+    // Its success comes later, and becomes a refund here, unless it is a finding then.
+    return isRefundable(payment) || canRevertRefund(payment)
+      ? WAIT
+      : finding(`a refund of ${shown(fact)} that has not succeeded here came back`);
+  }
+  // A pending refund of ours that holds the amount can still fail.
+  const left = payment.amount_captured - payment.amount_refunded;
+  if (fact.amount_minor > refundable(payment) && fact.amount_minor <= left) return WAIT;
+  const is_disputed = payment.status === "chargeback";
+  if (!(isRefundable(payment) || is_disputed) || fact.amount_minor > refundable(payment)) {
+    return finding(`a refund of ${shown(fact)} at the provider is more than what is left`);
+  }
+  return apply(() => completeRefund(change, beginRefund(change, fact.amount_minor, {})));
+}
+
+function applyOwn(change: PaymentChange, refund: Refund, fact: Fact): Effect {
+  if (fact.state === "succeeded") {
+    if (refund.status === "completed") return IGNORED;
+    if (refund.status === "failed") {
+      return finding("the refund succeeded at the provider, but is failed here");
+    }
+    return differs(refund.amount_minor, fact) ?? apply(() => completeRefund(change, refund));
+  }
+  const is_returned = fact.state === "returned";
+  if (!is_returned && fact.state !== "failed" && fact.state !== "cancelled") return IGNORED;
+  if (refund.status === "failed") {
+    return is_returned
+      ? finding("the money of the refund came back, but the refund had failed here before")
+      : IGNORED;
+  }
+  // The money has left before: the success of the refund comes later here.
+  if (refund.status === "pending" && is_returned) return WAIT;
+  if (refund.status === "completed" && !canRevertRefund(change.subject)) {
+    return finding(
+      `the refund failed at the provider, but the payment is ${change.subject.status}`,
+    );
+  }
+  const end = refund.status === "completed" ? revertRefund : failRefund;
+  const code = fact.failure_code ?? "processing_failed";
+  return (is_returned ? differs(refund.amount_minor, fact) : null) ??
+    apply(() => end(change, refund, code));
+}

@@ -1,0 +1,166 @@
+/**
+ * Money that the payer sends: to an address on a chain, or to any other place of this payment alone
+ * (architecture §7, contract §2). `amount_received` is the sum of the parts that the provider shows.
+ * Each final part is booked as unapplied money until the sum reaches the amount. Then one change
+ * captures the amount and books the rest. Money that comes late is unapplied. The order of facts
+ * does not matter. Pure.
+ */
+
+import { formatAmount } from "../../core/currency.ts";
+import type { Payment } from "../../schema/payment.ts";
+import type { DepositState } from "../../store/provider_rows.ts";
+import type { PaymentChange } from "../changes/change_builder.ts";
+import { type Deposit, isOpenDeposit, missingAmount } from "./lifecycle.ts";
+import { complete, fail, showReceived } from "./settlement.ts";
+import type { Fact } from "../providers/connector.ts";
+import {
+  apply,
+  type Effect,
+  type Expected,
+  finding,
+  IGNORED,
+  shown,
+  WAIT,
+} from "../providers/effect.ts";
+import { applyForAccount } from "../providers/unmatched.ts";
+
+/** The state of a payment that has received nothing yet. */
+const NOTHING: DepositState = { final_minor: 0, reports: [] };
+
+/** Applies a fact about a part of the money, or about the end of its time. */
+export function applyReceivedMoney(
+  change: PaymentChange,
+  deposit: DepositState | null,
+  fact: Fact,
+): Effect {
+  const payment = received(change);
+  const known = deposit ?? NOTHING;
+  if (fact.op === "abandon") return expire(change);
+  if (fact.currency !== payment.currency) return applyOtherCurrency(change, fact);
+  switch (fact.state) {
+    case "received":
+      return receive(change, known, fact);
+    case "reorged":
+      return undo(change, known, fact);
+    case "succeeded":
+      return finalize(change, known, fact);
+    case "pending":
+      return IGNORED;
+    default:
+      return finding(`a payment by ${payment.method_kind} cannot have a fact ${fact.state}`);
+  }
+}
+
+/**
+ * Returns what the record of a fact depends on. It fails if another part has become final in the
+ * meantime, or if another fact about this part was handled, even one that was ignored: two blocks
+ * can have a part. Then "block A has it" is ignored only because of block B, and "block B is undone"
+ * only because of block A.
+ */
+export function expectedOf(
+  { subject }: PaymentChange,
+  deposit: DepositState | null,
+  fact: Fact,
+): Expected {
+  if (deposit === null || fact.op === "abandon" || fact.currency !== subject.currency) return {};
+  const { final_minor, reports } = deposit;
+  const is_final = fact.state === "succeeded" && isOpenDeposit(subject);
+  return { reports: reports.length, ...(is_final && { final_minor }) };
+}
+
+/** Another currency or token has come. Its final parts are booked for the account. */
+function applyOtherCurrency({ subject, context }: PaymentChange, fact: Fact): Effect {
+  if (fact.state !== "succeeded") return IGNORED;
+  const text = `${shown(fact)} was sent to the address of ${subject.id}, which is in ` +
+    `${subject.currency}`;
+  return applyForAccount(fact, text, context);
+}
+
+/** Counts a part that has come, and can still be undone. */
+function receive(change: PaymentChange, { reports }: DepositState, fact: Fact): Effect {
+  if (!isOpenDeposit(change.subject) || isCounted(reports)) return IGNORED;
+  return apply(() => showReceived(change, fact.amount_minor));
+}
+
+/** Takes back a part that was undone. */
+function undo(change: PaymentChange, { reports }: DepositState, fact: Fact): Effect {
+  if (isFinal(reports)) {
+    return finding(`the chain has undone a transfer of ${shown(fact)} that was final`);
+  }
+  const block = blockOf(fact);
+  // The fact that the block has the part is stored but not applied yet.
+  const is_known = fact.is_counted ||
+    reports.some((report) => report.state === "received" && blockOf(report) === block);
+  if (!is_known) return WAIT;
+  // Another block has the same part.
+  if (!isOpenDeposit(change.subject) || isCounted([...reports, fact])) return IGNORED;
+  const { subject: payment } = change;
+  return apply(() => {
+    showReceived(change, -fact.amount_minor);
+    if (missingAmount(received(change)) > 0 && isLate(payment, fact)) failUnpaid(change);
+  });
+}
+
+/** Books a final part, in any status of the payment. */
+function finalize(
+  change: PaymentChange,
+  { final_minor, reports }: DepositState,
+  fact: Fact,
+): Effect {
+  const { subject: payment } = change;
+  if (!isOpenDeposit(payment)) {
+    return apply(
+      () => change.move("unmatched", fact.amount_minor),
+      `${shown(fact)} was sent to a payment that is ${payment.status}`,
+    );
+  }
+  const rest = final_minor + fact.amount_minor - payment.amount_minor;
+  return apply(
+    () => {
+      if (!fact.is_counted && !isCounted(reports)) showReceived(change, fact.amount_minor);
+      if (rest < 0) return change.move("unmatched", fact.amount_minor);
+      if (final_minor > 0) change.move("unmatched_reversal", final_minor);
+      complete(change, { tx_hash: fact.tx_hash });
+      if (rest > 0) change.move("unmatched", rest);
+    },
+    rest > 0 ? `the payer sent ${formatAmount(rest, fact.currency)} too much` : null,
+  );
+}
+
+/** Ends a payment whose time is over. If the whole amount has come, finality decides. */
+function expire(change: PaymentChange): Effect {
+  if (!isOpenDeposit(change.subject) || missingAmount(received(change)) === 0) return IGNORED;
+  return apply(() => failUnpaid(change));
+}
+
+function failUnpaid(change: PaymentChange): void {
+  fail(change, received(change).amount_received > 0 ? "underpaid" : "expired", null);
+}
+
+function received({ subject }: PaymentChange): Payment & Deposit {
+  return subject as Payment & Deposit;
+}
+
+type Reports = DepositState["reports"];
+
+function isFinal(reports: Reports): boolean {
+  return reports.some(({ state }) => state === "succeeded");
+}
+
+/** Reports whether `amount_received` includes the part: it is final, or a block has it. */
+function isCounted(reports: Reports): boolean {
+  const gone = new Set(reports.filter(({ state }) => state === "reorged").map(blockOf));
+  return isFinal(reports) ||
+    reports.some((report) => report.state === "received" && !gone.has(blockOf(report)));
+}
+
+/** Returns the hash of the block in a reference `<transaction>:<log>:<block>:<state>`. */
+function blockOf({ reference }: Pick<Fact, "reference">): string {
+  return reference.split(":")[2] ?? "";
+}
+
+/** Reports whether a fact comes from a time after that of the payment. */
+function isLate({ next_action }: Payment, { at }: Fact): boolean {
+  return next_action?.type === "send_stablecoin" &&
+    Date.parse(at) > Date.parse(next_action.expires_at);
+}

@@ -1,0 +1,38 @@
+/** The steps that settle a transfer: each adds an event and a movement to a change. Pure. */
+
+import type { FailureCode } from "../../schema/payment.ts";
+import type { TransferChange } from "../changes/change_builder.ts";
+import { FAILURES } from "../payments/settlement.ts";
+
+/**
+ * Completes the transfer: the money has left.
+ * @param tx_hash of a transfer to a wallet
+ */
+export function complete(change: TransferChange, tx_hash?: string): void {
+  const { amount_minor, destination } = change.subject;
+  change.move("transfer_completed", amount_minor);
+  change.addEvent("transfer.completed", {
+    status: "completed",
+    completed_at: change.at,
+    ...(destination.type === "wallet" && tx_hash !== undefined && {
+      destination: { ...destination, wallet: { ...destination.wallet, tx_hash } },
+    }),
+  });
+}
+
+/** Makes the transfer fail, and moves the money back to the available balance. */
+export function fail(change: TransferChange, code: FailureCode, return_code: string | null): void {
+  change.move("transfer_reversed", change.subject.amount_minor);
+  change.addEvent("transfer.failed", {
+    status: "failed",
+    failure_code: code,
+    failure_message: FAILURES[code],
+    return_code,
+  });
+}
+
+/** Cancels the transfer, and moves the money back to the available balance. */
+export function cancel(change: TransferChange): void {
+  change.move("transfer_reversed", change.subject.amount_minor);
+  change.addEvent("transfer.cancelled", { status: "cancelled", cancelled_at: change.at });
+}

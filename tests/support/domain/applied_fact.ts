@@ -1,0 +1,123 @@
+/** What a fact does to a resource, with the rows of its change. */
+
+import {
+  applyEvent,
+  endWait as endWaitOf,
+  isPayment,
+} from "../../../shared/domain/operations/apply_event.ts";
+import { applyToPayment } from "../../../shared/domain/payments/apply_to_payment.ts";
+import {
+  bookedAtProvider,
+  type Effect as Outcome,
+  type Expected,
+  type Parts,
+} from "../../../shared/domain/providers/effect.ts";
+import { applyUnmatched as unmatched } from "../../../shared/domain/providers/unmatched.ts";
+import {
+  ChangeBuilder,
+  type ResourceChange,
+} from "../../../shared/domain/changes/change_builder.ts";
+import type { EventContext } from "../../../shared/domain/changes/event.ts";
+import { rowsOf } from "../../../shared/domain/operations/fact_record.ts";
+import type { Fact, StoredFact } from "../../../shared/domain/providers/connector.ts";
+import type { Payment } from "../../../shared/schema/payment.ts";
+import type { Transfer } from "../../../shared/schema/transfer.ts";
+import type { MovementRow } from "../../../shared/store/commit_rows.ts";
+import type { ProviderRecord } from "../../../shared/store/provider_rows.ts";
+
+/** The rows of a record, and the resource as of them. */
+type Rows = NonNullable<ProviderRecord["change"]> & {
+  subject: Payment | Transfer | null;
+  refund_body: string | null;
+  booked_minor: number;
+};
+
+/** An effect with its rows. */
+export type Effect =
+  | { outcome: "applied"; finding: string | null; change: Rows }
+  | { outcome: "ignored"; expects?: Rows["expects"] }
+  | { outcome: "wait" }
+  | { outcome: "finding"; finding: string }
+  | { outcome: "unmatched"; finding: string | null; change: Rows | null };
+
+/** Applies a fact to a payment, without what an earlier booking for the account adds. */
+export function applyFact(
+  { payment, ...parts }: Parts & { payment: Payment },
+  fact: Fact,
+  context: EventContext,
+): Effect {
+  const change = new ChangeBuilder(payment, context);
+  return shown(change, applyToPayment(change, parts, fact), {});
+}
+
+/** Applies a fact to a payment or transfer, as `applyEvent` does. */
+export function applyToSubject(
+  { subject, ...parts }: Parts & { subject: Payment | Transfer },
+  fact: Fact,
+  booked_minor: number,
+  context: EventContext,
+): Effect {
+  const change = new ChangeBuilder(subject, context) as ResourceChange;
+  const { effect, expected } = applyEvent(change, parts, fact, booked_minor);
+  return shown(change, effect, expected);
+}
+
+/** Ends the wait of a fact of a payment. */
+export function endWait(
+  payment: Payment,
+  fact: StoredFact,
+  context: EventContext,
+): Effect["outcome"] {
+  const waiting = { effect: { outcome: "wait" } as const, booked_minor: 0, expected: {} };
+  return endWaitOf(new ChangeBuilder(payment, context), waiting, fact).effect.outcome;
+}
+
+/** Books a fact that matches no payment. */
+export function applyUnmatched(fact: StoredFact, context: EventContext): Effect {
+  const effect = unmatched(fact, context);
+  if (effect.outcome !== "unmatched") throw new Error(`${effect.outcome} is no booking`);
+  return { ...effect, change: accountRows(effect.movement) };
+}
+
+function shown(change: ResourceChange, effect: Outcome, expected: Expected): Effect {
+  switch (effect.outcome) {
+    case "applied": {
+      const rows = rowsOf(change, [], expected)!;
+      return {
+        outcome: "applied",
+        finding: effect.finding,
+        change: {
+          ...rows,
+          subject: change.subject,
+          refund_body: isPayment(change) ? change.refund_body : null,
+          booked_minor: bookedAtProvider(rows.ledger),
+        },
+      };
+    }
+    case "ignored": {
+      const expects = rowsOf(change, [], expected)?.expects;
+      return { outcome: "ignored", ...(expects && { expects }) };
+    }
+    case "unmatched":
+      return { ...effect, change: accountRows(effect.movement) };
+    default:
+      return effect;
+  }
+}
+
+function accountRows(movement: MovementRow | null): Rows | null {
+  if (movement === null) return null;
+  return {
+    expects: null,
+    payment: null,
+    transfer: null,
+    refunds: [],
+    disputes: [],
+    ledger: [movement],
+    events: [],
+    calls: [],
+    subject: null,
+    refund_body: null,
+    booked_minor: bookedAtProvider([movement]),
+  };
+}
