@@ -118,8 +118,8 @@ function render(sections: [title: string, lines: Line[]][]): string {
     "# Messages of errors",
     "",
     "This page lists wrong requests, and below each the message of its error. Each field of each",
-    "operation is wrong once; the messages for missing fields and for null are left out, as they",
-    "have the same words. Other mistakes follow. `messages_test.ts` writes and checks it.",
+    "operation is wrong once, but not missing and not null: those messages have the same words. Other",
+    "mistakes follow. `messages_test.ts` writes and checks it.",
     ...sections.flatMap(([title, lines]) => [
       "",
       `## ${title}`,
