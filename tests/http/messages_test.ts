@@ -76,7 +76,7 @@ serviceCase("messages of errors name the fault and the value to send", async (t,
 
 /** Whether a message is for a missing field or for null. Asserts that the others have its words. */
 function isAbsent(
-  { path, shown }: WrongValue,
+  { shown }: WrongValue,
   message: string,
   of_field: { wrong: WrongValue; message: string }[],
 ): boolean {
