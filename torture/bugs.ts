@@ -201,7 +201,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "a lease never ends",
     edits: [{
-      file: "shared/domain/webhooks/relay.ts",
+      file: "shared/domain/webhooks/dispatcher.ts",
       find: "leased_until_ms: at_ms + lease_ms",
       replace: "leased_until_ms: at_ms + 1e11",
     }],

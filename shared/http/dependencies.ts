@@ -110,22 +110,22 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const clock = settings.clock ?? systemClock;
   const random = settings.random ?? systemRandom;
   const log = settings.log ?? writeLogLine;
-  const wakeRelay = () => {
-    if (webhooks) inBackground(webhooks.nudge());
+  const notifyDispatcher = () => {
+    if (webhooks) inBackground(webhooks.notify());
   };
   const calls = new EntryCalls(database);
   const store = createStore(database, reads, calls, {
-    on_due: wakeRelay,
-    on_later: (delay_ms) => provider_worker.nudgeAt(clock() + delay_ms),
+    on_due: notifyDispatcher,
+    on_later: (delay_ms) => provider_worker.notifyAt(clock() + delay_ms),
   });
   const faults = createFaultStore(calls);
   const changes = new ChangeWriter(store);
-  const webhook_store = createWebhookStore(database, calls, wakeRelay);
+  const webhook_store = createWebhookStore(database, calls, notifyDispatcher);
   const { webhook_master_secret: master_secret, webhook_sender, webhook_lease_ms } = settings;
   const webhooks = master_secret === undefined ? null : createWebhooks({
     store,
     webhook_store,
-    inbox_store: createInboxStore(database, calls, wakeRelay),
+    inbox_store: createInboxStore(database, calls, notifyDispatcher),
     settings: {
       master_secret,
       allow_private: settings.allow_private_webhooks ?? false,
@@ -138,7 +138,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     ...(webhook_sender && { sender: webhook_sender }),
     ...(webhook_lease_ms !== undefined && { lease_ms: webhook_lease_ms }),
   });
-  const provider_store = createProviderStore(database, wakeRelay);
+  const provider_store = createProviderStore(database, notifyDispatcher);
   const provider_accounts = new ProviderAccounts(
     findConnector,
     settings.provider_secret ?? (() => undefined),
@@ -151,8 +151,8 @@ export function createDependencies(settings: Settings): OpenDependencies {
     clock,
     random,
     ...(deadline_ms !== undefined && { deadline_ms }),
-    on_facts: () => inBackground(provider_worker.nudge()),
-    on_retry: (at_ms) => provider_worker.nudgeAt(at_ms),
+    on_facts: () => inBackground(provider_worker.notify()),
+    on_retry: (at_ms) => provider_worker.notifyAt(at_ms),
   });
   const provider_worker = new ProviderWorker({
     store: provider_store,
@@ -181,7 +181,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const sandbox_clock = createSandboxClock({
     store: createClockStore(calls, known_settings),
     sends: webhooks !== null,
-    work: () => Promise.all([provider_worker.nudge(), webhooks?.relay.nudge()]),
+    work: () => Promise.all([provider_worker.notify(), webhooks?.dispatcher.notify()]),
     ...(settings.advance_ms !== undefined && { advance_ms: settings.advance_ms }),
   });
   return {

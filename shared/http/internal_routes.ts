@@ -21,9 +21,9 @@ const RETENTION_BUDGET_MS = 2_000;
 export function serveInternalRoutes(app: Hono<Env>, deps: Dependencies): void {
   app.post(`/${PAYMENTS_FUNCTION}/internal/relay`, (c) => {
     admitToken(c, deps);
-    inBackground(deps.provider_worker.nudge());
+    inBackground(deps.provider_worker.notify());
     // Without webhooks this is 503, because pg_cron and pay.health would take a 202 for a delivery.
-    inBackground(webhooksOf(deps).relay.nudge());
+    inBackground(webhooksOf(deps).dispatcher.notify());
     return c.json({ status: "awake" } satisfies RelayAwake, 202);
   });
   app.post(`/${PAYMENTS_FUNCTION}/internal/retention`, async (c) => {

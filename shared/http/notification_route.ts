@@ -47,7 +47,7 @@ async function receive(c: Context<Env>, deps: Dependencies): Promise<Response> {
     return c.json({ received: true });
   }
   if (facts.length > 0) await provider_store.storeFacts(id, facts);
-  inBackground(provider_worker.nudge());
+  inBackground(provider_worker.notify());
   return c.json({ received: true });
 }
 

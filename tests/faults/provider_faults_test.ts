@@ -24,7 +24,7 @@ const TRANSFERS = "/api-v1-payments/v1/transfers";
 /** Sets the time, and lets the worker do the work that is due then. */
 async function at(service: TestService, at_ms: number): Promise<void> {
   await service.setClock(at_ms);
-  await service.deps.provider_worker.nudge();
+  await service.deps.provider_worker.notify();
 }
 
 /** Declares one fault of the provider. */

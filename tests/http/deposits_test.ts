@@ -96,7 +96,7 @@ serviceCase("a payment by stablecoin that is sent to an address", async (t, serv
     const [part, none] = [await create(service), await create(service)];
     await move(service, part.id, "processing", 1);
     await service.setClock(AT + HOUR_MS);
-    await service.deps.provider_worker.nudge();
+    await service.deps.provider_worker.notify();
     assert.equal((await read(service, part.id)).failure_code, "underpaid");
     assert.equal((await read(service, none.id)).failure_code, "expired");
   });

@@ -438,7 +438,7 @@ serviceCase("a dispute without evidence is lost after 7 days", async (t, service
       const seen: string[] = [];
       for (const ms of [WEEK_MS - 1, WEEK_MS]) {
         await service.setClock(MADE_AT + ms);
-        await service.deps.provider_worker.nudge();
+        await service.deps.provider_worker.notify();
         seen.push((await service.call("GET", `${DISPUTES}/${dispute.id}`)).body.status);
       }
       assert.deepEqual(seen, statuses);
@@ -455,7 +455,7 @@ serviceCase("a dispute without evidence is lost after 7 days", async (t, service
     const { payment } = await disputed(service);
     const before = await recordOf(service, payment.id);
     await service.setClock(MADE_AT + WEEK_MS);
-    await service.deps.provider_worker.nudge();
+    await service.deps.provider_worker.notify();
     const after = await recordOf(service, payment.id);
     assert.deepEqual(changesBetween(before, after).events, ["dispute.lost"]);
     assert.deepEqual(changesBetween(before, after).ledger, []);

@@ -16,7 +16,7 @@ const WINDOW_MS = 7 * 24 * 3_600_000;
 /** Sets the time, and lets the worker do the work that is due then. */
 async function at(service: TestService, at_ms: number): Promise<void> {
   await service.setClock(at_ms);
-  await service.deps.provider_worker.nudge();
+  await service.deps.provider_worker.notify();
 }
 
 /** Authorizes a payment in one way. Returns its id. */

@@ -219,8 +219,8 @@ serviceCase("a failed turn is logged under the name of its loop", async (_, serv
   for (const name of ["claim_provider_work", "relay_turn"]) {
     await service.sql.unsafe(`alter function pay.${name} rename to test_${name}`);
   }
-  await service.deps.provider_worker.nudge();
-  await service.deps.webhooks!.relay.nudge();
+  await service.deps.provider_worker.notify();
+  await service.deps.webhooks!.dispatcher.notify();
   const failed = service.logs.map(({ route, status, code, fault }) => [
     route,
     status,

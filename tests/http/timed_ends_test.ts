@@ -63,11 +63,11 @@ serviceCase("a sandbox payment ends by itself", async (t, service) => {
       await service.setClock(MADE_AT);
       const { body: { id } } = await service.pay(body);
       await move(service, id);
-      await service.deps.provider_worker.nudge();
+      await service.deps.provider_worker.notify();
       const seen: string[] = [];
       for (const ms of [DAY_MS - 1, DAY_MS, 7 * DAY_MS - 1, 7 * DAY_MS + 2_000]) {
         await service.setClock(MADE_AT + ms);
-        await service.deps.provider_worker.nudge();
+        await service.deps.provider_worker.notify();
         seen.push((await service.call("GET", `${PAYMENTS}/${id}`)).body.status);
       }
       assert.deepEqual(seen, statuses);
@@ -77,7 +77,7 @@ serviceCase("a sandbox payment ends by itself", async (t, service) => {
     await service.setClock(MADE_AT);
     const { body: { id } } = await service.pay(THREE_D_SECURE);
     await service.setClock(MADE_AT + DAY_MS);
-    await service.deps.provider_worker.nudge();
+    await service.deps.provider_worker.notify();
     const { body } = await service.call("GET", `${PAYMENTS}/${id}`);
     assert.equal(body.failure_code, "expired");
     assert.equal(body.failure_message, "The payer did not pay in time");

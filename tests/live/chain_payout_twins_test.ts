@@ -168,7 +168,7 @@ payoutCase(
     const stop = () => sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
     await stop();
     await service.setClock(Date.now() + 2 * 3_600_000);
-    await deps.provider_worker.nudge();
+    await deps.provider_worker.notify();
     const calls = await sql<{ id: string; state: string }[]>`
     select id, state from pay.provider_calls where op in ('refund', 'transfer')`;
     assert.deepEqual(calls.map(({ state }) => state), ["operator", "operator"]);

@@ -96,7 +96,7 @@ payoutCase("transfers of two workers have nonces of their own", async (given, si
   try {
     await service.setClock(Date.now() + MINUTE_S * 1000);
     await service.sql`update pay.provider_calls set leased_until = null where state = 'pending'`;
-    await Promise.all([service.deps.provider_worker.nudge(), second.work()]);
+    await Promise.all([service.deps.provider_worker.notify(), second.work()]);
   } finally {
     await second.close();
   }

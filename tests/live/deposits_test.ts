@@ -66,7 +66,7 @@ Deno.test("a live payment by stablecoin", async (t) => {
     },
     async apply(payment, ...facts) {
       await given.store(payment, ...facts);
-      await service.deps.provider_worker.nudge();
+      await service.deps.provider_worker.notify();
     },
   };
   try {
@@ -157,7 +157,7 @@ async function factCases(t: Deno.TestContext, given: Given): Promise<void> {
     assert.equal((await given.shown(payment.id)).sequence, payment.sequence, "it waits");
     await given.apply(payment, { reference: "0xa2:0:0xb:received", state: "received", ...of });
     await given.service.sql`update pay.provider_facts set leased_until = null`;
-    await given.service.deps.provider_worker.nudge();
+    await given.service.deps.provider_worker.notify();
     const back = await given.shown(payment.id);
     assert.deepEqual([back.status, back.amount_received], ["pending", 0]);
     assert.deepEqual(back.next_action, payment.next_action);
@@ -215,7 +215,7 @@ async function raceCases(t: Deno.TestContext, given: Given): Promise<void> {
           payment,
           ...parts.map((part) => ({ ...part, state: "succeeded" as const })),
         );
-        await Promise.all([given.service.deps.provider_worker.nudge(), second.work()]);
+        await Promise.all([given.service.deps.provider_worker.notify(), second.work()]);
         const { status, amount_captured } = await given.shown(payment.id);
         assert.deepEqual([status, amount_captured], ["completed", 10_000_000]);
         const [unapplied] = await given.service.sql<{ sum: string }[]>`

@@ -61,7 +61,7 @@ Deno.test("the totals of a long day are read in several turns", async () => {
     /** The pages that one turn asks for. */
     const turn = async () => {
       provider.asked.length = 0;
-      await provider_worker.nudge();
+      await provider_worker.notify();
       await service.setClock(now += LEASE_MS);
       return [provider.asked[0], provider.asked.at(-1), provider.asked.length];
     };

@@ -49,7 +49,7 @@ Deno.test({
     /** Polls the account, and returns its place. */
     const poll = async () => {
       await sql`update pay.provider_cursors set polled_at = null, leased_until = null`;
-      await service.deps.provider_worker.nudge();
+      await service.deps.provider_worker.notify();
       const [row] = await sql`select cursor, stalled_since, last_error from pay.provider_cursors`;
       return row!;
     };

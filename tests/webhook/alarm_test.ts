@@ -1,7 +1,7 @@
 /** Alarms: a process wakes itself for the work that it has put off. */
 
 import assert from "node:assert/strict";
-import { Alarm } from "../../shared/domain/alarm.ts";
+import { Alarm } from "../../shared/jobs/alarm.ts";
 import { until } from "../support/common/until.ts";
 import { card, PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import { addEndpoint } from "../support/webhook/recording_receiver.ts";

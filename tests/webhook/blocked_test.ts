@@ -18,7 +18,7 @@ const EVENTS = 4_000;
 const ENDPOINTS = 15;
 /** A turn that reads all of them reaches the statement timeout of 5 s. */
 const LONGEST_TURN_MS = 1_500;
-/** The limits of a relay without claims (relay_lanes.ts). */
+/** The limits of a relay without claims (delivery_queue.ts). */
 const ASKED = { limit: 1024, per_endpoint: 32, per_environment: 32, per_account: 64 };
 
 webhookCase("relay_turn() is fast with thousands of waiting events", async (t, service) => {

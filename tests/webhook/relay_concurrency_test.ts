@@ -1,6 +1,6 @@
 /**
  * Attempts in progress at the same time: 4 at a new endpoint, 16 at a fast one, 2 at a failing one,
- * 16 in a new environment. relay_lanes_test.ts tests the other limits. Receivers hold their answers
+ * 16 in a new environment. delivery_queue_test.ts tests the other limits. Receivers hold their answers
  * until the test releases them.
  */
 
@@ -31,7 +31,7 @@ async function makeDue(service: TestService, count: number): Promise<void> {
     select e.environment_id, 'whd_' || substr(e.id, 5) || t.slot, e.id, e.type, t.id, e.subject_id,
       e.sequence, 'pending', e.created_at, e.created_at
     from pay.events e, pay.webhook_endpoints t where e.subject_id = any (${ids})`;
-  void deps.webhooks!.relay.nudge();
+  void deps.webhooks!.dispatcher.notify();
 }
 
 /** Holds answers by path, and counts how many were held at the same time. */

@@ -218,10 +218,12 @@ webhookCase("three relays deliver each event once and in order", async (
   try {
     await Promise.all(Array.from({ length: 80 }, async () => {
       await service.make({ outcome: "refunded" });
-      await Promise.all(others.map((deps) => deps.webhooks!.relay.nudge()));
+      await Promise.all(others.map((deps) => deps.webhooks!.dispatcher.notify()));
     }));
     await until("all have arrived", async () => {
-      await Promise.all([service.deps, ...others].map((deps) => deps.webhooks!.relay.nudge()));
+      await Promise.all(
+        [service.deps, ...others].map((deps) => deps.webhooks!.dispatcher.notify()),
+      );
       return hooks.arrivals.length >= 400;
     }, 30_000);
     await settle(service);

@@ -262,23 +262,23 @@ webhookCase("slow suspects of one account do not delay another's", async (_, ser
   const settled = settle(service);
   await until("the quick ones have arrived", () => hooks.at("/quick").length === SUSPECTS);
   const slow = hooks.at("/slow").length;
-  await service.deps.webhooks!.relay.stop(Promise.resolve());
+  await service.deps.webhooks!.dispatcher.stop(Promise.resolve());
   await settled;
   // If accounts took turns by number, as many slow suspects would have arrived.
   assert.ok(slow < SUSPECTS / 2, `${slow} slow ones arrived meanwhile`);
 });
 
-webhookCase("Relay.stop() loses no claim", async (t, service, hooks) => {
+webhookCase("Dispatcher.stop() loses no claim", async (t, service, hooks) => {
   const held: (() => void)[] = [];
   hooks.judge = () => new Promise((resolve) => held.push(() => resolve(200)));
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   for (let i = 0; i < 12; i++) await service.make({ outcome: "pending" });
-  await until("some are in progress, and some wait for a place", async () => {
+  await until("some are in progress, and some wait for a slot", async () => {
     const [row] = await service.sql`
       select count(*)::int as leased from pay.webhook_deliveries where leased_until is not null`;
     return held.length >= 4 && row!.leased > held.length;
   });
-  await service.deps.webhooks!.relay.stop(Promise.resolve());
+  await service.deps.webhooks!.dispatcher.stop(Promise.resolve());
   const rows = async () =>
     [
       ...await service
@@ -298,14 +298,14 @@ webhookCase("Relay.stop() loses no claim", async (t, service, hooks) => {
   });
 });
 
-webhookCase("Relay.stop() loses no claim of a turn in progress", async (t, service, hooks) => {
+webhookCase("Dispatcher.stop() loses no claim of a poll in progress", async (t, service, hooks) => {
   await service.setClock(AT);
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });
   hooks.judge = () => 503;
   for (let i = 0; i < 12; i++) await service.make({ outcome: "pending" });
   await settle(service);
   hooks.arrivals.length = 0;
-  const { relay } = service.deps.webhooks!;
+  const { dispatcher } = service.deps.webhooks!;
   let settled = Promise.resolve();
   let stopped = Promise.resolve();
   await service.sql.begin(async (sql) => {
@@ -317,7 +317,7 @@ webhookCase("Relay.stop() loses no claim of a turn in progress", async (t, servi
         select from pg_stat_activity where wait_event_type = 'Lock' and query like '%relay_turn%'`;
       return waiting.length > 0;
     });
-    stopped = relay.stop(Promise.resolve());
+    stopped = dispatcher.stop(Promise.resolve());
   });
   await stopped;
   service.forgetStatements();

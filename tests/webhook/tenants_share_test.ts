@@ -11,7 +11,7 @@ import { until } from "../support/common/until.ts";
 const ENDPOINTS_EACH = 4;
 const PAYMENTS_EACH = 20;
 const RESETS = 8;
-/** The attempts that a new and a fast environment may have in progress (relay_lanes.ts). */
+/** The attempts that a new and a fast environment may have in progress (delivery_queue.ts). */
 const SHARE = { new: 16, quick: 64 };
 /** A relay without a free place delivers only after a timeout of 15 s. */
 const AT_ONCE_MS = 12_000;

@@ -5,9 +5,9 @@
  */
 
 import type { Clock } from "../../core/clock.ts";
+import { type Claimed, Worker } from "../../jobs/worker.ts";
 import type { ProviderRecord, ProviderWork, RecordOutcome } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
-import { Alarm } from "../alarm.ts";
 import { applyUnmatched } from "../providers/unmatched.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import { retryOnStale } from "../changes/retry_on_stale.ts";
@@ -23,11 +23,11 @@ import { inOurMode, type ProviderAccounts, type ReadyAccount } from "./provider_
 
 /** Most pieces of work at once. */
 const WORK_LIMIT = 32;
-/** Most of them that ask a provider, so that slow ones leave places for facts. */
+/** Most of them that ask a provider, so that slow ones leave slots for facts. */
 const ASKING_LIMIT = 24;
 /** Longest wait for the pieces of a claim before the next one. */
-const TURN_MS = 250;
-/** Duration of a claim: longer than a call and its record. */
+const COLLECT_MS = 250;
+/** Duration of a lease: longer than a call and its record. */
 const LEASE_MS = 30_000;
 /** Longest time of a look, which can take several requests. */
 const LOOK_DEADLINE_MS = 20_000;
@@ -38,91 +38,69 @@ interface ProviderWorkerOptions {
   accounts: ProviderAccounts;
   runner: CallRunner;
   clock: Clock;
-  /** Called if a turn or a piece of work fails. Its lease ends by itself. */
+  /** Called if a claim or a piece of work fails. Its lease ends by itself. */
   on_error: (error: unknown) => void;
 }
 
 /** Does the work that the database hands out. */
 export class ProviderWorker {
   readonly #options: ProviderWorkerOptions;
-  /** The pieces under way. */
-  readonly #working = new Set<Promise<void>>();
-  /** How many of them ask a provider. */
+  readonly #worker: Worker<ProviderWork>;
+  /** The pieces under way, and how many of them ask a provider. */
+  #working = 0;
   #asking = 0;
-  #wanted = false;
-  /** Resolves when `#wanted` becomes true. */
-  #woken = Promise.withResolvers<void>();
-  #running: Promise<void> | null = null;
-  #stopped = false;
-  readonly #alarm: Alarm;
 
   constructor(options: ProviderWorkerOptions) {
     this.#options = options;
-    this.#alarm = new Alarm(options.clock, () => void this.nudge());
+    this.#worker = new Worker<ProviderWork>({
+      recordAndClaim: () => this.#claim(),
+      run: (work) => this.#run(work),
+      clock: options.clock,
+      on_error: options.on_error,
+      collect_ms: COLLECT_MS,
+    });
   }
 
   /** Looks for due work. Resolves when there is none any more. */
-  nudge(): Promise<void> {
-    this.#want();
-    this.#running ??= this.#run();
-    return this.#running;
+  notify(): Promise<void> {
+    return this.#worker.notify();
   }
 
-  /** Wakes the worker at a time at which work of this process is due. */
-  nudgeAt(at_ms: number): void {
-    this.#alarm.at(at_ms);
+  /** Notifies the worker at a time at which work of this process is due. */
+  notifyAt(at_ms: number): void {
+    this.#worker.notifyAt(at_ms);
   }
 
   /** Claims no more work, and waits for the work under way. */
-  async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#alarm.close();
-    await this.#running;
+  stop(): Promise<void> {
+    return this.#worker.stop();
+  }
+
+  async #claim(): Promise<Claimed<ProviderWork>> {
+    const { store, clock, on_error } = this.#options;
+    const limit = this.#worker.is_stopped ? 0 : WORK_LIMIT - this.#working;
+    if (limit === 0) return { jobs: [], has_more: false };
+    const asking_limit = ASKING_LIMIT - this.#asking;
+    const { work, given_up } = await store.claimWork(limit, asking_limit, LEASE_MS, clock());
+    for (const one of given_up) on_error(one);
+    return { jobs: work, has_more: false };
+  }
+
+  /** Does a piece of work. A slow provider holds up only its own pieces. */
+  async #run(work: ProviderWork): Promise<void> {
+    const asks = work.kind === "fact" ? 0 : 1;
+    this.#working++;
+    this.#asking += asks;
+    try {
+      await this.#do(work);
+    } finally {
+      this.#working--;
+      this.#asking -= asks;
+    }
   }
 
   #want(): void {
-    this.#wanted = true;
-    this.#woken.resolve();
-  }
-
-  async #run(): Promise<void> {
-    const working = this.#working;
-    for (;;) {
-      if (this.#wanted && !this.#stopped && working.size < WORK_LIMIT) {
-        await this.#turn(WORK_LIMIT - working.size);
-      } else if (working.size > 0) {
-        await (this.#wanted ? Promise.race(working) : this.#woken.promise);
-      } else break;
-    }
-    // At once, so that no nudge is lost between the last look and the end of the promise.
-    this.#running = null;
-  }
-
-  /** Claims work and begins it. A slow provider holds up only its own pieces, and not the turn. */
-  async #turn(limit: number): Promise<void> {
-    const { store, clock, on_error } = this.#options;
-    this.#wanted = false;
-    this.#woken = Promise.withResolvers();
-    let claimed: Awaited<ReturnType<ProviderStore["claimWork"]>>;
-    try {
-      claimed = await store.claimWork(limit, ASKING_LIMIT - this.#asking, LEASE_MS, clock());
-    } catch (error) {
-      return on_error(error);
-    }
-    for (const given_up of claimed.given_up) on_error(given_up);
-    const begun = claimed.work.map((piece) => {
-      const asks = piece.kind === "fact" ? 0 : 1;
-      this.#asking += asks;
-      const done: Promise<void> = this.#do(piece).then(() => {}, on_error).finally(() => {
-        this.#working.delete(done);
-        this.#asking -= asks;
-        // Work can make more of it, and more can be due than was claimed.
-        this.#want();
-      });
-      this.#working.add(done);
-      return done;
-    });
-    await within(TURN_MS, Promise.all(begun));
+    void this.#worker.notify();
   }
 
   #do(work: ProviderWork): Promise<unknown> {
@@ -262,14 +240,6 @@ export class ProviderWorker {
     if (typeof opened === "string") throw new Error(`${work.account.id}: ${opened}`);
     return opened;
   }
-}
-
-/** Waits for a promise, but not longer than `wait_ms`. */
-async function within(wait_ms: number, promise: Promise<unknown>): Promise<void> {
-  let timer;
-  const waited = new Promise((resolve) => timer = setTimeout(resolve, wait_ms));
-  await Promise.race([promise, waited]);
-  clearTimeout(timer);
 }
 
 /** Returns a stored fact in the mode of our payment, as `inOurMode` does. */

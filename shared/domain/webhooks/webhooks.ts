@@ -1,5 +1,5 @@
 /**
- * Connects the parts of webhooks: endpoints, inboxes, relay and trigger, over one store and one
+ * Connects the parts of webhooks: endpoints, inboxes, dispatcher and trigger, over one store and one
  * sender.
  */
 
@@ -12,8 +12,8 @@ import type { InboxStore } from "../../store/inbox_store.ts";
 import type { WebhookStore } from "../../store/webhook_store.ts";
 import type { Send } from "./attempt.ts";
 import { Inboxes } from "./inboxes.ts";
+import { Dispatcher, type DispatcherOptions } from "./dispatcher.ts";
 import { createRecovery, type Recover } from "./recovery.ts";
-import { Relay, type RelayOptions } from "./relay.ts";
 import { createTrigger, type Trigger } from "./trigger.ts";
 import {
   createWebhookEndpoints,
@@ -21,7 +21,7 @@ import {
   type WebhookSettings,
 } from "./webhook_endpoints.ts";
 
-/** Time that `close` waits for attempts under way. Then the relay gives them back. */
+/** Time that `close` waits for attempts under way. Then the dispatcher gives them back. */
 const CLOSE_MS = 3_000;
 
 /** The parts of webhooks. */
@@ -30,9 +30,9 @@ export interface Webhooks {
   inboxes: Inboxes;
   recover: Recover;
   trigger: Trigger;
-  relay: Relay;
-  /** Wakes the relay and the readers of inboxes after a commit. The promise is the relay's. */
-  nudge(): Promise<void>;
+  dispatcher: Dispatcher;
+  /** Notifies the dispatcher and the readers of inboxes of a commit. The promise is the former's. */
+  notify(): Promise<void>;
   /** Answers waiting reads, waits up to 3 s for attempts under way, and closes connections. */
   close(): Promise<void>;
 }
@@ -46,16 +46,16 @@ export function createWebhooks(options: {
   clock: Clock;
   random: RandomSource;
   on_error: (error: unknown) => void;
-  on_attempt: RelayOptions["on_attempt"];
+  on_attempt: DispatcherOptions["on_attempt"];
   sender?: Partial<WebhookRequest>;
-  /** Duration of a claim of a delivery; the relay has a default. */
+  /** Duration of the lease of a delivery; the dispatcher has a default. */
   lease_ms?: number;
 }): Webhooks {
   const pool = new WebhookConnectionPool();
   const { settings, sender } = options;
   const send: Send = (request) =>
     sendWebhook({ ...request, own_hosts: settings.own_hosts, pool, ...sender });
-  const relay = new Relay({ ...options, store: options.webhook_store, send });
+  const dispatcher = new Dispatcher({ ...options, store: options.webhook_store, send });
   const inboxes = new Inboxes({
     store: options.inbox_store,
     master_secret: settings.master_secret,
@@ -67,16 +67,16 @@ export function createWebhooks(options: {
     inboxes,
     recover: createRecovery(options.inbox_store),
     trigger: createTrigger({ ...options, send }),
-    relay,
-    nudge() {
+    dispatcher,
+    notify() {
       inboxes.notice();
-      return relay.nudge();
+      return dispatcher.notify();
     },
     async close() {
       inboxes.close();
       let timer: ReturnType<typeof setTimeout> | undefined;
       const too_long = new Promise<void>((resolve) => timer = setTimeout(resolve, CLOSE_MS));
-      await relay.stop(too_long);
+      await dispatcher.stop(too_long);
       clearTimeout(timer);
       pool.close();
     },

@@ -78,7 +78,7 @@ async function makeCase(service: TestService, world: ChainWorld): Promise<Stable
     for (let turn = 0; turn < 5; turn++) {
       // A fact that waits for another one has a lease.
       await sql`update pay.provider_facts set leased_until = null where outcome is null`;
-      await service.deps.provider_worker.nudge();
+      await service.deps.provider_worker.notify();
       const [open] = await sql`select from pay.provider_facts where outcome is null limit 1`;
       if (!open) return;
     }

@@ -99,6 +99,6 @@ async function makeCase(
         ...options,
       }),
     books: () => running.books(secret),
-    work: () => service.deps.provider_worker.nudge(),
+    work: () => service.deps.provider_worker.notify(),
   };
 }

@@ -35,7 +35,7 @@ export function startSecondService(
   return {
     call: (method, path, options = {}) =>
       keyedCall(product, method, path, { key: first.key.text, ...options }),
-    work: () => product.deps.provider_worker.nudge(),
+    work: () => product.deps.provider_worker.notify(),
     close: () => product.close(),
   };
 }

@@ -174,7 +174,7 @@ export async function startShopWorld(double: StripeDouble | null): Promise<ShopW
     takeExchanges: () => exchanges.splice(0),
     async later() {
       await service.setClock(Date.now() + LATER_MS);
-      await service.deps.provider_worker.nudge();
+      await service.deps.provider_worker.notify();
     },
     async close() {
       http.close();

@@ -62,7 +62,7 @@ export async function openFixtureService(
       await setServerTime(sql, at_ms);
     },
     settle: async () => {
-      await product.deps.webhooks!.relay.nudge();
+      await product.deps.webhooks!.dispatcher.notify();
     },
     async close() {
       await product.close();

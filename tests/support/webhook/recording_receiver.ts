@@ -110,7 +110,7 @@ export async function addEndpoint(
 
 /** Runs the relay until no delivery is due or in flight. */
 export async function settle({ deps }: TestService): Promise<void> {
-  await deps.webhooks!.relay.nudge();
+  await deps.webhooks!.dispatcher.notify();
 }
 
 /** Formats each arrival as `type attempt`, in the order of arrival. */

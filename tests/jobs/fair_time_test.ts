@@ -1,12 +1,12 @@
 /**
- * SuspectTurns divides the time of a relay between accounts. The relay sends one suspect at a time.
+ * FairTime divides the time of a relay between accounts. The relay sends one suspect at a time.
  */
 
 import assert from "node:assert/strict";
-import { SuspectTurns } from "../../shared/domain/webhooks/suspect_turns.ts";
+import { FairTime } from "../../shared/jobs/fair_time.ts";
 
 /** The number of turns of each account within `for_ms`, if each always has a suspect waiting. */
-function share(turns: SuspectTurns, takes_ms: Record<string, number>, for_ms: number) {
+function share(turns: FairTime, takes_ms: Record<string, number>, for_ms: number) {
   const counts: Record<string, number> = {};
   for (let now = 0; now < for_ms;) {
     const ahead = turns.ahead()!;
@@ -22,31 +22,31 @@ function share(turns: SuspectTurns, takes_ms: Record<string, number>, for_ms: nu
   return counts;
 }
 
-Deno.test("SuspectTurns gives equal turns to accounts with equally slow suspects", () => {
-  assert.deepEqual(share(new SuspectTurns(), { a: 5, b: 5, c: 5 }, 150), { a: 10, b: 10, c: 10 });
+Deno.test("FairTime gives equal turns to accounts with equally slow suspects", () => {
+  assert.deepEqual(share(new FairTime(), { a: 5, b: 5, c: 5 }, 150), { a: 10, b: 10, c: 10 });
 });
 
-Deno.test("SuspectTurns gives an account with slow suspects no more time", () => {
-  const counts = share(new SuspectTurns(), { quick: 5, silent: 15_000 }, 60_000);
+Deno.test("FairTime gives an account with slow suspects no more time", () => {
+  const counts = share(new FairTime(), { quick: 5, silent: 15_000 }, 60_000);
   assert.ok(counts.silent === 2 && counts.quick! >= 3_000, JSON.stringify(counts));
 });
 
-Deno.test("SuspectTurns counts a suspect that takes no time as 1 ms", () => {
-  const turns = new SuspectTurns();
+Deno.test("FairTime counts a suspect that takes no time as 1 ms", () => {
+  const turns = new FairTime();
   turns.begin("a", 0);
   turns.end(0);
   assert.deepEqual({ ...turns.ahead() }, { a: 1 });
 });
 
-Deno.test("SuspectTurns gives a new account neither a debt nor a credit", () => {
-  const turns = new SuspectTurns();
+Deno.test("FairTime gives a new account neither a debt nor a credit", () => {
+  const turns = new FairTime();
   share(turns, { a: 1_000, b: 1_000 }, 100_000);
   const counts = share(turns, { a: 1_000, b: 1_000, late: 1_000 }, 30_000);
   for (const count of Object.values(counts)) assert.ok(Math.abs(count - 10) <= 1, `${count}`);
 });
 
-Deno.test("SuspectTurns stores only accounts that are ahead", () => {
-  const turns = new SuspectTurns();
+Deno.test("FairTime stores only accounts that are ahead", () => {
+  const turns = new FairTime();
   for (let i = 0; i < 10_000; i++) {
     turns.begin(`account ${i}`, i);
     turns.end(i + 1);

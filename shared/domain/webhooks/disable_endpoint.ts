@@ -1,0 +1,75 @@
+/** Disables an endpoint whose receiver is gone, or that has been failing for too long. */
+
+import { type Clock, formatTime } from "../../core/clock.ts";
+import { idMint, type RandomSource } from "../../core/ids.ts";
+import { sourceIn } from "../../core/seeded_random.ts";
+import type { DisabledReason } from "../../schema/webhook.ts";
+import { readSettings } from "../../store/known_settings.ts";
+import type { ClaimedDelivery, WebhookStore } from "../../store/webhook_store.ts";
+import { eventRow } from "../changes/event.ts";
+import type { EndedAttempt } from "./attempt.ts";
+import { FAILING_LIMIT_MS } from "./retry_schedule.ts";
+
+/** HTTP status of a receiver that does not want deliveries any more (contract §4). */
+export const GONE = 410;
+
+/** Returns the reason to disable the endpoint after this attempt, or null. */
+export function disablingReason(
+  delivery: ClaimedDelivery,
+  ended: EndedAttempt,
+  at_ms: number,
+): "gone" | "failing" | null {
+  if (ended.record.response_status === GONE) return "gone";
+  const { livemode, failing_since } = delivery;
+  const lasts = failing_since !== null && at_ms - failing_since.getTime() >= FAILING_LIMIT_MS;
+  return livemode && !ended.delivered && lasts ? "failing" : null;
+}
+
+/** Disables an endpoint. Returns false if it has changed meanwhile or has another URL. */
+export async function disableEndpoint(
+  delivery: ClaimedDelivery,
+  reason: DisabledReason,
+  at_ms: number,
+  { store, random, clock }: { store: WebhookStore; random: RandomSource; clock: Clock },
+): Promise<boolean> {
+  const { environment_id, endpoint_id, livemode } = delivery;
+  const stored = await store.loadEndpoint(environment_id, endpoint_id);
+  if (!stored || stored.status !== "enabled") return false;
+  const endpoint = JSON.parse(stored.body);
+  if (endpoint.url !== delivery.url) return false;
+  const body = JSON.stringify({
+    ...endpoint,
+    status: "disabled",
+    disabled_reason: reason,
+    updated_at: formatTime(at_ms),
+  });
+  const { settings } = delivery;
+  const source = sourceIn(
+    settings === null ? null : readSettings(settings),
+    () => `disabled ${endpoint_id} ${stored.revision}`,
+    { random, real_ms: clock() },
+  );
+  const event = eventRow({
+    type: "webhook_endpoint.disabled",
+    subject_id: endpoint_id,
+    sequence: stored.revision + 1,
+    object: body,
+  }, {
+    request_id: null,
+    idempotency_key: null,
+    livemode,
+    at_ms,
+    mint: idMint(at_ms, source.random, source.order_ms),
+    random: source.random,
+  });
+  return await store.disableEndpoint({
+    environment_id,
+    id: endpoint_id,
+    expects_revision: stored.revision,
+    at_ms,
+    body,
+    event_id: event.id,
+    event_body: event.body,
+    delivery_id: event.delivery_id,
+  });
+}

@@ -1,0 +1,176 @@
+/**
+ * A worker claims due jobs, runs them and records their results, until nothing is due. All state is
+ * in the database, so any number of workers can run and a crash loses nothing.
+ *
+ * Lease: a claim leases a job for some time. If the worker dies, the lease expires and any worker
+ * claims the job again. Poison: a job whose lease has expired without a record may have ended its
+ * worker. The database counts the expired leases and hands out one such job at a time; after the
+ * third one the job is recorded as crashed and not run (ADR 0020). A call to a provider is never
+ * ended like that, because money may have moved.
+ */
+
+import type { Clock } from "../core/clock.ts";
+import { Alarm } from "./alarm.ts";
+
+/** Shortest time between the starts of two polls. */
+const POLL_SPACING_MS = 5;
+
+/** The jobs of a claim. */
+export interface Claimed<Job> {
+  jobs: readonly Job[];
+  /** True if more jobs may be due now. */
+  has_more: boolean;
+}
+
+/** The kind of jobs that a worker does. */
+interface WorkerOptions<Job, Result> {
+  /**
+   * Records results and claims jobs, if `is_stopped` is false. A result that cannot be recorded now
+   * is added again by `record`. An error ends the poll, for example without a database.
+   */
+  recordAndClaim(results: readonly Result[]): Promise<Claimed<Job>>;
+  /** Runs a job, and passes its results to `record`. */
+  run(job: Job): Promise<void>;
+  clock: Clock;
+  /** Called if a poll or a job fails. Leases expire by themselves. */
+  on_error: (error: unknown) => void;
+  /** Longest time that the next poll waits for the jobs of the last claim. */
+  collect_ms?: number;
+  /** So many results do not wait for others. */
+  most_results?: number;
+}
+
+/** Does jobs of one kind. */
+export class Worker<Job, Result = never> {
+  readonly #options: WorkerOptions<Job, Result>;
+  /** Notifies the worker of the jobs that it has rescheduled. */
+  readonly #alarm: Alarm;
+  #results: Result[] = [];
+  /** Jobs that have begun and not ended. */
+  #running = 0;
+  /** The jobs of the last claim: how many there were, and how many have not ended. */
+  #last_claim = { jobs: 0, left: 0 };
+  #is_notified = false;
+  #notification = Promise.withResolvers<void>();
+  #collected: () => void = () => {};
+  #loop: Promise<void> | null = null;
+  #polled: Promise<unknown> = Promise.resolve();
+  #is_stopped = false;
+
+  constructor(options: WorkerOptions<Job, Result>) {
+    this.#options = options;
+    this.#alarm = new Alarm(options.clock, () => void this.notify());
+  }
+
+  /** True after the beginning of `stop`: claim nothing more. */
+  get is_stopped(): boolean {
+    return this.#is_stopped;
+  }
+
+  /** Tells that jobs may be due. Resolves when none is due or runs any more. */
+  notify(): Promise<void> {
+    this.#wake();
+    return this.#loop ??= this.#run();
+  }
+
+  /** Notifies at a time, or shortly after it. */
+  notifyAt(at_ms: number): void {
+    this.#alarm.at(at_ms);
+  }
+
+  /** Adds a result to those that the next poll records. */
+  record(...results: Result[]): void {
+    this.#results.push(...results);
+    this.#collect();
+  }
+
+  /**
+   * Claims nothing more, and waits for the running jobs and the record of their results. When
+   * `patience` resolves, `giveBack` ends the jobs, and a last poll records that.
+   */
+  async stop(patience?: Promise<void>, giveBack: () => void = () => {}): Promise<void> {
+    this.#is_stopped = true;
+    this.#alarm.close();
+    const is_busy = this.#running > 0 || this.#results.length > 0;
+    const ended = is_busy ? this.notify() : this.#loop ?? Promise.resolve();
+    const too_long = patience ?? new Promise<void>(() => {});
+    if (await Promise.race([ended.then(() => true), too_long.then(() => false)])) return;
+    giveBack();
+    await this.#poll();
+  }
+
+  async #run(): Promise<void> {
+    for (;;) {
+      const began = performance.now();
+      this.#is_notified = false;
+      this.#notification = Promise.withResolvers();
+      const has_more = await this.#poll();
+      if (!has_more && !this.#is_notified) {
+        if (this.#running === 0) break;
+        await this.#notification.promise;
+      }
+      await this.#pause(began);
+    }
+    // Without a wait after the decision, so that no notification is lost.
+    this.#loop = null;
+  }
+
+  /** Records and claims, after a poll that runs. Returns true if the next poll has work. */
+  #poll(): Promise<boolean> {
+    const { recordAndClaim, on_error } = this.#options;
+    const poll = this.#polled.then(async () => {
+      try {
+        const { jobs, has_more } = await recordAndClaim(this.#results.splice(0));
+        const claim = this.#last_claim = { jobs: jobs.length, left: jobs.length };
+        for (const job of jobs) this.#start(job, claim);
+        return has_more || this.#results.length > 0;
+      } catch (error) {
+        on_error(error);
+        return false;
+      }
+    });
+    this.#polled = poll;
+    return poll;
+  }
+
+  #start(job: Job, claim: { left: number }): void {
+    const { run, on_error } = this.#options;
+    this.#running++;
+    run(job).catch(on_error).then(() => {
+      this.#running--;
+      claim.left--;
+      // A job can make others due, and more can be due than was claimed.
+      this.#wake();
+      this.#collect();
+    });
+  }
+
+  #wake(): void {
+    this.#is_notified = true;
+    this.#notification.resolve();
+  }
+
+  /** Waits for results, so that they share the next poll. */
+  async #pause(began: number): Promise<void> {
+    const { collect_ms = POLL_SPACING_MS } = this.#options;
+    const longest_ms = this.#last_claim.jobs === 0 ? POLL_SPACING_MS : collect_ms;
+    const pause_ms = began + longest_ms - performance.now();
+    if (pause_ms <= 0 || this.#isComplete()) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, pause_ms);
+    this.#collected = resolve;
+    await promise;
+    clearTimeout(timer);
+  }
+
+  #collect(): void {
+    if (this.#isComplete()) this.#collected();
+  }
+
+  /** Reports whether enough results wait, or all jobs of the last claim have ended. */
+  #isComplete(): boolean {
+    const { jobs, left } = this.#last_claim;
+    return this.#results.length >= (this.#options.most_results ?? Infinity) ||
+      (jobs > 0 && left === 0);
+  }
+}
