@@ -172,7 +172,7 @@ async function copyDeliveries(
        subject_id, sequence, status, attempt_count, attempts, created_at)
      select t.environment_id, 'whd_' || c.shared || t.sequence, replace(t.id, $2, c.shared), t.type,
        'whe_' || repeat('0', 26), replace(t.subject_id, $2, c.shared), t.sequence, 'delivered', 1,
-       '{"number":1,"response_status":200}', c.at
+       array[json '{"number":1,"response_status":200}'], c.at
      from copy c cross join pay.events t
      where t.environment_id = $1 and ${ofSource("t.id", "evt_")}
      order by c.n, t.sequence`,

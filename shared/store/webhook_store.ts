@@ -338,7 +338,7 @@ export function createWebhookStore(
 
     relayTurn: (turn) =>
       database.query<ClaimedDelivery>(RELAY_TURN, [
-        JSON.stringify(turn.results),
+        resultsParameter(turn.results),
         JSON.stringify(turn.rooms),
         turn.limit,
         turn.per_endpoint,
@@ -405,4 +405,18 @@ function written(row: Admitted<ChangeRow>, answer: Answer): Written {
     default:
       return { outcome: "stale" };
   }
+}
+
+/** Makes the parameter with the results of attempts. */
+function resultsParameter(results: readonly AttemptResult[]): string {
+  if (results.length === 0) return "{}";
+  return JSON.stringify({
+    ended: results.filter(({ outcome }) => outcome !== "released")
+      .map(({ exchange: _, ...ended }) => ended),
+    released: results.filter(({ outcome }) => outcome === "released")
+      .map(({ environment_id, id, attempt }) => ({ environment_id, id, attempt })),
+    exchanges: results.flatMap(({ environment_id, id, attempt, exchange }) =>
+      exchange === undefined ? [] : [{ ...exchange, environment_id, id, attempt }]
+    ),
+  });
 }

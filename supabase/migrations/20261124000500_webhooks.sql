@@ -69,7 +69,7 @@ create table pay.webhook_deliveries (
   sequence integer,
   status text collate "C" not null,
   attempt_count integer not null default 0,
-  attempts text not null default '',
+  attempts json[] not null default '{}',
   next_attempt_at timestamptz,
   leased_until timestamptz,
   lost_claims smallint not null default 0,
@@ -112,7 +112,7 @@ comment on column pay.webhook_deliveries.status is
   'pending, available (in an inbox and not acknowledged), delivered, failed or cancelled.';
 comment on column pay.webhook_deliveries.attempt_count is
   'Attempts begun; also the number of the one under way. In an inbox: how often it was added.';
-comment on column pay.webhook_deliveries.attempts is 'Recorded attempts as JSON objects, joined by commas: the first and the newest.';
+comment on column pay.webhook_deliveries.attempts is 'Recorded attempts: the first one and the newest ones.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'Time of the next attempt, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is
   'End of the lease of the relay that has the row; another may take it then. In no index.';

@@ -4255,7 +4255,7 @@ begin
         when 'authorize' then s.status not in ('completed', 'declined', 'failed', 'cancelled',
           'partially_refunded', 'refunded', 'chargeback')
         when 'transfer' then s.status = 'pending'
-        else (r.body::json ->> 'status') = 'pending'
+        else r.status = 'pending'
       end as is_open
     from unnest(p_environments, p_ids) as d (environment_id, id)
     join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.id
@@ -4973,7 +4973,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.count_attempts(p_results text)
+create or replace function pay_internal.count_attempts(p_ended jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -4982,9 +4982,8 @@ begin
   perform pay_internal.count_did(r.environment_id, 'deliveries', r.attempts)
   from (
     select r.environment_id, count(*) as attempts
-    from json_to_recordset(p_results::json) as r (
-      environment_id text, outcome text, due_at timestamptz)
-    where r.due_at is not null and r.outcome <> 'released'
+    from jsonb_to_recordset(p_ended) as r (environment_id text, due_at timestamptz)
+    where r.due_at is not null
     group by r.environment_id order by r.environment_id
   ) r;
 end
@@ -7079,13 +7078,20 @@ begin
 end
 $$;
 
-create or replace function pay_internal.without_second_attempt(p_attempts text)
-returns text
+create or replace function pay_internal.kept_attempts()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 50 $$;
+
+create or replace function pay_internal.with_attempt(p_attempts json[], p_attempt json)
+returns json[]
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
-  select split_part(p_attempts, '},{', 1) || '},{' || substr(a.others, strpos(a.others, '},{') + 3)
-  from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
+  select case
+    when cardinality(p_attempts) < pay_internal.kept_attempts() then p_attempts
+    else p_attempts[:1] || p_attempts[3:] end || p_attempt
 $$;
 
 create or replace function pay_internal.blocking_delivery(p_delivery pay.webhook_deliveries)
@@ -7128,7 +7134,7 @@ as $$
         p_delivery.endpoint_id,
         case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
         p_delivery.status,
-        ('[' || p_delivery.attempts || ']')::json as attempts,
+        array_to_json(p_delivery.attempts) as attempts,
         -- The relay's column can be infinite if the sandbox has a clock of its own.
         case when p_delivery.status = 'pending' then pay_internal.wire_time(
           coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
@@ -7149,7 +7155,7 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '7 days' $$;
 
-create or replace function pay_internal.keep_exchanges(p_results text)
+create or replace function pay_internal.keep_exchanges(p_exchanges jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -7158,19 +7164,16 @@ begin
   insert into pay.delivery_exchanges as x (environment_id, delivery_id, slot, attempt, url, headers,
     answer, answer_truncated, kept_at)
   select distinct on (d.environment_id, d.id)
-    d.environment_id, d.id, r.attempt % pay_internal.kept_exchanges(), r.attempt, k.url, k.headers,
-    k.answer, coalesce(k.answer_truncated, false), pay_internal.server_time()
-  from json_to_recordset(p_results::json) as r (
-    environment_id text, id text, attempt integer, exchange json
-  )
-  cross join lateral json_to_record(r.exchange) as k (
-    url text, headers text, answer text, answer_truncated boolean
+    d.environment_id, d.id, r.attempt % pay_internal.kept_exchanges(), r.attempt, r.url, r.headers,
+    r.answer, coalesce(r.answer_truncated, false), pay_internal.server_time()
+  from jsonb_to_recordset(p_exchanges) as r (
+    environment_id text, id text, attempt integer, url text, headers text, answer text,
+    answer_truncated boolean
   )
   join pay.webhook_deliveries d
     on d.environment_id = r.environment_id and d.id = r.id and d.attempt_count = r.attempt
   join pay.environments e
     on e.id = d.environment_id and not e.livemode and e.retired_at is null
-  where r.exchange is not null
   order by d.environment_id, d.id
   on conflict on constraint delivery_exchanges_pkey do update
   set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,
@@ -7447,7 +7450,7 @@ begin
   end if;
   update pay.webhook_deliveries d
   set status = case when p_delivered then 'delivered' else 'failed' end,
-    attempts = p_attempt, next_attempt_at = null, leased_until = null
+    attempts = array[p_attempt::json], next_attempt_at = null, leased_until = null
   where d.environment_id = v_access.environment_id and d.id = p_delivery_id
   returning * into v_delivery;
   if v_delivery.id is null then
@@ -7455,9 +7458,9 @@ begin
     return v_access;
   end if;
   if p_exchange is not null then
-    perform pay_internal.keep_exchanges(json_build_array(json_build_object(
+    perform pay_internal.keep_exchanges(jsonb_build_array(p_exchange::jsonb || jsonb_build_object(
       'environment_id', v_delivery.environment_id, 'id', v_delivery.id,
-      'attempt', v_delivery.attempt_count, 'exchange', p_exchange::json))::text);
+      'attempt', v_delivery.attempt_count)));
   end if;
   v_access.outcome := 'committed';
   v_access.status := 200;
@@ -8416,8 +8419,8 @@ declare
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
-  if p_results <> '[]' then
-    perform pay_internal.record_attempts(p_results, v_at, v_ahead);
+  if p_results <> '{}' then
+    perform pay_internal.record_attempts(p_results::jsonb, v_at, v_ahead);
   end if;
   if p_limit <= 0 then
     return;
@@ -8432,7 +8435,7 @@ begin
   if v_waiting.off_endpoint is not null then
     -- Fewer if results wait for the end of this turn.
     perform pay_internal.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
-      case when p_results = '[]' then 2000 else 250 end);
+      case when p_results = '{}' then 2000 else 250 end);
   end if;
 
   -- If all due deliveries wait for earlier ones, the turn looks at those behind them, for as long
@@ -8488,7 +8491,7 @@ begin
     exit when v_last is null;
     begin
       perform pay.relay_turn(
-        '[]', '{}', 1000, 1000, 1000, 1000, '{}', p_at, p_at, '[]', v_last);
+        '{}', '{}', 1000, 1000, 1000, 1000, '{}', p_at, p_at, '[]', v_last);
       raise exception using errcode = v_undone;
     exception when others then
       if sqlstate <> v_undone then
@@ -8582,40 +8585,34 @@ end
 $$;
 
 create or replace function pay_internal.record_attempts(
-  p_results text,
-  p_at timestamptz,
-  p_ahead interval
+  p_results jsonb, p_at timestamptz, p_ahead interval
 )
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_ended constant jsonb := p_results -> 'ended';
+  v_released constant jsonb := p_results -> 'released';
+  v_exchanges constant jsonb := p_results -> 'exchanges';
   v_recorded record;
 begin
-  if p_results like '%"released"%' then
+  if v_released <> '[]' then
     update pay.webhook_deliveries d
     set attempt_count = d.attempt_count - 1, leased_until = null
-    from json_to_recordset(p_results::json) as r (
-      environment_id text, id text, attempt integer, outcome text
-    )
-    where r.outcome = 'released'
-      and d.environment_id = r.environment_id and d.id = r.id
+    from jsonb_to_recordset(v_released) as r (environment_id text, id text, attempt integer)
+    where d.environment_id = r.environment_id and d.id = r.id
       and d.attempt_count = r.attempt and d.leased_until is not null;
   end if;
 
-  select * into v_recorded from pay_internal.record_results(p_results, p_at, p_ahead);
+  select * into v_recorded from pay_internal.record_results(v_ended, p_at, p_ahead);
   if v_recorded.next_ids is not null then
     perform pay_internal.release_next_deliveries(
       v_recorded.next_environments, v_recorded.next_ids, p_at);
   end if;
-  -- Only the results of sandboxes with a clock of their own have a due_at.
-  if p_results like '%"due_at"%' then
-    perform pay_internal.count_attempts(p_results);
-  end if;
-  -- Only the results of sandboxes have an exchange.
-  if p_results like '%"exchange"%' then
-    perform pay_internal.keep_exchanges(p_results);
+  perform pay_internal.count_attempts(v_ended);
+  if v_exchanges <> '[]' then
+    perform pay_internal.keep_exchanges(v_exchanges);
   end if;
   if v_recorded.turned_ids is not null then
     perform pay_internal.note_failing_endpoints(
@@ -8624,7 +8621,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.ended_attempts(p_results text, p_ahead interval)
+create or replace function pay_internal.ended_attempts(p_ended jsonb, p_ahead interval)
 returns table (
   environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
   record text, due_at timestamptz
@@ -8641,16 +8638,15 @@ begin
         select pay_internal.time_ahead(w) from pay.sandbox_settings w
         where w.environment_id = r.environment_id and r.next_attempt_at is not null
       ))
-    from json_to_recordset(p_results::json) as r (
+    from jsonb_to_recordset(p_ended) as r (
       environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
       record text, due_at timestamptz
-    )
-    where r.outcome <> 'released';
+    );
 end
 $$;
 
 create or replace function pay_internal.record_results(
-  p_results text,
+  p_ended jsonb,
   p_at timestamptz,
   p_ahead interval,
   out next_environments text[],
@@ -8665,7 +8661,7 @@ as $$
 begin
   with
   result as materialized (
-    select * from pay_internal.ended_attempts(p_results, p_ahead) r order by r.environment_id, r.id
+    select * from pay_internal.ended_attempts(p_ended, p_ahead) r order by r.environment_id, r.id
   ),
   recorded as (
     update pay.webhook_deliveries d
@@ -8681,13 +8677,7 @@ begin
       leased_until = null,
       -- The process survived the attempt. A crashed delivery stays a suspect.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
-      -- Limited, because a delivery can be redelivered any number of times and each record rewrites
-      -- the text. 8 000 bytes are more than 50 attempts.
-      attempts = case
-        when d.attempts = '' then r.record
-        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
-        else pay_internal.without_second_attempt(d.attempts) || ',' || r.record
-      end
+      attempts = pay_internal.with_attempt(d.attempts, r.record::json)
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
       and d.attempt_count = r.attempt and d.leased_until is not null
@@ -9127,17 +9117,10 @@ where d.status = 'pending'
   and (d.environment_id, d.endpoint_id) not in (
     select o.environment_id, o.endpoint_id
     from pay.webhook_deliveries o
-    join (
-      select v.id, '%"at":"' || to_char(t.now at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%'
-          as this_hour,
-        '%"at":"' || to_char((t.now - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
-          || '%' as last_hour
-      from pay.environments v
-      left join pay_internal.sandbox_times c on c.environment_id = v.id
-      cross join lateral (select coalesce(c.now, now()) as now) t
-    ) h on h.id = o.environment_id
+    left join pay_internal.sandbox_times c on c.environment_id = o.environment_id
     where o.leased_until > now() - interval '1 hour'
-      or o.attempts like h.this_hour or o.attempts like h.last_hour
+      or (o.attempts[cardinality(o.attempts)] ->> 'at')::timestamptz
+        >= date_trunc('hour', coalesce(c.now, now()), 'UTC') - interval '1 hour'
   );
 comment on view pay.oracle_endless_deliveries is
   'R6: no delivery waits longer than the retry schedule allows';
@@ -9154,9 +9137,7 @@ from (
   -- The endpoint was never changed, so no delivery was cancelled and redelivered later.
   join pay.webhook_endpoints t
     on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.revision = 1
-  cross join lateral (
-    select (('[' || w.attempts || ']')::json -> 0 ->> 'at')::timestamptz as first_at
-  ) a
+  cross join lateral (select (w.attempts[1] ->> 'at')::timestamptz as first_at) a
   where w.sequence is not null
     -- A declared fault can change the order.
     and w.fault is null

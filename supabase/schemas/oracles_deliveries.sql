@@ -60,17 +60,10 @@ where d.status = 'pending'
   and (d.environment_id, d.endpoint_id) not in (
     select o.environment_id, o.endpoint_id
     from pay.webhook_deliveries o
-    join (
-      select v.id, '%"at":"' || to_char(t.now at time zone 'UTC', 'YYYY-MM-DD"T"HH24:') || '%'
-          as this_hour,
-        '%"at":"' || to_char((t.now - interval '1 hour') at time zone 'UTC', 'YYYY-MM-DD"T"HH24:')
-          || '%' as last_hour
-      from pay.environments v
-      left join pay_internal.sandbox_times c on c.environment_id = v.id
-      cross join lateral (select coalesce(c.now, now()) as now) t
-    ) h on h.id = o.environment_id
+    left join pay_internal.sandbox_times c on c.environment_id = o.environment_id
     where o.leased_until > now() - interval '1 hour'
-      or o.attempts like h.this_hour or o.attempts like h.last_hour
+      or (o.attempts[cardinality(o.attempts)] ->> 'at')::timestamptz
+        >= date_trunc('hour', coalesce(c.now, now()), 'UTC') - interval '1 hour'
   );
 comment on view pay.oracle_endless_deliveries is
   'R6: no delivery waits longer than the retry schedule allows';
@@ -87,9 +80,7 @@ from (
   -- The endpoint was never changed, so no delivery was cancelled and redelivered later.
   join pay.webhook_endpoints t
     on t.environment_id = w.environment_id and t.id = w.endpoint_id and t.revision = 1
-  cross join lateral (
-    select (('[' || w.attempts || ']')::json -> 0 ->> 'at')::timestamptz as first_at
-  ) a
+  cross join lateral (select (w.attempts[1] ->> 'at')::timestamptz as first_at) a
   where w.sequence is not null
     -- A declared fault can change the order.
     and w.fault is null

@@ -367,7 +367,7 @@ begin
         when 'authorize' then s.status not in ('completed', 'declined', 'failed', 'cancelled',
           'partially_refunded', 'refunded', 'chargeback')
         when 'transfer' then s.status = 'pending'
-        else (r.body::json ->> 'status') = 'pending'
+        else r.status = 'pending'
       end as is_open
     from unnest(p_environments, p_ids) as d (environment_id, id)
     join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.id

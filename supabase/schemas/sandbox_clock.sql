@@ -130,8 +130,8 @@ begin
 end
 $$;
 
--- Counts the attempts of sandboxes with a clock of their own. p_results: as in pay.relay_turn.
-create or replace function pay_internal.count_attempts(p_results text)
+-- Counts the attempts of sandboxes with a clock of their own. p_ended: as in pay.relay_turn.
+create or replace function pay_internal.count_attempts(p_ended jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -140,9 +140,8 @@ begin
   perform pay_internal.count_did(r.environment_id, 'deliveries', r.attempts)
   from (
     select r.environment_id, count(*) as attempts
-    from json_to_recordset(p_results::json) as r (
-      environment_id text, outcome text, due_at timestamptz)
-    where r.due_at is not null and r.outcome <> 'released'
+    from jsonb_to_recordset(p_ended) as r (environment_id text, due_at timestamptz)
+    where r.due_at is not null
     group by r.environment_id order by r.environment_id
   ) r;
 end

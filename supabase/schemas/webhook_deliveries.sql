@@ -1,15 +1,24 @@
 -- Purpose: a delivery as JSON text, with the requests that it has sent in a sandbox and the
 -- beginnings of the answers (ADR 0022).
 
--- Removes the second of the recorded attempts. The first one stays, because an oracle checks the
--- order of deliveries by it. An attempt contains no nested object.
-create or replace function pay_internal.without_second_attempt(p_attempts text)
-returns text
+-- How many attempts of a delivery are recorded. Limited, because a delivery can be redelivered any
+-- number of times, and each record rewrites the row.
+create or replace function pay_internal.kept_attempts()
+returns integer
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$ select 50 $$;
+
+-- Adds an attempt to the recorded ones. If there are too many, the second one goes: the first one
+-- stays, because an oracle checks the order of deliveries by it.
+create or replace function pay_internal.with_attempt(p_attempts json[], p_attempt json)
+returns json[]
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
-  select split_part(p_attempts, '},{', 1) || '},{' || substr(a.others, strpos(a.others, '},{') + 3)
-  from (select substr(p_attempts, strpos(p_attempts, '},{') + 3) as others) a
+  select case
+    when cardinality(p_attempts) < pay_internal.kept_attempts() then p_attempts
+    else p_attempts[:1] || p_attempts[3:] end || p_attempt
 $$;
 
 -- The delivery that a pending delivery waits for: the first pending one of the same endpoint and
@@ -57,7 +66,7 @@ as $$
         p_delivery.endpoint_id,
         case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
         p_delivery.status,
-        ('[' || p_delivery.attempts || ']')::json as attempts,
+        array_to_json(p_delivery.attempts) as attempts,
         -- The relay's column can be infinite if the sandbox has a clock of its own.
         case when p_delivery.status = 'pending' then pay_internal.wire_time(
           coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
@@ -80,13 +89,13 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '7 days' $$;
 
--- Keeps the exchanges of ended attempts: the results of pay.relay_turn that have one. Leaves out a
--- result that is not that of the newest attempt, and those of live and of retired environments.
--- Distinct, because an error here would make the relay send its results again and again.
--- p_results  [{environment_id, id, attempt, exchange: {url, headers, answer, answer_truncated}}],
---            where headers is JSON text. Other members are ignored
+-- Keeps the exchanges of ended attempts. Leaves out one that is not that of the newest attempt, and
+-- those of live and of retired environments. Distinct, because an error here would make the relay
+-- send its results again and again.
+-- p_exchanges  [{environment_id, id, attempt, url, headers, answer, answer_truncated}], where
+--              headers is JSON text
 -- Concurrency: runs after the statement that has locked and changed the deliveries.
-create or replace function pay_internal.keep_exchanges(p_results text)
+create or replace function pay_internal.keep_exchanges(p_exchanges jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -95,19 +104,16 @@ begin
   insert into pay.delivery_exchanges as x (environment_id, delivery_id, slot, attempt, url, headers,
     answer, answer_truncated, kept_at)
   select distinct on (d.environment_id, d.id)
-    d.environment_id, d.id, r.attempt % pay_internal.kept_exchanges(), r.attempt, k.url, k.headers,
-    k.answer, coalesce(k.answer_truncated, false), pay_internal.server_time()
-  from json_to_recordset(p_results::json) as r (
-    environment_id text, id text, attempt integer, exchange json
-  )
-  cross join lateral json_to_record(r.exchange) as k (
-    url text, headers text, answer text, answer_truncated boolean
+    d.environment_id, d.id, r.attempt % pay_internal.kept_exchanges(), r.attempt, r.url, r.headers,
+    r.answer, coalesce(r.answer_truncated, false), pay_internal.server_time()
+  from jsonb_to_recordset(p_exchanges) as r (
+    environment_id text, id text, attempt integer, url text, headers text, answer text,
+    answer_truncated boolean
   )
   join pay.webhook_deliveries d
     on d.environment_id = r.environment_id and d.id = r.id and d.attempt_count = r.attempt
   join pay.environments e
     on e.id = d.environment_id and not e.livemode and e.retired_at is null
-  where r.exchange is not null
   order by d.environment_id, d.id
   on conflict on constraint delivery_exchanges_pkey do update
   set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,

@@ -247,7 +247,7 @@ begin
   end if;
   update pay.webhook_deliveries d
   set status = case when p_delivered then 'delivered' else 'failed' end,
-    attempts = p_attempt, next_attempt_at = null, leased_until = null
+    attempts = array[p_attempt::json], next_attempt_at = null, leased_until = null
   where d.environment_id = v_access.environment_id and d.id = p_delivery_id
   returning * into v_delivery;
   if v_delivery.id is null then
@@ -255,9 +255,9 @@ begin
     return v_access;
   end if;
   if p_exchange is not null then
-    perform pay_internal.keep_exchanges(json_build_array(json_build_object(
+    perform pay_internal.keep_exchanges(jsonb_build_array(p_exchange::jsonb || jsonb_build_object(
       'environment_id', v_delivery.environment_id, 'id', v_delivery.id,
-      'attempt', v_delivery.attempt_count, 'exchange', p_exchange::json))::text);
+      'attempt', v_delivery.attempt_count)));
   end if;
   v_access.outcome := 'committed';
   v_access.status := 200;

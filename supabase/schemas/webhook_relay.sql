@@ -7,11 +7,13 @@
 
 -- One turn of the relay.
 --
--- p_results       [{environment_id, id, attempt, outcome, next_attempt_at, record}]
---                 outcome: delivered | failed | released (the attempt was not made);
---                 next_attempt_at: the time of the next attempt; null if there is none;
---                 record: the attempt as JSON text.
---                 Results of sandboxes also have an exchange (pay_internal.keep_exchanges)
+-- p_results       {ended, released, exchanges}; {} if there are none
+--                 ended: [{environment_id, id, attempt, outcome, next_attempt_at, record, due_at}]
+--                   outcome: delivered | failed; next_attempt_at: null if there is none;
+--                   record: the attempt as JSON text;
+--                   due_at: only of a sandbox with a clock of its own, the time by that clock
+--                 released: [{environment_id, id, attempt}], whose attempts were not made
+--                 exchanges: as pay_internal.keep_exchanges takes them
 -- p_rooms         {endpoints: {id: limit}, environments: {public id: limit},
 --                 accounts: {name: limit}}: how many more deliveries of each the relay may claim,
 --                 for those of which it has claims already
@@ -67,8 +69,8 @@ declare
   v_claimed integer;
 begin
   perform set_config('pay.worker', 'on', true);
-  if p_results <> '[]' then
-    perform pay_internal.record_attempts(p_results, v_at, v_ahead);
+  if p_results <> '{}' then
+    perform pay_internal.record_attempts(p_results::jsonb, v_at, v_ahead);
   end if;
   if p_limit <= 0 then
     return;
@@ -83,7 +85,7 @@ begin
   if v_waiting.off_endpoint is not null then
     -- Fewer if results wait for the end of this turn.
     perform pay_internal.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
-      case when p_results = '[]' then 2000 else 250 end);
+      case when p_results = '{}' then 2000 else 250 end);
   end if;
 
   -- If all due deliveries wait for earlier ones, the turn looks at those behind them, for as long
@@ -144,7 +146,7 @@ begin
     exit when v_last is null;
     begin
       perform pay.relay_turn(
-        '[]', '{}', 1000, 1000, 1000, 1000, '{}', p_at, p_at, '[]', v_last);
+        '{}', '{}', 1000, 1000, 1000, 1000, '{}', p_at, p_at, '[]', v_last);
       raise exception using errcode = v_undone;
     exception when others then
       if sqlstate <> v_undone then

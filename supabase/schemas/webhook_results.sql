@@ -6,40 +6,34 @@
 -- status = 'pending' directly. With that test a plan from a time when the outbox was empty would
 -- read a whole index of pending deliveries.
 create or replace function pay_internal.record_attempts(
-  p_results text,
-  p_at timestamptz,
-  p_ahead interval
+  p_results jsonb, p_at timestamptz, p_ahead interval
 )
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
+  v_ended constant jsonb := p_results -> 'ended';
+  v_released constant jsonb := p_results -> 'released';
+  v_exchanges constant jsonb := p_results -> 'exchanges';
   v_recorded record;
 begin
-  if p_results like '%"released"%' then
+  if v_released <> '[]' then
     update pay.webhook_deliveries d
     set attempt_count = d.attempt_count - 1, leased_until = null
-    from json_to_recordset(p_results::json) as r (
-      environment_id text, id text, attempt integer, outcome text
-    )
-    where r.outcome = 'released'
-      and d.environment_id = r.environment_id and d.id = r.id
+    from jsonb_to_recordset(v_released) as r (environment_id text, id text, attempt integer)
+    where d.environment_id = r.environment_id and d.id = r.id
       and d.attempt_count = r.attempt and d.leased_until is not null;
   end if;
 
-  select * into v_recorded from pay_internal.record_results(p_results, p_at, p_ahead);
+  select * into v_recorded from pay_internal.record_results(v_ended, p_at, p_ahead);
   if v_recorded.next_ids is not null then
     perform pay_internal.release_next_deliveries(
       v_recorded.next_environments, v_recorded.next_ids, p_at);
   end if;
-  -- Only the results of sandboxes with a clock of their own have a due_at.
-  if p_results like '%"due_at"%' then
-    perform pay_internal.count_attempts(p_results);
-  end if;
-  -- Only the results of sandboxes have an exchange.
-  if p_results like '%"exchange"%' then
-    perform pay_internal.keep_exchanges(p_results);
+  perform pay_internal.count_attempts(v_ended);
+  if v_exchanges <> '[]' then
+    perform pay_internal.keep_exchanges(v_exchanges);
   end if;
   if v_recorded.turned_ids is not null then
     perform pay_internal.note_failing_endpoints(
@@ -48,8 +42,8 @@ begin
 end
 $$;
 
--- The results other than "released", with the times by the clocks of their sandboxes.
-create or replace function pay_internal.ended_attempts(p_results text, p_ahead interval)
+-- The attempts that were made, with the times by the clocks of their sandboxes.
+create or replace function pay_internal.ended_attempts(p_ended jsonb, p_ahead interval)
 returns table (
   environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
   record text, due_at timestamptz
@@ -66,15 +60,14 @@ begin
         select pay_internal.time_ahead(w) from pay.sandbox_settings w
         where w.environment_id = r.environment_id and r.next_attempt_at is not null
       ))
-    from json_to_recordset(p_results::json) as r (
+    from jsonb_to_recordset(p_ended) as r (
       environment_id text, id text, attempt integer, outcome text, next_attempt_at timestamptz,
       record text, due_at timestamptz
-    )
-    where r.outcome <> 'released';
+    );
 end
 $$;
 
--- Records the results other than "released".
+-- Records the attempts that were made.
 -- next_environments, next_ids: the deliveries that waited for a delivery that is now delivered or
 -- failed.
 -- turned_environments, turned_ids, turned_to_success: the endpoints that have started or stopped
@@ -83,7 +76,7 @@ $$;
 -- This is one statement with one snapshot: a delivery that follows another in the same results
 -- still has its lease in it. A later statement would treat it as waiting, and make it due at once.
 create or replace function pay_internal.record_results(
-  p_results text,
+  p_ended jsonb,
   p_at timestamptz,
   p_ahead interval,
   out next_environments text[],
@@ -98,7 +91,7 @@ as $$
 begin
   with
   result as materialized (
-    select * from pay_internal.ended_attempts(p_results, p_ahead) r order by r.environment_id, r.id
+    select * from pay_internal.ended_attempts(p_ended, p_ahead) r order by r.environment_id, r.id
   ),
   recorded as (
     update pay.webhook_deliveries d
@@ -114,13 +107,7 @@ begin
       leased_until = null,
       -- The process survived the attempt. A crashed delivery stays a suspect.
       lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
-      -- Limited, because a delivery can be redelivered any number of times and each record rewrites
-      -- the text. 8 000 bytes are more than 50 attempts.
-      attempts = case
-        when d.attempts = '' then r.record
-        when octet_length(d.attempts) < 8000 then d.attempts || ',' || r.record
-        else pay_internal.without_second_attempt(d.attempts) || ',' || r.record
-      end
+      attempts = pay_internal.with_attempt(d.attempts, r.record::json)
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
       and d.attempt_count = r.attempt and d.leased_until is not null

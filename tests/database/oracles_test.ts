@@ -25,6 +25,10 @@ const MONTH_MS = 30 * 86_400_000;
 
 const CAPTURE = `select transaction_id from pay.ledger_movements where kind = 'capture' limit 1`;
 
+/** SQL for the attempts of a delivery with times in another century. */
+const timesMoved = (century: string) =>
+  `replace(attempts::text, 'at\\":\\"20', 'at\\":\\"${century}')::json[]`;
+
 /** The oracles whose findings in sandboxes are alarms: no tester can cause them. */
 const ARITHMETIC = [
   "oracle_ledger_legs",
@@ -204,13 +208,13 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
   ],
   [
     "deliveries that no relay has claimed for 20 days",
-    `update pay.webhook_deliveries set status = 'pending', attempts = '', attempt_count = 0,
+    `update pay.webhook_deliveries set status = 'pending', attempts = '{}', attempt_count = 0,
        next_attempt_at = now() - interval '20 days'`,
     ["oracle_endless_deliveries"],
   ],
   [
     "a delivery whose lease ended long ago",
-    `update pay.webhook_deliveries set attempts = replace(attempts, '"at":"20', '"at":"19');
+    `update pay.webhook_deliveries set attempts = ${timesMoved("19")};
      update pay.webhook_deliveries set status = 'pending',
        next_attempt_at = now() - interval '3 hours', leased_until = now() - interval '2 hours'
      where event_type = 'payment.declined'`,
@@ -218,13 +222,13 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
   ],
   [
     "a later event delivered first",
-    `update pay.webhook_deliveries set attempts = replace(attempts, '"at":"20', '"at":"30')
+    `update pay.webhook_deliveries set attempts = ${timesMoved("30")}
      where event_type = 'payment.created'`,
     ["oracle_delivery_order"],
   ],
   [
     "a later event sent before the earlier one",
-    `update pay.webhook_deliveries set status = 'pending', next_attempt_at = now(), attempts = '',
+    `update pay.webhook_deliveries set status = 'pending', next_attempt_at = now(), attempts = '{}',
        attempt_count = 0 where event_type = 'payment.created'`,
     ["oracle_delivery_order"],
   ],

@@ -48,7 +48,7 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
   [
     "a delivery that is due in weeks of the sandbox",
     `update pay.webhook_deliveries set status = 'pending', next_attempt_at = 'infinity',
-       due_at = due_at + interval '20 days', attempts = ''
+       due_at = due_at + interval '20 days', attempts = '{}'
      where subject_id = :newest and event_type = 'payment.completed'`,
     ["oracle_endless_deliveries"],
   ],

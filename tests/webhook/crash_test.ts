@@ -68,9 +68,9 @@ Deno.test("a delivery that kills the server interrupts no other delivery twice",
     }
     await launch();
     await t.step("the relay records the attempt as crashed after the third crash", async () => {
-      await until("an attempt is on record", async () => (await poison()).attempts, DEADLINE_MS);
+      await until("an attempt is on record", async () => (await poison()).attempts[0], DEADLINE_MS);
       const { status, attempts } = await poison();
-      const [attempt, ...more] = JSON.parse(`[${attempts}]`);
+      const [attempt, ...more] = attempts;
       assert.deepEqual([status, attempt.number, attempt.error, more], [
         "pending",
         3,

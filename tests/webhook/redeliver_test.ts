@@ -94,22 +94,23 @@ webhookCase("POST /redeliver 30 times keeps the attempts small", async (t, servi
   // The state after 100 000 attempts.
   const attempt = 100_000;
   const long = { ...first, duration_ms: 15_000, error: "connection_failed" };
-  const numbers = Array.from({ length: 50 }, (_, i) => attempt - 49 + i);
+  const numbers = Array.from({ length: 49 }, (_, i) => attempt - 48 + i);
   const kept = [first, ...numbers.map((number) => ({ ...long, number }))];
   await service.sql`update pay.webhook_deliveries set attempt_count = ${attempt},
-    attempts = ${JSON.stringify(kept).slice(1, -1)} where id = ${id}`;
+    attempts = array(select json_array_elements(${JSON.stringify(kept)}::text::json))
+    where id = ${id}`;
   let shown: { number: number }[] = kept;
   for (let i = 0; i < 30; i++) {
     await redeliver(service, id);
     await settle(service);
     shown = await read();
   }
-  await t.step("the recorded attempts stay within 8 kB", () => {
+  await t.step("50 attempts stay recorded, of at most 8 kB", () => {
+    assert.equal(shown.length, 50);
     const { length } = JSON.stringify(shown);
-    assert.ok(length > 7_500 && length < 8_300, `${length} bytes`);
+    assert.ok(length < 8_300, `${length} bytes`);
   });
   await t.step("they are the first attempt and the newest ones", () => {
-    assert.ok(shown.length > 50);
     const newest = shown.slice(1).map((_, i) => attempt + 30 + 2 - shown.length + i);
     assert.deepEqual(shown.map(({ number }) => number), [1, ...newest]);
   });

@@ -203,7 +203,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     status: "delivered",
     attempt_count: 1,
     lost_claims: 0,
-    attempts: "",
+    attempts: [],
     created_at: "2026-01-01",
   },
   inbox_entries: { delivery_id: "whd_1", endpoint_id: "whe_1", position: 1 },
