@@ -179,6 +179,20 @@ comment on column pay.admission.body is 'JSON text of the answer, if the databas
 comment on column pay.admission.ahead is 'How far the clock of the sandbox is ahead of the real time; null: it has no clock of its own.';
 comment on column pay.admission.detail is 'For an outdated request the settings of the sandbox as JSON text; null: it has none.';
 
+-- The part of pay.admission that says who asks, for the functions that write what came out.
+create type pay_internal.caller as (
+  n integer,
+  environment_id text collate "C",
+  api_key_id text collate "C",
+  ahead interval
+);
+comment on type pay_internal.caller is 'Who asks for a change that is written.';
+comment on column pay_internal.caller.n is 'The place of the change in the list, from 1.';
+comment on column pay_internal.caller.environment_id is 'The environment of the change.';
+comment on column pay_internal.caller.api_key_id is 'The API key; null for the record of a result.';
+comment on column pay_internal.caller.ahead is
+  'How far the clock of the sandbox is ahead of the real time; null: it has no clock of its own.';
+
 create unlogged table pay.rate_counters (
   environment_id text collate "C" not null,
   account text not null,

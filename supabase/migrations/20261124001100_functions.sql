@@ -141,6 +141,18 @@ begin
 end
 $$;
 
+create or replace function pay_internal.callers_of(p_found pay.admission[])
+returns pay_internal.caller[]
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select row(f.n, f.environment_id, f.api_key_id, f.ahead)::pay_internal.caller
+    from unnest(p_found) f where f.outcome = 'ok' order by f.n);
+end
+$$;
+
 create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
 returns pay.admission
 language plpgsql volatile
@@ -1202,7 +1214,7 @@ end
 $$;
 
 create or replace function pay_internal.write_rows(
-  p_document pay_internal.document, p_won integer[], p_environments text[], p_moved integer[]
+  p_document pay_internal.document, p_callers pay_internal.caller[], p_moved integer[]
 )
 returns void
 language plpgsql volatile
@@ -1211,19 +1223,19 @@ as $$
 begin
   -- Most documents have only some kinds of rows.
   if p_document.payments is not null then
-    perform pay_internal.write_payments(p_document.payments, p_won, p_environments, p_moved);
+    perform pay_internal.write_payments(p_document.payments, p_callers, p_moved);
   end if;
   if p_document.transfers is not null then
-    perform pay_internal.write_transfers(p_document.transfers, p_won, p_environments, p_moved);
+    perform pay_internal.write_transfers(p_document.transfers, p_callers, p_moved);
   end if;
   if p_document.refunds is not null then
-    perform pay_internal.write_refunds(p_document.refunds, p_won, p_environments);
+    perform pay_internal.write_refunds(p_document.refunds, p_callers);
   end if;
   if p_document.disputes is not null then
-    perform pay_internal.write_disputes(p_document.disputes, p_won, p_environments);
+    perform pay_internal.write_disputes(p_document.disputes, p_callers);
   end if;
   if p_document.ledger is not null then
-    perform pay_internal.record_movements(p_document.ledger, p_won, p_environments);
+    perform pay_internal.record_movements(p_document.ledger, p_callers);
   end if;
 end
 $$;
@@ -1243,7 +1255,8 @@ declare
   v_document constant pay_internal.document :=
     jsonb_populate_record(null::pay_internal.document, p_document::jsonb);
   v_found pay.admission[];
-  v_moved integer[] := '{}'; v_won integer[]; v_environments text[];
+  v_callers pay_internal.caller[];
+  v_moved integer[] := '{}';
   v_providers jsonb; v_details text[];
   v_deliveries bigint := 0;
 begin
@@ -1272,20 +1285,19 @@ begin
   end if;
   v_found := pay_internal.claim(v_document.requests, v_found, v_document.payments);
 
-  select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
-  from unnest(v_found) f where f.outcome = 'ok';
+  v_callers := pay_internal.callers_of(v_found);
   -- A list of replays writes nothing: its rows are not even read.
-  if v_won is not null then
+  if v_callers <> '{}' then
     if v_document.calls is not null then
       v_details := pay_internal.write_calls(
         v_document.calls, v_providers, v_document.requests, v_found);
     end if;
-    perform pay_internal.write_rows(v_document, v_won, v_environments, v_moved);
+    perform pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.faults is not null then
-      perform pay_internal.count_faults(v_document.faults, v_won, v_environments);
+      perform pay_internal.count_faults(v_document.faults, v_callers);
     end if;
     if v_document.events is not null then
-      v_deliveries := pay_internal.write_events(v_document.events, v_found);
+      v_deliveries := pay_internal.write_events(v_document.events, v_callers);
     end if;
   end if;
   return query
@@ -1297,7 +1309,7 @@ $$;
 grant execute on function pay.commit(text, integer) to pay_api;
 
 create or replace function pay_internal.write_disputes(
-  p_disputes jsonb, p_won integer[], p_environments text[]
+  p_disputes jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
@@ -1307,13 +1319,13 @@ begin
   insert into pay.disputes as t
     (environment_id, id, payment_id, status, amount_minor, currency, provider_reference,
       created_at, body)
-  select w.environment_id, d.id, d.payment_id, d.status, d.amount_minor, d.currency,
+  select caller.environment_id, d.id, d.payment_id, d.status, d.amount_minor, d.currency,
     d.provider_reference, d.created_at, d.body
   from jsonb_to_recordset(p_disputes) as d (
     n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
     provider_reference text, created_at timestamptz, body text
   )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = d.n
+  join unnest(p_callers) caller on caller.n = d.n
   on conflict on constraint disputes_pkey
   do update set status = excluded.status, body = excluded.body;
 end
@@ -1433,7 +1445,9 @@ as $$
   end || substr('0123456789abcdefghjkmnpqrstvwxyz', p_slot % 32 + 1, 1)
 $$;
 
-create or replace function pay_internal.write_events(p_events jsonb, p_found pay.admission[])
+create or replace function pay_internal.write_events(
+  p_events jsonb, p_callers pay_internal.caller[]
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -1444,13 +1458,12 @@ declare
 begin
   with
   event as materialized (
-    select f.environment_id, f.ahead, e.*
+    select caller.environment_id, caller.ahead, e.*
     from jsonb_to_recordset(p_events) as e (
       n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
       delivery_id text, body text
     )
-    join unnest(p_found) f on f.n = e.n
-    where f.outcome = 'ok'
+    join unnest(p_callers) caller on caller.n = e.n
   ),
   event_made as (
     insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
@@ -2138,7 +2151,7 @@ end
 $$;
 
 create or replace function pay_internal.record_movements(
-  p_ledger jsonb, p_changes integer[], p_environments text[]
+  p_ledger jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
@@ -2153,7 +2166,7 @@ begin
         environment_id, transaction_id, leg, kind, subject_id, refund_id, debit_account,
         credit_account, amount_minor, currency, created_at
       )
-      select p_environments[array_position(p_changes, l.n)], l.transaction_id, l.leg, l.kind,
+      select caller.environment_id, l.transaction_id, l.leg, l.kind,
         l.subject_id, l.refund_id, l.debit_account, l.credit_account, l.amount_minor, l.currency,
         l.created_at
       from jsonb_to_recordset(p_ledger) as l (
@@ -2161,7 +2174,7 @@ begin
         debit_account text, credit_account text, amount_minor bigint, currency text,
         created_at timestamptz
       )
-      where l.n = any (p_changes)
+      join unnest(p_callers) caller on caller.n = l.n
       returning environment_id, currency, debit_account, credit_account, amount_minor
     )
     select m.environment_id, m.currency, m.debit_account, m.credit_account,
@@ -2817,7 +2830,7 @@ $$;
 grant execute on function pay.reconcile() to pay_operator;
 
 create or replace function pay_internal.write_payments(
-  p_payments jsonb, p_won integer[], p_environments text[], p_moved integer[]
+  p_payments jsonb, p_callers pay_internal.caller[], p_moved integer[]
 )
 returns void
 language plpgsql volatile
@@ -2827,7 +2840,7 @@ begin
   insert into pay.payments
     (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
       amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
-  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
+  select caller.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
     coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
     coalesce(p.amount_disputed, 0),
     p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
@@ -2837,7 +2850,7 @@ begin
     method_kind text, reference text, sequence integer, created_at timestamptz,
     updated_at timestamptz, body text
   )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+  join unnest(p_callers) caller on caller.n = p.n
   where p.n <> all (p_moved);
   if p_moved <> '{}' then
     with moved as materialized (
@@ -2847,10 +2860,10 @@ begin
         amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
         body text
       )
-      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+      join unnest(p_callers) caller on caller.n = p.n
       cross join lateral (
         select k.ctid as place from pay.payments k
-        where k.environment_id = w.environment_id and k.id = p.id limit 1
+        where k.environment_id = caller.environment_id and k.id = p.id limit 1
       ) k
       where p.n = any (p_moved)
     )
@@ -3200,7 +3213,9 @@ begin
 end
 $$;
 
-create or replace function pay_internal.write_later_calls(p_calls jsonb, p_found pay.admission[])
+create or replace function pay_internal.write_later_calls(
+  p_calls jsonb, p_callers pay_internal.caller[]
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3213,28 +3228,27 @@ begin
     provider_reference, api_key_id, request_id, decline_is_error, due_at)
   select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
     c.currency, c.request, 'pending', 0, t.made_at,
-    case when f.ahead is null then t.due_at
+    case when caller.ahead is null then t.due_at
       else pay_internal.real_due(o.environment_id, t.due_at) end, true,
     o.provider_reference, o.api_key_id, o.request_id, false,
-    case when f.ahead is not null then t.due_at end
-  from unnest(p_found) f
+    case when caller.ahead is not null then t.due_at end
+  from unnest(p_callers) caller
   join jsonb_to_recordset(p_calls) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
     request jsonb, delay_ms integer
-  ) on c.n = f.n
+  ) on c.n = caller.n
   cross join lateral (
-    select v_now + coalesce(f.ahead, '0') as made_at,
-      v_now + coalesce(f.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
+    select v_now + coalesce(caller.ahead, '0') as made_at,
+      v_now + coalesce(caller.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
   ) t
   cross join lateral (
     select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
       a.request_id
     from pay.provider_calls a
-    where a.environment_id = f.environment_id and a.subject_id = c.subject_id
+    where a.environment_id = caller.environment_id and a.subject_id = c.subject_id
       and a.op = 'authorize'
     order by a.id desc limit 1
-  ) o
-  where f.outcome = 'ok';
+  ) o;
 end
 $$;
 
@@ -3271,7 +3285,9 @@ begin
 end
 $$;
 
-create or replace function pay_internal.settle_calls(p_records jsonb, p_found pay.admission[])
+create or replace function pay_internal.settle_calls(
+  p_records jsonb, p_callers pay_internal.caller[]
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3280,26 +3296,26 @@ begin
   perform pay_internal.update_calls((
     select coalesce(
       jsonb_agg(r.call
-        || jsonb_build_object('environment_id', f.environment_id, 'id', r.call_id)),
+        || jsonb_build_object('environment_id', caller.environment_id, 'id', r.call_id)),
       '[]')
-    from unnest(p_found) f
-    join jsonb_to_recordset(p_records) as r (n integer, call_id text, call jsonb) on r.n = f.n
-    where f.outcome = 'ok' and r.call_id is not null and r.call is not null
+    from unnest(p_callers) caller
+    join jsonb_to_recordset(p_records) as r (n integer, call_id text, call jsonb) on r.n = caller.n
+    where r.call_id is not null and r.call is not null
   ));
   with answered as materialized (
     select k.environment_id, k.api_key_id, k.key, r.status, r.body
-    from unnest(p_found) f
+    from unnest(p_callers) caller
     join jsonb_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
-      on r.n = f.n
+      on r.n = caller.n
     cross join lateral (
       select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
       from pay.provider_calls c
-      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+      where c.environment_id = caller.environment_id and c.id = r.call_id limit 1
     ) c
     join pay.idempotency_keys k
       on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
       and k.key = c.idempotency_key and k.request_id = c.request_id
-    where f.outcome = 'ok' and r.status is not null and k.status = 102
+    where r.status is not null and k.status = 102
     order by k.environment_id, k.api_key_id, k.key
     for update of k
   )
@@ -3540,7 +3556,7 @@ end
 $$;
 
 create or replace function pay_internal.handle_facts(
-  p_records jsonb, p_expects jsonb, p_found pay.admission[]
+  p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
@@ -3552,21 +3568,21 @@ begin
   -- pay_internal.lock_facts has locked the facts, so none moves.
   with handled as materialized (
     select k.place, e.id as expects_id, o.*
-    from unnest(p_found) f
-    join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = f.n
-    left join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = f.n
+    from unnest(p_callers) caller
+    join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = caller.n
+    left join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = caller.n
     cross join jsonb_to_recordset(r.facts) as o (
       account_id text, reference text, outcome text, finding text, booked_minor bigint,
       refund_id text, at timestamptz)
     cross join lateral (
       select k.ctid as place from pay.provider_facts k
-      where k.environment_id = f.environment_id and k.account_id = o.account_id
+      where k.environment_id = caller.environment_id and k.account_id = o.account_id
         and k.reference between o.reference and o.reference
         and (k.outcome is null or k.outcome = 'unmatched'
           or k.outcome = 'finding' and o.outcome = 'applied')
       order by k.reference limit 1
     ) k
-    where f.outcome = 'ok' and o.outcome is not null
+    where o.outcome is not null
   )
   update pay.provider_facts k
   set outcome = h.outcome, finding = h.finding, handled_at = pay_internal.server_time(),
@@ -4553,7 +4569,8 @@ declare
     jsonb_populate_record(null::pay_internal.document, p_document::jsonb);
   v_records constant jsonb := v_document.records;
   v_found pay.admission[];
-  v_moved integer[] := '{}'; v_won integer[]; v_environments text[];
+  v_callers pay_internal.caller[];
+  v_moved integer[] := '{}';
   v_deliveries bigint := 0;
 begin
   v_found := pay_internal.open_records(v_records);
@@ -4568,20 +4585,19 @@ begin
     v_found := pay_internal.check_transfers(v_document.reports, v_found);
   end if;
 
-  select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
-  from unnest(v_found) f where f.outcome = 'ok';
-  if v_won is not null then
-    perform pay_internal.handle_facts(v_records, v_document.expects, v_found);
-    perform pay_internal.settle_calls(v_records, v_found);
+  v_callers := pay_internal.callers_of(v_found);
+  if v_callers <> '{}' then
+    perform pay_internal.handle_facts(v_records, v_document.expects, v_callers);
+    perform pay_internal.settle_calls(v_records, v_callers);
     if v_document.calls is not null then
-      perform pay_internal.write_later_calls(v_document.calls, v_found);
+      perform pay_internal.write_later_calls(v_document.calls, v_callers);
     end if;
-    perform pay_internal.write_rows(v_document, v_won, v_environments, v_moved);
+    perform pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.events is not null then
-      v_deliveries := pay_internal.write_events(v_document.events, v_found);
+      v_deliveries := pay_internal.write_events(v_document.events, v_callers);
     end if;
     if v_document.counts is not null then
-      perform pay_internal.count_results(v_document.counts, v_found);
+      perform pay_internal.count_results(v_document.counts, v_callers);
     end if;
   end if;
   return query
@@ -4627,7 +4643,7 @@ grant execute on function pay.read_provider_subject(text, text, text, text, text
   to pay_api, pay_operator;
 
 create or replace function pay_internal.write_refunds(
-  p_refunds jsonb, p_won integer[], p_environments text[]
+  p_refunds jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
@@ -4636,13 +4652,13 @@ as $$
 begin
   insert into pay.refunds as t
     (environment_id, id, payment_id, status, amount_minor, currency, created_at, body)
-  select w.environment_id, r.id, r.payment_id, r.status, r.amount_minor,
+  select caller.environment_id, r.id, r.payment_id, r.status, r.amount_minor,
     r.currency, r.created_at, r.body
   from jsonb_to_recordset(p_refunds) as r (
     n integer, id text, payment_id text, status text, amount_minor bigint, currency text,
     created_at timestamptz, body text
   )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+  join unnest(p_callers) caller on caller.n = r.n
   on conflict on constraint refunds_pkey
   do update set status = excluded.status, body = excluded.body;
 end
@@ -4989,7 +5005,9 @@ begin
 end
 $$;
 
-create or replace function pay_internal.count_results(p_counts jsonb, p_found pay.admission[])
+create or replace function pay_internal.count_results(
+  p_counts jsonb, p_callers pay_internal.caller[]
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -4997,11 +5015,10 @@ as $$
 begin
   perform pay_internal.count_did(r.environment_id, r.did, r.records)
   from (
-    select f.environment_id, c.did, count(*) as records
-    from unnest(p_found) f
-    join jsonb_to_recordset(p_counts) as c (n integer, did text) on c.n = f.n
-    where f.outcome = 'ok'
-    group by f.environment_id, c.did order by f.environment_id, c.did
+    select caller.environment_id, c.did, count(*) as records
+    from unnest(p_callers) caller
+    join jsonb_to_recordset(p_counts) as c (n integer, did text) on c.n = caller.n
+    group by caller.environment_id, c.did order by caller.environment_id, c.did
   ) r;
 end
 $$;
@@ -5699,7 +5716,7 @@ end
 $$;
 
 create or replace function pay_internal.count_faults(
-  p_faults jsonb, p_won integer[], p_environments text[]
+  p_faults jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
@@ -5709,10 +5726,10 @@ begin
   update pay.faults o
   set times_left = o.times_left - u.times
   from (
-    select w.environment_id, f.id, count(*) as times
+    select caller.environment_id, f.id, count(*) as times
     from jsonb_to_recordset(p_faults) as f (n integer, id text)
-    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = f.n
-    group by w.environment_id, f.id
+    join unnest(p_callers) caller on caller.n = f.n
+    group by caller.environment_id, f.id
   ) u
   where o.environment_id = u.environment_id and o.id = u.id;
 end
@@ -6586,7 +6603,7 @@ end
 $$;
 
 create or replace function pay_internal.write_transfers(
-  p_transfers jsonb, p_won integer[], p_environments text[], p_moved integer[]
+  p_transfers jsonb, p_callers pay_internal.caller[], p_moved integer[]
 )
 returns void
 language plpgsql volatile
@@ -6595,13 +6612,13 @@ as $$
 begin
   insert into pay.transfers
     (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
-  select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
-    r.updated_at, r.body
+  select caller.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence,
+    r.created_at, r.updated_at, r.body
   from jsonb_to_recordset(p_transfers) as r (
     n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
     created_at timestamptz, updated_at timestamptz, body text
   )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+  join unnest(p_callers) caller on caller.n = r.n
   where r.n <> all (p_moved);
   if p_moved <> '{}' then
     with moved as materialized (
@@ -6609,10 +6626,10 @@ begin
       from jsonb_to_recordset(p_transfers) as r (
         n integer, id text, status text, sequence integer, updated_at timestamptz, body text
       )
-      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+      join unnest(p_callers) caller on caller.n = r.n
       cross join lateral (
         select k.ctid as place from pay.transfers k
-        where k.environment_id = w.environment_id and k.id = r.id limit 1
+        where k.environment_id = caller.environment_id and k.id = r.id limit 1
       ) k
       where r.n = any (p_moved)
     )

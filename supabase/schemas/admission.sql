@@ -182,6 +182,19 @@ begin
 end
 $$;
 
+-- The callers of the requests that may go on.
+create or replace function pay_internal.callers_of(p_found pay.admission[])
+returns pay_internal.caller[]
+language plpgsql immutable
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return array(
+    select row(f.n, f.environment_id, f.api_key_id, f.ahead)::pay_internal.caller
+    from unnest(p_found) f where f.outcome = 'ok' order by f.n);
+end
+$$;
+
 -- Admits a single request that writes.
 create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
 returns pay.admission

@@ -75,11 +75,10 @@ begin
 end
 $$;
 
--- Writes the rows of the committed changes, except calls and events. p_won, p_environments: the n
--- of the committed changes, and the environment of each. p_moved: the n of those that change a
--- payment or transfer.
+-- Writes the rows of the committed changes, except calls and events. p_callers: the callers of the
+-- committed changes. p_moved: the n of those that change a payment or transfer.
 create or replace function pay_internal.write_rows(
-  p_document pay_internal.document, p_won integer[], p_environments text[], p_moved integer[]
+  p_document pay_internal.document, p_callers pay_internal.caller[], p_moved integer[]
 )
 returns void
 language plpgsql volatile
@@ -88,19 +87,19 @@ as $$
 begin
   -- Most documents have only some kinds of rows.
   if p_document.payments is not null then
-    perform pay_internal.write_payments(p_document.payments, p_won, p_environments, p_moved);
+    perform pay_internal.write_payments(p_document.payments, p_callers, p_moved);
   end if;
   if p_document.transfers is not null then
-    perform pay_internal.write_transfers(p_document.transfers, p_won, p_environments, p_moved);
+    perform pay_internal.write_transfers(p_document.transfers, p_callers, p_moved);
   end if;
   if p_document.refunds is not null then
-    perform pay_internal.write_refunds(p_document.refunds, p_won, p_environments);
+    perform pay_internal.write_refunds(p_document.refunds, p_callers);
   end if;
   if p_document.disputes is not null then
-    perform pay_internal.write_disputes(p_document.disputes, p_won, p_environments);
+    perform pay_internal.write_disputes(p_document.disputes, p_callers);
   end if;
   if p_document.ledger is not null then
-    perform pay_internal.record_movements(p_document.ledger, p_won, p_environments);
+    perform pay_internal.record_movements(p_document.ledger, p_callers);
   end if;
 end
 $$;
@@ -126,7 +125,8 @@ declare
   v_document constant pay_internal.document :=
     jsonb_populate_record(null::pay_internal.document, p_document::jsonb);
   v_found pay.admission[];
-  v_moved integer[] := '{}'; v_won integer[]; v_environments text[];
+  v_callers pay_internal.caller[];
+  v_moved integer[] := '{}';
   v_providers jsonb; v_details text[];
   v_deliveries bigint := 0;
 begin
@@ -155,20 +155,19 @@ begin
   end if;
   v_found := pay_internal.claim(v_document.requests, v_found, v_document.payments);
 
-  select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
-  from unnest(v_found) f where f.outcome = 'ok';
+  v_callers := pay_internal.callers_of(v_found);
   -- A list of replays writes nothing: its rows are not even read.
-  if v_won is not null then
+  if v_callers <> '{}' then
     if v_document.calls is not null then
       v_details := pay_internal.write_calls(
         v_document.calls, v_providers, v_document.requests, v_found);
     end if;
-    perform pay_internal.write_rows(v_document, v_won, v_environments, v_moved);
+    perform pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.faults is not null then
-      perform pay_internal.count_faults(v_document.faults, v_won, v_environments);
+      perform pay_internal.count_faults(v_document.faults, v_callers);
     end if;
     if v_document.events is not null then
-      v_deliveries := pay_internal.write_events(v_document.events, v_found);
+      v_deliveries := pay_internal.write_events(v_document.events, v_callers);
     end if;
   end if;
   return query

@@ -22,7 +22,9 @@ $$;
 
 -- Writes the events of the committed changes, and a delivery for each endpoint that subscribes to
 -- them. Returns the number of deliveries.
-create or replace function pay_internal.write_events(p_events jsonb, p_found pay.admission[])
+create or replace function pay_internal.write_events(
+  p_events jsonb, p_callers pay_internal.caller[]
+)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -33,13 +35,12 @@ declare
 begin
   with
   event as materialized (
-    select f.environment_id, f.ahead, e.*
+    select caller.environment_id, caller.ahead, e.*
     from jsonb_to_recordset(p_events) as e (
       n integer, id text, type text, subject_id text, sequence integer, created_at timestamptz,
       delivery_id text, body text
     )
-    join unnest(p_found) f on f.n = e.n
-    where f.outcome = 'ok'
+    join unnest(p_callers) caller on caller.n = e.n
   ),
   event_made as (
     insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)

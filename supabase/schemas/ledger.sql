@@ -243,10 +243,9 @@ $$;
 -- another kind of lock, and commits do not deadlock.
 -- p_ledger        [{n, transaction_id, leg, kind, subject_id, refund_id, debit_account,
 --                 credit_account, amount_minor, currency, created_at}]
--- p_changes       the n of the changes that are committed
--- p_environments  the environment of each of them
+-- p_callers       the callers of the committed changes
 create or replace function pay_internal.record_movements(
-  p_ledger jsonb, p_changes integer[], p_environments text[]
+  p_ledger jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
@@ -261,7 +260,7 @@ begin
         environment_id, transaction_id, leg, kind, subject_id, refund_id, debit_account,
         credit_account, amount_minor, currency, created_at
       )
-      select p_environments[array_position(p_changes, l.n)], l.transaction_id, l.leg, l.kind,
+      select caller.environment_id, l.transaction_id, l.leg, l.kind,
         l.subject_id, l.refund_id, l.debit_account, l.credit_account, l.amount_minor, l.currency,
         l.created_at
       from jsonb_to_recordset(p_ledger) as l (
@@ -269,7 +268,7 @@ begin
         debit_account text, credit_account text, amount_minor bigint, currency text,
         created_at timestamptz
       )
-      where l.n = any (p_changes)
+      join unnest(p_callers) caller on caller.n = l.n
       returning environment_id, currency, debit_account, credit_account, amount_minor
     )
     select m.environment_id, m.currency, m.debit_account, m.credit_account,

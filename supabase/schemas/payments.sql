@@ -1,13 +1,13 @@
 -- Purpose: writes the rows of payments, and finds a payment by its challenge.
 
 -- Writes the payments of the committed changes: a change that expects a sequence updates its
--- payment, the others insert one. p_won, p_environments: the n of the committed changes, and the
--- environment of each. p_moved: the n of the changes that update. A new payment leaves out the
--- amounts that are 0. pay_internal.lock_subjects has locked the rows that change, so none moves.
--- Each is looked up by its whole key: a join that was planned while the table was small would read
--- all payments of the environment.
+-- payment, the others insert one. p_callers: the callers of the committed changes. p_moved: the n
+-- of the changes that update. A new payment leaves out the amounts that are 0.
+-- pay_internal.lock_subjects has locked the rows that change, so none moves. Each is looked up by
+-- its whole key: a join that was planned while the table was small would read all payments of the
+-- environment.
 create or replace function pay_internal.write_payments(
-  p_payments jsonb, p_won integer[], p_environments text[], p_moved integer[]
+  p_payments jsonb, p_callers pay_internal.caller[], p_moved integer[]
 )
 returns void
 language plpgsql volatile
@@ -17,7 +17,7 @@ begin
   insert into pay.payments
     (environment_id, id, status, amount_minor, amount_refunded, amount_refunding, amount_released,
       amount_disputed, currency, method_kind, reference, sequence, created_at, updated_at, body)
-  select w.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
+  select caller.environment_id, p.id, p.status, p.amount_minor, p.amount_refunded,
     coalesce(p.amount_refunding, 0), coalesce(p.amount_released, 0),
     coalesce(p.amount_disputed, 0),
     p.currency, p.method_kind, p.reference, p.sequence, p.created_at, p.updated_at, p.body
@@ -27,7 +27,7 @@ begin
     method_kind text, reference text, sequence integer, created_at timestamptz,
     updated_at timestamptz, body text
   )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+  join unnest(p_callers) caller on caller.n = p.n
   where p.n <> all (p_moved);
   if p_moved <> '{}' then
     with moved as materialized (
@@ -37,10 +37,10 @@ begin
         amount_released bigint, amount_disputed bigint, sequence integer, updated_at timestamptz,
         body text
       )
-      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = p.n
+      join unnest(p_callers) caller on caller.n = p.n
       cross join lateral (
         select k.ctid as place from pay.payments k
-        where k.environment_id = w.environment_id and k.id = p.id limit 1
+        where k.environment_id = caller.environment_id and k.id = p.id limit 1
       ) k
       where p.n = any (p_moved)
     )

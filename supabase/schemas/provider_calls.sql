@@ -183,7 +183,9 @@ $$;
 -- Each goes to the account of the payment's authorization, and has the API key and the request of
 -- that call. Runs after pay_internal.settle_calls, which learns the provider's id of the payment.
 -- p_calls  as pay.commit takes it, each with delay_ms
-create or replace function pay_internal.write_later_calls(p_calls jsonb, p_found pay.admission[])
+create or replace function pay_internal.write_later_calls(
+  p_calls jsonb, p_callers pay_internal.caller[]
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -196,28 +198,27 @@ begin
     provider_reference, api_key_id, request_id, decline_is_error, due_at)
   select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
     c.currency, c.request, 'pending', 0, t.made_at,
-    case when f.ahead is null then t.due_at
+    case when caller.ahead is null then t.due_at
       else pay_internal.real_due(o.environment_id, t.due_at) end, true,
     o.provider_reference, o.api_key_id, o.request_id, false,
-    case when f.ahead is not null then t.due_at end
-  from unnest(p_found) f
+    case when caller.ahead is not null then t.due_at end
+  from unnest(p_callers) caller
   join jsonb_to_recordset(p_calls) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
     request jsonb, delay_ms integer
-  ) on c.n = f.n
+  ) on c.n = caller.n
   cross join lateral (
-    select v_now + coalesce(f.ahead, '0') as made_at,
-      v_now + coalesce(f.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
+    select v_now + coalesce(caller.ahead, '0') as made_at,
+      v_now + coalesce(caller.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
   ) t
   cross join lateral (
     select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
       a.request_id
     from pay.provider_calls a
-    where a.environment_id = f.environment_id and a.subject_id = c.subject_id
+    where a.environment_id = caller.environment_id and a.subject_id = c.subject_id
       and a.op = 'authorize'
     order by a.id desc limit 1
-  ) o
-  where f.outcome = 'ok';
+  ) o;
 end
 $$;
 
@@ -258,7 +259,9 @@ $$;
 
 -- Writes the results of the recorded records into their calls, and their answers under the
 -- idempotency keys of the calls, where the request is still under way.
-create or replace function pay_internal.settle_calls(p_records jsonb, p_found pay.admission[])
+create or replace function pay_internal.settle_calls(
+  p_records jsonb, p_callers pay_internal.caller[]
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -267,26 +270,26 @@ begin
   perform pay_internal.update_calls((
     select coalesce(
       jsonb_agg(r.call
-        || jsonb_build_object('environment_id', f.environment_id, 'id', r.call_id)),
+        || jsonb_build_object('environment_id', caller.environment_id, 'id', r.call_id)),
       '[]')
-    from unnest(p_found) f
-    join jsonb_to_recordset(p_records) as r (n integer, call_id text, call jsonb) on r.n = f.n
-    where f.outcome = 'ok' and r.call_id is not null and r.call is not null
+    from unnest(p_callers) caller
+    join jsonb_to_recordset(p_records) as r (n integer, call_id text, call jsonb) on r.n = caller.n
+    where r.call_id is not null and r.call is not null
   ));
   with answered as materialized (
     select k.environment_id, k.api_key_id, k.key, r.status, r.body
-    from unnest(p_found) f
+    from unnest(p_callers) caller
     join jsonb_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
-      on r.n = f.n
+      on r.n = caller.n
     cross join lateral (
       select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
       from pay.provider_calls c
-      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+      where c.environment_id = caller.environment_id and c.id = r.call_id limit 1
     ) c
     join pay.idempotency_keys k
       on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
       and k.key = c.idempotency_key and k.request_id = c.request_id
-    where f.outcome = 'ok' and r.status is not null and k.status = 102
+    where r.status is not null and k.status = 102
     order by k.environment_id, k.api_key_id, k.key
     for update of k
   )

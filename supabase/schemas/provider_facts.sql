@@ -165,7 +165,7 @@ $$;
 -- Writes the outcomes of the facts of the recorded records. An earlier outcome stays, unless the
 -- fact was unmatched, or was a finding and is applied now.
 create or replace function pay_internal.handle_facts(
-  p_records jsonb, p_expects jsonb, p_found pay.admission[]
+  p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
@@ -177,21 +177,21 @@ begin
   -- pay_internal.lock_facts has locked the facts, so none moves.
   with handled as materialized (
     select k.place, e.id as expects_id, o.*
-    from unnest(p_found) f
-    join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = f.n
-    left join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = f.n
+    from unnest(p_callers) caller
+    join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = caller.n
+    left join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = caller.n
     cross join jsonb_to_recordset(r.facts) as o (
       account_id text, reference text, outcome text, finding text, booked_minor bigint,
       refund_id text, at timestamptz)
     cross join lateral (
       select k.ctid as place from pay.provider_facts k
-      where k.environment_id = f.environment_id and k.account_id = o.account_id
+      where k.environment_id = caller.environment_id and k.account_id = o.account_id
         and k.reference between o.reference and o.reference
         and (k.outcome is null or k.outcome = 'unmatched'
           or k.outcome = 'finding' and o.outcome = 'applied')
       order by k.reference limit 1
     ) k
-    where f.outcome = 'ok' and o.outcome is not null
+    where o.outcome is not null
   )
   update pay.provider_facts k
   set outcome = h.outcome, finding = h.finding, handled_at = pay_internal.server_time(),

@@ -64,7 +64,8 @@ declare
     jsonb_populate_record(null::pay_internal.document, p_document::jsonb);
   v_records constant jsonb := v_document.records;
   v_found pay.admission[];
-  v_moved integer[] := '{}'; v_won integer[]; v_environments text[];
+  v_callers pay_internal.caller[];
+  v_moved integer[] := '{}';
   v_deliveries bigint := 0;
 begin
   v_found := pay_internal.open_records(v_records);
@@ -79,20 +80,19 @@ begin
     v_found := pay_internal.check_transfers(v_document.reports, v_found);
   end if;
 
-  select array_agg(f.n), array_agg(f.environment_id) into v_won, v_environments
-  from unnest(v_found) f where f.outcome = 'ok';
-  if v_won is not null then
-    perform pay_internal.handle_facts(v_records, v_document.expects, v_found);
-    perform pay_internal.settle_calls(v_records, v_found);
+  v_callers := pay_internal.callers_of(v_found);
+  if v_callers <> '{}' then
+    perform pay_internal.handle_facts(v_records, v_document.expects, v_callers);
+    perform pay_internal.settle_calls(v_records, v_callers);
     if v_document.calls is not null then
-      perform pay_internal.write_later_calls(v_document.calls, v_found);
+      perform pay_internal.write_later_calls(v_document.calls, v_callers);
     end if;
-    perform pay_internal.write_rows(v_document, v_won, v_environments, v_moved);
+    perform pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.events is not null then
-      v_deliveries := pay_internal.write_events(v_document.events, v_found);
+      v_deliveries := pay_internal.write_events(v_document.events, v_callers);
     end if;
     if v_document.counts is not null then
-      perform pay_internal.count_results(v_document.counts, v_found);
+      perform pay_internal.count_results(v_document.counts, v_callers);
     end if;
   end if;
   return query

@@ -148,7 +148,9 @@ end
 $$;
 
 -- Counts the recorded records that name their number. p_counts: as in pay.record.
-create or replace function pay_internal.count_results(p_counts jsonb, p_found pay.admission[])
+create or replace function pay_internal.count_results(
+  p_counts jsonb, p_callers pay_internal.caller[]
+)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -156,11 +158,10 @@ as $$
 begin
   perform pay_internal.count_did(r.environment_id, r.did, r.records)
   from (
-    select f.environment_id, c.did, count(*) as records
-    from unnest(p_found) f
-    join jsonb_to_recordset(p_counts) as c (n integer, did text) on c.n = f.n
-    where f.outcome = 'ok'
-    group by f.environment_id, c.did order by f.environment_id, c.did
+    select caller.environment_id, c.did, count(*) as records
+    from unnest(p_callers) caller
+    join jsonb_to_recordset(p_counts) as c (n integer, did text) on c.n = caller.n
+    group by caller.environment_id, c.did order by caller.environment_id, c.did
   ) r;
 end
 $$;

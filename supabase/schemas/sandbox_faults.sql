@@ -249,10 +249,9 @@ begin
 end
 $$;
 
--- Counts the provider faults of the committed changes. p_won, p_environments: as in
--- pay_internal.write_payments.
+-- Counts the provider faults of the committed changes. p_callers: as in pay_internal.write_rows.
 create or replace function pay_internal.count_faults(
-  p_faults jsonb, p_won integer[], p_environments text[]
+  p_faults jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
@@ -262,10 +261,10 @@ begin
   update pay.faults o
   set times_left = o.times_left - u.times
   from (
-    select w.environment_id, f.id, count(*) as times
+    select caller.environment_id, f.id, count(*) as times
     from jsonb_to_recordset(p_faults) as f (n integer, id text)
-    join unnest(p_won, p_environments) as w (n, environment_id) on w.n = f.n
-    group by w.environment_id, f.id
+    join unnest(p_callers) caller on caller.n = f.n
+    group by caller.environment_id, f.id
   ) u
   where o.environment_id = u.environment_id and o.id = u.id;
 end

@@ -52,7 +52,7 @@ $$;
 
 -- Writes the transfers of the committed changes, as pay_internal.write_payments does.
 create or replace function pay_internal.write_transfers(
-  p_transfers jsonb, p_won integer[], p_environments text[], p_moved integer[]
+  p_transfers jsonb, p_callers pay_internal.caller[], p_moved integer[]
 )
 returns void
 language plpgsql volatile
@@ -61,13 +61,13 @@ as $$
 begin
   insert into pay.transfers
     (environment_id, id, status, amount_minor, currency, sequence, created_at, updated_at, body)
-  select w.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence, r.created_at,
-    r.updated_at, r.body
+  select caller.environment_id, r.id, r.status, r.amount_minor, r.currency, r.sequence,
+    r.created_at, r.updated_at, r.body
   from jsonb_to_recordset(p_transfers) as r (
     n integer, id text, status text, amount_minor bigint, currency text, sequence integer,
     created_at timestamptz, updated_at timestamptz, body text
   )
-  join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+  join unnest(p_callers) caller on caller.n = r.n
   where r.n <> all (p_moved);
   if p_moved <> '{}' then
     with moved as materialized (
@@ -75,10 +75,10 @@ begin
       from jsonb_to_recordset(p_transfers) as r (
         n integer, id text, status text, sequence integer, updated_at timestamptz, body text
       )
-      join unnest(p_won, p_environments) as w (n, environment_id) on w.n = r.n
+      join unnest(p_callers) caller on caller.n = r.n
       cross join lateral (
         select k.ctid as place from pay.transfers k
-        where k.environment_id = w.environment_id and k.id = r.id limit 1
+        where k.environment_id = caller.environment_id and k.id = r.id limit 1
       ) k
       where r.n = any (p_moved)
     )
