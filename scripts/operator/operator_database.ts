@@ -7,6 +7,10 @@
 
 import postgres from "postgres";
 import { join } from "node:path";
+import { createConnectors } from "../../shared/connectors/connectors.ts";
+import type { ConnectorFinder } from "../../shared/domain/providers/connector.ts";
+import { createChainStore } from "../../shared/store/chain_store.ts";
+import type { Database } from "../../shared/store/database.ts";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
 import { startPostgres } from "../postgres/embedded_postgres.ts";
 import { type FileLock, takeFileLock } from "../data_dir/file_lock.ts";
@@ -50,6 +54,18 @@ export async function openOperatorDatabase(
     }
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
   }
+}
+
+/** Returns the database of a connection, as the stores of the service take it. */
+export function databaseOf(sql: postgres.Sql): Database {
+  const run = async <Row>(text: string, parameters: readonly (string | number | null)[]) =>
+    await sql.unsafe(text, [...parameters]) as unknown as Row[];
+  return { query: run, attempt: run, close: () => Promise.resolve() };
+}
+
+/** Creates the connectors over a connection. */
+export function connectorsOf(sql: postgres.Sql): ConnectorFinder {
+  return createConnectors(createChainStore(databaseOf(sql)));
 }
 
 /** Starts the embedded server. `close` stops it and releases the lock. */

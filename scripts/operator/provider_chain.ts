@@ -5,6 +5,7 @@
  */
 
 import type postgres from "postgres";
+import { goneFrom, rereadAfter } from "../../shared/connectors/evm/evm_reread.ts";
 import { formatAmount } from "../../shared/core/currency.ts";
 import { ApiError } from "../../shared/core/errors.ts";
 import type { Connector, ProviderAccount } from "../../shared/domain/providers/connector.ts";
@@ -48,7 +49,7 @@ export async function changeSettings(
 ): Promise<void> {
   const { id, removed } = command;
   const changed = [...Object.keys(command.settings), ...removed];
-  const can_change = connector.changeable_settings ?? [];
+  const can_change = connector.changeable_settings;
   const fixed = changed.find((name) => !can_change.includes(name));
   if (fixed !== undefined) {
     const list = can_change.length === 0 ? "none" : can_change.join(", ");
@@ -84,19 +85,20 @@ export async function rereadAccount(
   { id, from, is_json }: ProviderCommand & { action: "reread" },
   { sql, connector, openedAccount, print, printMessage }: OpenAccount,
 ): Promise<void> {
-  const { reread } = connector;
-  if (!reread) throw new CommandError(`Cannot read ${id} again: ${connector.name} has no blocks`);
+  if (connector.name !== "evm") {
+    throw new CommandError(`Cannot read ${id} again: ${connector.name} has no blocks`);
+  }
   const account = openedAccount();
   const signal = AbortSignal.timeout(DEADLINE_MS);
   const failed = (error: Error) => {
     throw new CommandError(`Cannot read ${id} again after block ${from}: ${error.message}`);
   };
-  const place = await reread.after(account, from, signal).catch(failed);
+  const place = await rereadAfter(account, from, signal).catch(failed);
   const since = new Date(place.at_ms - SLACK_MS);
   const facts = await sql<FinalFact[]>`select * from pay.list_final_facts(
     p_account_id => ${id}, p_since => ${since})`;
   const amounts = facts.map((fact) => ({ ...fact, amount_minor: Number(fact.amount_minor) }));
-  const gone = new Set(await reread.gone(account, amounts, signal).catch(failed));
+  const gone = new Set(await goneFrom(account, amounts, signal).catch(failed));
   const [row] = await sql`select pay.reread_account(
     p_account_id => ${id}, p_cursor => ${JSON.stringify(place.cursor)}) as done`;
   if (!row!.done) throw new CommandError(`${id} is being read at present: repeat the command`);

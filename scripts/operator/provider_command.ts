@@ -5,9 +5,8 @@
  */
 
 import { parseArgs } from "node:util";
-import { LIVE_CONNECTORS } from "../../shared/connectors/connectors.ts";
+import { LIVE_METHODS } from "../../shared/connectors/connectors.ts";
 import type { METHOD_KINDS } from "../../shared/core/vocabulary.ts";
-import type { Connector } from "../../shared/domain/providers/connector.ts";
 import { isId } from "../../shared/core/ids.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";
 import { UsageError } from "./command_line.ts";
@@ -119,8 +118,8 @@ function readAdd(args: string[]): ProviderCommand {
   return {
     action: "add",
     account: name,
-    connector: connector.name,
-    method_kinds: readMethods(methods, connector),
+    connector,
+    method_kinds: readMethods(methods, connector, LIVE_METHODS.get(connector)!),
     settings: readSettings(values.set ?? []),
     secret_name: secret === undefined ? null : readSecretName("--secret", secret),
     notification_secret_names: readNotificationSecrets(values["notification-secret"] ?? []),
@@ -163,11 +162,10 @@ function readReread(args: string[]): ProviderCommand {
   return { action: "reread", id: readId(positionals), from: Number(from), is_json: json };
 }
 
-function readConnector(name: string | undefined): Connector {
-  const names = LIVE_CONNECTORS.map((connector) => connector.name).join(", ");
+function readConnector(name: string | undefined): string {
+  const names = [...LIVE_METHODS.keys()].join(", ");
   if (name === undefined) throw new UsageError(`--connector is required: ${names}`);
-  const found = LIVE_CONNECTORS.find((connector) => connector.name === name);
-  if (found) return found;
+  if (LIVE_METHODS.has(name)) return name;
   throw new UsageError(
     `--connector "${name}" is not part of this version: choose from ${names}`,
   );
@@ -175,12 +173,12 @@ function readConnector(name: string | undefined): Connector {
 
 function readMethods(
   text: string | undefined,
-  { name, method_kinds }: Connector,
+  name: string,
+  known: readonly string[],
 ): MethodKind[] {
-  const choice = method_kinds.join(", ");
+  const choice = known.join(", ");
   if (text === undefined) throw new UsageError(`--methods is required: ${choice}`);
   const kinds = [...new Set(text.split(",").map((kind) => kind.trim()))];
-  const known: readonly string[] = method_kinds;
   const unserved = kinds.filter((kind) => !known.includes(kind));
   if (unserved.length === 0) return kinds as MethodKind[];
   throw new UsageError(

@@ -1,10 +1,10 @@
 /** The usage text of `deno task providers`. */
 
-import { LIVE_CONNECTORS } from "../../shared/connectors/connectors.ts";
+import { LIVE_METHODS } from "../../shared/connectors/connectors.ts";
 
-const CONNECTORS = LIVE_CONNECTORS.map(({ name }) => name).join(", ");
-const METHODS = LIVE_CONNECTORS
-  .map(({ name, method_kinds }) => `${name} serves ${method_kinds.join(", ")}`).join("; ");
+const CONNECTORS = [...LIVE_METHODS.keys()].join(", ");
+const METHODS = [...LIVE_METHODS]
+  .map(([name, kinds]) => `${name} serves ${kinds.join(", ")}`).join("; ");
 
 /** The usage text, for `--help` and after an unknown command. */
 export const PROVIDER_USAGE = `Usage: deno task providers <command>

@@ -19,13 +19,14 @@ import {
   ProviderAccounts,
   type ReadyAccount,
 } from "../../shared/domain/operations/provider_accounts.ts";
-import { booksOf } from "../../shared/domain/operations/account_reader.ts";
 import { ownCall } from "../../shared/domain/operations/provider_worker.ts";
-import type {
-  Connector,
-  Fact,
-  Operation,
-  StoredFact,
+import {
+  type ConnectorFinder,
+  type Fact,
+  type Operation,
+  portOf,
+  type ProviderReply,
+  type StoredFact,
 } from "../../shared/domain/providers/connector.ts";
 import type { ProviderRecord, ProviderWork } from "../../shared/store/provider_rows.ts";
 import {
@@ -36,6 +37,7 @@ import {
   type WorkRow,
 } from "../../shared/store/provider_store.ts";
 import { CommandError } from "./command_line.ts";
+import { databaseOf } from "./operator_database.ts";
 import { checkResult, type Facts, factsIn, reasonOf } from "./provider_results.ts";
 import type { FactName, WorkCommand } from "./provider_work_command.ts";
 import {
@@ -53,7 +55,7 @@ const MAX_DECISIONS = 10;
 /** The surroundings of a command. */
 interface WorkSurroundings {
   sql: postgres.Sql;
-  findConnector: (name: string) => Connector | null;
+  findConnector: ConnectorFinder;
   env: (name: string) => string | undefined;
   print: (text: string) => void;
 }
@@ -109,12 +111,9 @@ class Desk {
   readonly #store: ProviderStore;
 
   constructor(surroundings: WorkSurroundings, is_json: boolean) {
-    const { sql } = surroundings;
-    const run = async <Row>(text: string, parameters: readonly (string | number | null)[]) =>
-      await sql.unsafe(text, [...parameters]) as unknown as Row[];
     this.#surroundings = surroundings;
     this.#is_json = is_json;
-    this.#store = createProviderStore({ query: run, attempt: run, close: () => Promise.resolve() });
+    this.#store = createProviderStore(databaseOf(surroundings.sql));
   }
 
   /** Looks at the provider, and records the result if there is one. */
@@ -122,7 +121,7 @@ class Desk {
     const work = await this.#openCall(id);
     const call = ownCall(work);
     const ready = this.#open(work);
-    const reply = await ready.connector.look(ready.account, call, deadline(), booksOf(this.#store));
+    const reply = await look(ready, call);
     const facts = factsIn(reply, ready, `${id} left unchanged`, "nothing of this call");
     await this.#record(work, call, ours(work, facts));
   }
@@ -133,7 +132,8 @@ class Desk {
     const call = ownCall(work);
     const ready = this.#open(work);
     if (reference === null) return await this.#settleFailed(work, call, ready);
-    const reply = await ready.connector.find(ready.account, call, reference, deadline());
+    const reply = await portOf(ready.connector, call.op)
+      .find(ready.account, call, reference, deadline());
     const facts = factsIn(reply, ready, `${id} left unchanged`, `no ${reference}`);
     const [first, ...others] = ours(work, facts);
     checkResult(call, first, reference);
@@ -151,7 +151,7 @@ class Desk {
           'until "calls" shows the state operator',
       );
     }
-    const reply = await ready.connector.look(ready.account, call, deadline(), booksOf(this.#store));
+    const reply = await look(ready, call);
     if (!("absent" in reply)) {
       const [found] = ours(work, factsIn(reply, ready, `${id} left unchanged`, ""));
       const { effect } = effectOn(call, found, contextOf(work));
@@ -320,6 +320,10 @@ function contextOf({ livemode }: ProviderWork): EventContext {
     mint: idMint(at_ms),
     random: systemRandom,
   };
+}
+
+function look({ account, connector }: ReadyAccount, call: Operation): Promise<ProviderReply> {
+  return portOf(connector, call.op).look(account, call, deadline());
 }
 
 function deadline(): AbortSignal {

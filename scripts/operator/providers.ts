@@ -8,9 +8,8 @@
 
 import type postgres from "postgres";
 import { fileURLToPath } from "node:url";
-import { findConnector } from "../../shared/connectors/connectors.ts";
 import { idMint } from "../../shared/core/ids.ts";
-import type { Connector } from "../../shared/domain/providers/connector.ts";
+import type { Connector, ConnectorFinder } from "../../shared/domain/providers/connector.ts";
 import { readBaseUrl } from "../data_dir/credentials.ts";
 import { readSettings, type Settings } from "../data_dir/settings.ts";
 import {
@@ -21,7 +20,7 @@ import {
   SQLSTATE,
   sqlstateOf,
 } from "./command_line.ts";
-import { openOperatorDatabase } from "./operator_database.ts";
+import { connectorsOf, openOperatorDatabase } from "./operator_database.ts";
 import {
   changeSettings,
   checkSettings,
@@ -40,7 +39,7 @@ const TEST_DEADLINE_MS = 10_000;
 /** The surroundings of a command. Tests pass connectors of their own. */
 interface Surroundings {
   sql: postgres.Sql;
-  findConnector: (name: string) => Connector | null;
+  findConnector: ConnectorFinder;
   env: (name: string) => string | undefined;
   /** Base URL of the functions. Throws `CommandError` if it is not known. */
   baseUrl: () => Promise<string>;
@@ -66,8 +65,8 @@ async function main(args: readonly string[]): Promise<number> {
     try {
       const baseUrl = () => findBaseUrl(env, settings);
       const { sql } = database;
-      const output = { print, printMessage };
-      await runProviderCommand(command, { sql, findConnector, env, baseUrl, ...output });
+      const surroundings = { sql, findConnector: connectorsOf(sql), env, baseUrl };
+      await runProviderCommand(command, { ...surroundings, print, printMessage });
     } finally {
       await database.close();
     }
@@ -107,7 +106,7 @@ async function addAccount(
   const { account, connector: name, method_kinds } = command;
   const connector = connectorOf(findConnector, name);
   const settings = await checkSettings(connector, command.settings);
-  const base_url = connector.has_no_notifications ? null : await baseUrl();
+  const base_url = connector.notifications === null ? null : await baseUrl();
   const environment_id = await findLiveEnvironment(sql, account);
   const id = idMint(Date.now())("pac_");
   try {

@@ -1,15 +1,24 @@
 /** The connectors by name. */
 
-import type { Connector } from "../domain/providers/connector.ts";
-import { evmConnector } from "./evm/evm_connector.ts";
+import type { Connector, ConnectorFinder } from "../domain/providers/connector.ts";
+import type { MethodKind } from "../schema/payment.ts";
+import type { ChainStore } from "../store/chain_store.ts";
+import { EVM_METHODS, evmConnector } from "./evm/evm_connector.ts";
 import { sandboxConnector } from "./sandbox_connector.ts";
-import { stripeConnector } from "./stripe/stripe_connector.ts";
+import { STRIPE_METHODS, stripeConnector } from "./stripe/stripe_connector.ts";
 
-/** The connectors that an account at a provider can have. */
-export const LIVE_CONNECTORS: readonly Connector[] = [stripeConnector(), evmConnector()];
-const CONNECTORS: readonly Connector[] = [sandboxConnector(), ...LIVE_CONNECTORS];
+/** The kinds of payment methods that the connectors of live accounts serve. */
+export const LIVE_METHODS: ReadonlyMap<string, readonly MethodKind[]> = new Map([
+  ["stripe", STRIPE_METHODS],
+  ["evm", EVM_METHODS],
+]);
 
-/** Returns the connector with this name, or null. */
-export function findConnector(name: string): Connector | null {
-  return CONNECTORS.find((connector) => connector.name === name) ?? null;
+/** Creates the connectors. */
+export function createConnectors(chain_store: ChainStore): ConnectorFinder {
+  const connectors: readonly Connector[] = [
+    sandboxConnector(),
+    stripeConnector(),
+    evmConnector(chain_store),
+  ];
+  return (name) => connectors.find((connector) => connector.name === name) ?? null;
 }

@@ -5,22 +5,30 @@
  */
 
 import { METHOD_KINDS } from "../core/vocabulary.ts";
-import type { Connector } from "../domain/providers/connector.ts";
+import type { Connector, OperationPort } from "../domain/providers/connector.ts";
 import { laterReply } from "../domain/sandbox/sandbox_provider.ts";
+
+const port: OperationPort = {
+  send: (_account, operation) => Promise.resolve(laterReply(operation)),
+  look: (_account, operation) => Promise.resolve(laterReply(operation)),
+  find: (_account, operation) => Promise.resolve(laterReply(operation)),
+};
 
 /** Creates the connector of the sandbox. */
 export function sandboxConnector(): Connector {
   return {
     name: "sandbox",
-    secret_is_optional: true,
     method_kinds: METHOD_KINDS,
+    needs_secret: false,
+    changeable_settings: [],
     checkSettings: (settings) => Promise.resolve(settings),
-    send: (_account, call) => Promise.resolve(laterReply(call)),
-    look: (_account, call) => Promise.resolve(laterReply(call)),
-    find: (_account, call) => Promise.resolve(laterReply(call)),
-    poll: (_account, cursor) => Promise.resolve({ facts: [], cursor, more: false }),
-    readNotification: () => Promise.resolve([]),
-    totals: () => Promise.resolve({ totals: [] }),
     test: () => Promise.resolve("The sandbox needs no provider"),
+    charges: port,
+    payouts: port,
+    notifications: null,
+    feed: {
+      poll: (_account, cursor) => Promise.resolve({ facts: [], cursor, more: false }),
+      totals: () => Promise.resolve({ totals: [] }),
+    },
   };
 }

@@ -8,7 +8,7 @@ import { isLoopback, ownHosts } from "../core/loopback.ts";
 import { type RandomSource, systemRandom } from "../core/ids.ts";
 import { type ApiKeys, createApiKeys } from "../domain/api_keys.ts";
 import { ChangeWriter } from "../domain/changes/change_writer.ts";
-import { findConnector } from "../connectors/connectors.ts";
+import { createConnectors } from "../connectors/connectors.ts";
 import { CallRunner } from "../domain/operations/call_runner.ts";
 import { ProviderAccounts } from "../domain/operations/provider_accounts.ts";
 import { ProviderWorker } from "../domain/operations/provider_worker.ts";
@@ -23,6 +23,7 @@ import { createSandboxes, type Sandboxes } from "../domain/sandboxes.ts";
 import { createSandboxClock, type SandboxClock } from "../domain/sandbox_clock.ts";
 import { createWebhooks, type Webhooks } from "../domain/webhooks/webhooks.ts";
 import { createApiKeyStore } from "../store/api_key_store.ts";
+import { createChainStore } from "../store/chain_store.ts";
 import { createClockStore } from "../store/clock_store.ts";
 import { openDatabase } from "../store/database.ts";
 import { EntryCalls } from "../store/entry_calls.ts";
@@ -140,7 +141,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   });
   const provider_store = createProviderStore(database, notifyDispatcher);
   const provider_accounts = new ProviderAccounts(
-    findConnector,
+    createConnectors(createChainStore(database)),
     settings.provider_secret ?? (() => undefined),
     isLoopback(new URL(settings.base_url).hostname),
   );

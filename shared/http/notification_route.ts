@@ -36,12 +36,9 @@ async function receive(c: Context<Env>, deps: Dependencies): Promise<Response> {
   const ready = stored && provider_accounts.open(stored);
   if (!ready || typeof ready === "string") throw unsigned();
   const { at_ms } = c.get("state");
-  const facts = await ready.connector.readNotification(
-    ready.account,
-    raw,
-    c.req.raw.headers,
-    at_ms,
-  );
+  const { account, connector: { notifications } } = ready;
+  if (notifications === null) throw unsigned();
+  const facts = await notifications.read(account, raw, c.req.raw.headers, at_ms);
   if (facts === null) {
     await provider_store.countIgnored(id);
     return c.json({ received: true });

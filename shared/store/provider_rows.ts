@@ -4,7 +4,6 @@
  * them on.
  */
 
-import type { Stablecoin } from "../core/currency.ts";
 import type { DeclineCode } from "../core/errors.ts";
 import type { DisputeReason } from "../schema/dispute.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
@@ -163,65 +162,6 @@ export interface DepositIndex {
   index: number;
   /** RFC 3339. The payer can send until then. */
   expires_at: string;
-}
-
-/** The address of a payment that the poll watches. */
-export interface WatchedDeposit {
-  /** Its index below the extended public key: the order of the pages. */
-  index: number;
-  payment_id: string;
-  /** EIP-55. */
-  address: string;
-  currency: Stablecoin;
-  /** RFC 3339. */
-  expires_at: string;
-  /** Whether the payment still waits for money. */
-  is_open: boolean;
-  /** Whether a stored fact about it has not been applied yet. */
-  has_open_facts: boolean;
-  /** Transfers that were reported, and are neither final nor undone. */
-  unfinal: readonly UnfinalTransfer[];
-}
-
-/** A transfer of a token that the chain can still undo. */
-interface UnfinalTransfer {
-  tx_hash: string;
-  log_index: number;
-  block_hash: string;
-  /** That of the payment, or of another token of the account. */
-  currency: Stablecoin;
-  amount_minor: number;
-}
-
-/** A refund or transfer that leaves as a transaction on a chain. */
-export interface ChainPayout {
-  call_id: string;
-  op: "refund" | "transfer";
-  subject_id: string;
-  refund_id: string | null;
-  amount_minor: number;
-  currency: Stablecoin;
-  /** EIP-55. */
-  destination: string;
-  /** The nonce of its transaction. It never changes; null: none yet. */
-  nonce: number | null;
-  /** Hashes that the signer has returned. At most one of them is in a block. */
-  tx_hashes: readonly string[];
-  /** Maximum fee per unit of gas of the last transaction, in wei; null: nothing was sent. */
-  max_fee: number | null;
-  priority_fee: number | null;
-  /** Time since the last transaction with a new fee; null: nothing was sent. */
-  sent_seconds: number | null;
-  /** Whether it was exported for people to sign. */
-  is_exported: boolean;
-}
-
-/** A payout that is final. */
-export interface PaidPayout {
-  currency: Stablecoin;
-  tx_hash: string;
-  log_index: number;
-  amount_minor: number;
 }
 
 /** The booked state of the transfers to the address of a payment by stablecoin. */

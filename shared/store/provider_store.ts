@@ -8,7 +8,6 @@ import { formatTime } from "../core/clock.ts";
 import { Batcher, GivenUp, sendBatch } from "../jobs/batcher.ts";
 import { changedRows, numberedRows } from "./commit_statement.ts";
 import { type Database, toApiError } from "./database.ts";
-import { createPayoutStore, type PayoutStore } from "./payout_store.ts";
 import type {
   CallResult,
   DepositState,
@@ -20,11 +19,10 @@ import type {
   StoredAccount,
   StoredCall,
   StoredFact,
-  WatchedDeposit,
 } from "./provider_rows.ts";
 
 /** The store of the live flow. Each method throws `ApiError`. */
-export interface ProviderStore extends PayoutStore {
+export interface ProviderStore {
   /**
    * Writes each record whole or not at all. A list is one transaction; single records share one.
    */
@@ -45,12 +43,6 @@ export interface ProviderStore extends PayoutStore {
   pauseReading(account_id: string): Promise<void>;
   /** Records for the operator that a poll has failed. The next page that is read clears it. */
   stallReading(account_id: string, error: string): Promise<void>;
-  /** Returns watched addresses in the order of their indexes, after an index; null begins. */
-  watchedDeposits(
-    account_id: string,
-    after: number | null,
-    limit: number,
-  ): Promise<WatchedDeposit[]>;
   /** Stores the totals of a day. */
   storeTotals(account_id: string, day: string, totals: readonly ProviderTotal[]): Promise<void>;
   /**
@@ -112,10 +104,6 @@ const SAVE_TOTALS_CURSOR = `select pay.save_totals_cursor(
   p_account_id => $1::text, p_day => $2::text::date, p_cursor => $3::text)`;
 const PAUSE_READING = `select pay.pause_reading(p_account_id => $1::text)`;
 const STALL_READING = `select pay.stall_reading(p_account_id => $1::text, p_error => $2::text)`;
-const WATCHED_DEPOSITS = `select d.xpub_index::text, d.payment_id, d.address, d.currency,
-    d.expires_at, d.is_open, d.has_open_facts, d.unfinal::text
-  from pay.watched_deposits(
-    p_account_id => $1::text, p_after => $2::text::bigint, p_limit => $3::text::int) d`;
 const STORE_TOTALS = `select pay.store_totals(
   p_account_id => $1::text, p_day => $2::text::date, p_totals => $3::text)`;
 /** The columns of a piece of work, with JSON as text. */
@@ -166,8 +154,6 @@ export function createProviderStore(
   const batcher = new Batcher<ProviderRecord, RecordOutcome>({ ...RECORD_LIMITS, send });
 
   return {
-    ...createPayoutStore(database),
-
     async record(records) {
       // A list has an order, which a single record does not need.
       const sent = records.length === 1
@@ -212,20 +198,6 @@ export function createProviderStore(
 
     async stallReading(account_id, error) {
       await database.query(STALL_READING, [account_id, error]);
-    },
-
-    async watchedDeposits(account_id, after, limit) {
-      type Row = Omit<WatchedDeposit, "index" | "unfinal"> & {
-        xpub_index: string;
-        unfinal: string;
-      };
-      const parameters = [account_id, after === null ? null : String(after), String(limit)];
-      const rows = await database.query<Row>(WATCHED_DEPOSITS, parameters);
-      return rows.map(({ xpub_index, unfinal, ...row }) => ({
-        ...row,
-        index: Number(xpub_index),
-        unfinal: JSON.parse(unfinal),
-      }));
     },
 
     async storeTotals(account_id, day, totals) {

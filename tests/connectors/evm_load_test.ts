@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import process from "node:process";
-import type { ChainPayout } from "../../shared/domain/providers/connector.ts";
+import type { ChainPayout } from "../../shared/store/chain_store.ts";
 import { chainAccount, WatchedBooks } from "../support/chain/watched.ts";
 import {
   DOUBLE_PAYER,
@@ -54,7 +54,7 @@ Deno.test("poll() halves its range of payouts until the node accepts it", async 
     "contract.USDC": DOUBLE_TOKEN,
     signer_address: DOUBLE_PAYER,
   });
-  books.books.openPayouts = () => Promise.resolve([payoutTo(address)]);
+  books.store.openPayouts = () => Promise.resolve([payoutTo(address)]);
   const final = { number: 1_900, hash: doubleHash(1_900) };
   books.cursor = { final, span: 1_000, pass: null, paid: 900 };
   assert.deepEqual(await books.poll(account), ["succeeded 1 pay_0"]);

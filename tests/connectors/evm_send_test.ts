@@ -1,17 +1,17 @@
 /** The call that opens the address of a payment. It needs no node, and repeats give the same one. */
 
-import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import type { Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
 import { depositAddress } from "../../shared/connectors/evm/evm_address.ts";
 import { evmConnector } from "../../shared/connectors/evm/evm_connector.ts";
+import { NO_CHAIN } from "../support/chain/no_chain.ts";
 import { DOUBLE_TOKEN } from "../support/chain/node_double.ts";
 import { chainAccount, XPUB } from "../support/chain/watched.ts";
 
 const account = chainAccount({ rpc_urls: "http://127.0.0.1:1", "contract.USDC": DOUBLE_TOKEN });
 const expires_at = "2027-01-02T04:04:05.000Z";
-const { send, look, find, readNotification } = evmConnector();
+const { charges: { send, look, find } } = evmConnector(NO_CHAIN);
 
 function makeCall(parts: Partial<Operation> = {}): Operation {
   return {
@@ -39,7 +39,7 @@ function makeCall(parts: Partial<Operation> = {}): Operation {
 Deno.test("send() opens the address of the index, and look() opens the same one", async () => {
   const address = depositAddress(XPUB, 7);
   const signal = AbortSignal.timeout(1_000);
-  const reply = await send(account, makeCall(), signal, noBooks);
+  const reply = await send(account, makeCall(), signal);
   assert.deepEqual(reply, {
     facts: [{
       account_id: account.id,
@@ -65,7 +65,7 @@ Deno.test("send() opens the address of the index, and look() opens the same one"
       },
     }],
   });
-  assert.deepEqual(await look(account, makeCall(), signal, noBooks), reply);
+  assert.deepEqual(await look(account, makeCall(), signal), reply);
 });
 
 /** Parts of a call that is refused, and the field at fault. */
@@ -77,16 +77,13 @@ const REFUSED: Record<string, [parts: Partial<Operation>, param: string | undefi
 
 for (const [name, [parts, param]] of Object.entries(REFUSED)) {
   Deno.test(`send() refuses ${name}`, async () => {
-    const reply = await send(account, makeCall(parts), AbortSignal.timeout(1_000), noBooks);
+    const reply = await send(account, makeCall(parts), AbortSignal.timeout(1_000));
     assert("refused" in reply, JSON.stringify(reply));
     assert.equal(reply.param, param);
   });
 }
 
-Deno.test("find() has nothing, and readNotification() refuses each body", async () => {
+Deno.test("find() has nothing", async () => {
   const found: ProviderReply = await find(account, makeCall(), "0x1", AbortSignal.timeout(1_000));
   assert.deepEqual(found, { absent: true });
-  await assert.rejects(readNotification(account, new Uint8Array(), new Headers(), 0), {
-    code: "unauthorized",
-  });
 });

@@ -10,6 +10,7 @@ import { ApiError } from "../../shared/core/errors.ts";
 import { tokenTransferUri } from "../../shared/core/token_contract.ts";
 import { depositAddress } from "../../shared/connectors/evm/evm_address.ts";
 import { evmConnector } from "../../shared/connectors/evm/evm_connector.ts";
+import { NO_CHAIN } from "../support/chain/no_chain.ts";
 import { EVM_NETWORKS } from "../../shared/connectors/evm/evm_networks.ts";
 import { rpcUrls } from "../../shared/connectors/evm/evm_rpc.ts";
 import { readEvmSettings } from "../../shared/connectors/evm/evm_settings.ts";
@@ -82,7 +83,7 @@ for (const [name, settings, refused] of CASES) {
     const given = { ...GOOD, ...settings };
     let param: unknown = null;
     try {
-      await evmConnector().checkSettings(given);
+      await evmConnector(NO_CHAIN).checkSettings(given);
     } catch (error) {
       assert(error instanceof ApiError);
       param = error.details.param;
@@ -124,7 +125,7 @@ Deno.test("checkSettings() gives one key one spelling, with the same addresses",
   assert.equal(new Set(spellings).size, 6);
   const stored = new Set<string>();
   for (const xpub of [XPUB, ...spellings]) {
-    stored.add((await evmConnector().checkSettings({ ...GOOD, xpub })).xpub!);
+    stored.add((await evmConnector(NO_CHAIN).checkSettings({ ...GOOD, xpub })).xpub!);
   }
   assert.equal(stored.size, 1);
   for (const xpub of stored) assert.equal(depositAddress(xpub, 5), depositAddress(XPUB, 5));

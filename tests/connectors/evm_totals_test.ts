@@ -19,7 +19,7 @@ async function totalsOf(
   let cursor: unknown = null;
   for (;;) {
     const signal = AbortSignal.timeout(30_000);
-    const read = await evmConnector().totals(account, time, cursor, signal, books.books);
+    const read = await evmConnector(books.store).feed.totals(account, time, cursor, signal);
     if ("totals" in read) return read.totals;
     // As the database does, the cursor passes through JSON.
     cursor = JSON.parse(JSON.stringify(read.cursor));

@@ -1,6 +1,5 @@
 /** Operations on disputes at Stripe, against a real HTTP server: requests, replies and looks. */
 
-import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
 import type { Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
@@ -74,7 +73,7 @@ for (const [name, asked, object, expected] of REPLIES) {
   Deno.test(`look() and send() at ${name} are ${JSON.stringify(expected)}`, async () => {
     await using server = await startFaultServer(json(200, object));
     const settings = { base_url: server.base_url };
-    const reply = await stripeConnector().look(account({ settings }), asked, patient(), noBooks);
+    const reply = await stripeConnector().charges.look(account({ settings }), asked, patient());
     assert.deepEqual(references(reply), expected);
     const got = server.received.map(({ method, path }) => `${method} ${path}`);
     assert.deepEqual(got, ["GET /v1/disputes/du_1"]);
@@ -113,8 +112,8 @@ Deno.test("send() shows the reason of Stripe's refusal", async () => {
 Deno.test("find() reads only the dispute of the call", async () => {
   await using server = await startFaultServer(json(200, LOST));
   const to = account({ settings: { base_url: server.base_url } });
-  const found = await stripeConnector().find(to, accepted, "du_1", patient());
+  const found = await stripeConnector().charges.find(to, accepted, "du_1", patient());
   assert.deepEqual(references(found), ["du_1:lost"]);
-  assert.deepEqual(await stripeConnector().find(to, accepted, "du_2", patient()), ABSENT);
+  assert.deepEqual(await stripeConnector().charges.find(to, accepted, "du_2", patient()), ABSENT);
   assert.equal(call().dispute, null);
 });

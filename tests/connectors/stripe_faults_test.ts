@@ -1,6 +1,5 @@
 /** Faults of the transport and answers that are not Stripe's: each is unknown, never a failure. */
 
-import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
 import type { Operation } from "../../shared/domain/providers/connector.ts";
@@ -138,7 +137,7 @@ for (const [name, written] of BREAKS) {
       response.write(written, () => deadline.abort());
     });
     const settings = { base_url: server.base_url };
-    const reply = await connector.send(account({ settings }), call(), deadline.signal, noBooks);
+    const reply = await connector.charges.send(account({ settings }), call(), deadline.signal);
     assert.deepEqual(reply, unknown("timeout"));
   });
 }
@@ -147,12 +146,12 @@ Deno.test("send() no server at all is a lost connection", async () => {
   const closed = await startFaultServer(json(200, {}));
   await closed[Symbol.asyncDispose]();
   const settings = { base_url: closed.base_url };
-  const reply = await connector.send(account({ settings }), call(), patient(), noBooks);
+  const reply = await connector.charges.send(account({ settings }), call(), patient());
   assert.deepEqual(reply, unknown("connection"));
 });
 
 Deno.test("send() settings that nobody has checked send nothing", async () => {
   const settings = { base_url: "https://stripe.example" };
-  const reply = await connector.send(account({ settings }), call(), patient(), noBooks);
+  const reply = await connector.charges.send(account({ settings }), call(), patient());
   assert.deepEqual(reply, unknown("connection"));
 });

@@ -1,6 +1,5 @@
 /** Looks: the result of a call by its reference at Stripe, or by our own ids in the metadata. */
 
-import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
 import type { Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
@@ -27,7 +26,7 @@ import {
 async function looked(asked: Operation, ...steps: Step[]) {
   await using server = await startFaultServer(...steps);
   const settings = { base_url: server.base_url };
-  const reply = await stripeConnector().look(account({ settings }), asked, patient(), noBooks);
+  const reply = await stripeConnector().charges.look(account({ settings }), asked, patient());
   return { reply, received: server.received };
 }
 

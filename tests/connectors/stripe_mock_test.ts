@@ -18,7 +18,6 @@ import {
   StripeRefund,
 } from "../../shared/connectors/stripe/stripe_objects.ts";
 import { json, type Received, startFaultServer } from "../support/connectors/fault_server.ts";
-import { noBooks } from "../support/chain/no_books.ts";
 import { patient } from "../support/connectors/sent.ts";
 import {
   account,
@@ -36,60 +35,63 @@ const TIME = { from_ms: NOW_MS, to_ms: NOW_MS + 1000 };
 const waiting = intent({ status: "requires_action", latest_charge: null });
 const manual = call({}, { capture: "manual", return_url: null });
 
-type Ask = (account: Parameters<typeof connector.send>[0], signal: AbortSignal) => Promise<unknown>;
+type Ask = (
+  account: Parameters<typeof connector.charges.send>[0],
+  signal: AbortSignal,
+) => Promise<unknown>;
 
 /** Each method of the connector, with the paths that it asks for. */
 const METHODS: [name: string, ask: Ask, paths: string[]][] = [
-  ["authorize", (to, signal) => connector.send(to, call(), signal, noBooks), [
+  ["authorize", (to, signal) => connector.charges.send(to, call(), signal), [
     "POST payment_intents",
   ]],
-  ["authorize without return_url", (to, signal) => connector.send(to, manual, signal, noBooks), [
+  ["authorize without return_url", (to, signal) => connector.charges.send(to, manual, signal), [
     "POST payment_intents",
   ]],
-  ["capture", (to, signal) => connector.send(to, laterCall("capture"), signal, noBooks), [
+  ["capture", (to, signal) => connector.charges.send(to, laterCall("capture"), signal), [
     "POST payment_intents/pi_1/capture",
   ]],
-  ["cancel", (to, signal) => connector.send(to, laterCall("cancel"), signal, noBooks), [
+  ["cancel", (to, signal) => connector.charges.send(to, laterCall("cancel"), signal), [
     "POST payment_intents/pi_1/cancel",
   ]],
-  ["abandon", (to, signal) => connector.send(to, laterCall("abandon"), signal, noBooks), [
+  ["abandon", (to, signal) => connector.charges.send(to, laterCall("abandon"), signal), [
     "GET payment_intents/pi_1",
     "POST payment_intents/pi_1/cancel",
   ]],
-  ["refund", (to, signal) => connector.send(to, laterCall("refund"), signal, noBooks), [
+  ["refund", (to, signal) => connector.charges.send(to, laterCall("refund"), signal), [
     "POST refunds",
   ]],
-  ["evidence", (to, signal) => connector.send(to, disputeCall("A receipt"), signal, noBooks), [
+  ["evidence", (to, signal) => connector.charges.send(to, disputeCall("A receipt"), signal), [
     "POST disputes/du_1",
   ]],
-  ["accept a dispute", (to, signal) => connector.send(to, disputeCall(null), signal, noBooks), [
+  ["accept a dispute", (to, signal) => connector.charges.send(to, disputeCall(null), signal), [
     "POST disputes/du_1/close",
   ]],
-  ["look at a dispute", (to, signal) => connector.look(to, disputeCall(null), signal, noBooks), [
+  ["look at a dispute", (to, signal) => connector.charges.look(to, disputeCall(null), signal), [
     "GET disputes/du_1",
   ]],
-  ["look by reference", (to, signal) => connector.look(to, laterCall("cancel"), signal, noBooks), [
+  ["look by reference", (to, signal) => connector.charges.look(to, laterCall("cancel"), signal), [
     "GET payment_intents/pi_1",
   ]],
-  ["look without a reference", (to, signal) => connector.look(to, call(), signal, noBooks), [
+  ["look without a reference", (to, signal) => connector.charges.look(to, call(), signal), [
     "GET payment_intents",
     "GET payment_intents",
   ]],
-  ["look for a refund", (to, signal) => connector.look(to, laterCall("refund"), signal, noBooks), [
+  ["look for a refund", (to, signal) => connector.charges.look(to, laterCall("refund"), signal), [
     "GET refunds",
   ]],
-  ["poll for events", (to, signal) => connector.poll(to, null, signal, noBooks), [
+  ["poll for events", (to, signal) => connector.feed.poll(to, null, signal), [
     "GET events",
   ]],
   [
     "poll for fees",
     async (to, signal) => {
-      const { cursor } = await connector.poll(to, null, signal, noBooks);
-      await connector.poll(to, cursor, signal, noBooks);
+      const { cursor } = await connector.feed.poll(to, null, signal);
+      await connector.feed.poll(to, cursor, signal);
     },
     ["GET events", "GET balance_transactions"],
   ],
-  ["totals", (to, signal) => connector.totals(to, TIME, null, signal, noBooks), [
+  ["totals", (to, signal) => connector.feed.totals(to, TIME, null, signal), [
     "GET balance_transactions",
   ]],
   ["test", (to, signal) => connector.test(to, signal).catch(() => {}), ["GET account"]],

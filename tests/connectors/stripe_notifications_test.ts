@@ -34,7 +34,7 @@ function read(
 ) {
   const raw = typeof body === "string" ? new TextEncoder().encode(body) : body;
   const headers = new Headers(header === null ? {} : { "Stripe-Signature": header });
-  return connector.readNotification(account(more), raw, headers, NOW_MS);
+  return connector.notifications!.read(account(more), raw, headers, NOW_MS);
 }
 
 async function assertRefused(reading: Promise<unknown>, code: string, param?: string) {

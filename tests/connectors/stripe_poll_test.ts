@@ -11,7 +11,6 @@ import {
   type Step,
   text,
 } from "../support/connectors/fault_server.ts";
-import { noBooks } from "../support/chain/no_books.ts";
 import { patient } from "../support/connectors/sent.ts";
 import {
   account,
@@ -41,7 +40,7 @@ async function polled(cursor: unknown, ...steps: Step[]) {
   await using server = await startFaultServer(...steps);
   const facts: Fact[] = [];
   for (let more = true; more;) {
-    const read = await connector.poll(accountOf(server), cursor, patient(), noBooks);
+    const read = await connector.feed.poll(accountOf(server), cursor, patient());
     facts.push(...read.facts);
     ({ cursor, more } = read);
     // A cursor is stored as JSON between polls.

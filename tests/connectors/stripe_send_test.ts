@@ -1,6 +1,5 @@
 /** Calls to Stripe, against a real HTTP server: requests and replies. */
 
-import { noBooks } from "../support/chain/no_books.ts";
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
 import type { Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
@@ -96,7 +95,7 @@ for (const [name, asked, path, form] of REQUESTS) {
 Deno.test("send() names the connected account", async () => {
   await using server = await startFaultServer(json(200, intent()));
   const settings = { base_url: server.base_url, connected_account: "acct_1" };
-  await connector.send(account({ settings }), call(), patient(), noBooks);
+  await connector.charges.send(account({ settings }), call(), patient());
   assert.equal(server.received[0]!.headers["stripe-account"], "acct_1");
 });
 
@@ -129,7 +128,7 @@ for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
   Deno.test(`send() sends nothing with the secret ${JSON.stringify(secret)}`, async () => {
     await using server = await startFaultServer(json(200, intent()));
     const settings = { base_url: server.base_url };
-    const reply = await connector.send(account({ settings, secret }), call(), patient(), noBooks);
+    const reply = await connector.charges.send(account({ settings, secret }), call(), patient());
     assert.deepEqual(reply, { unknown: "unauthorized", may_repeat: true, did_nothing: true });
     assert.deepEqual(server.received, []);
   });

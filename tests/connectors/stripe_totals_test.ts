@@ -3,7 +3,6 @@
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
 import { json, startFaultServer, type Step } from "../support/connectors/fault_server.ts";
-import { noBooks } from "../support/chain/no_books.ts";
 import { patient } from "../support/connectors/sent.ts";
 import { account, movement, NOW, NOW_MS, page } from "../support/connectors/stripe_case.ts";
 
@@ -24,12 +23,11 @@ async function totalled(
   const { base_url, received } = server;
   const connector = stripeConnector(() => at_ms);
   for (let left = pages; left > 0; left--) {
-    const read = await connector.totals(
+    const read = await connector.feed.totals(
       account({ settings: { base_url } }),
       TIME,
       cursor,
       patient(),
-      noBooks,
     );
     if ("totals" in read) return { totals: read.totals, cursor: null, received };
     // A cursor is stored as JSON between pages.

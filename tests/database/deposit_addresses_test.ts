@@ -26,7 +26,7 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
   const service = await startService();
   const { sql, live } = service;
   const functions = postgres(service.database.functions_url, { max: 4, onnotice: () => {} });
-  const { store, close } = openProviderStore(service);
+  const { store, chain_store, close } = openProviderStore(service);
   const evm = (settings: Record<string, string>) =>
     addAccount(sql, live.environment_id, {
       connector: "evm",
@@ -43,7 +43,7 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
       provider_reference: address,
     }]);
   const watched = (account_id: string, after: number | null = null, limit = 100) =>
-    store.watchedDeposits(account_id, after, limit);
+    chain_store.watchedDeposits(account_id, after, limit);
   try {
     const account_id = await evm({ xpub: XPUB, expires_after_seconds: "60" });
     const first = await open();

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { runProviderCommand } from "../../scripts/operator/providers.ts";
-import { findConnector } from "../../shared/connectors/connectors.ts";
+import { connectorsOf } from "../../scripts/operator/operator_database.ts";
 import { startNodeProxy } from "../support/chain/node_proxy.ts";
 import { newAddress, payoutCase } from "../support/chain/payout_case.ts";
 
@@ -25,7 +25,7 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
     let [out, messages] = ["", ""];
     await runProviderCommand(command, {
       sql,
-      findConnector,
+      findConnector: connectorsOf(sql),
       env: () => undefined,
       baseUrl: () => Promise.reject(new Error("evm has no notifications")),
       print: (text) => out += text,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { runWorkCommand } from "../../scripts/operator/provider_work.ts";
-import { findConnector } from "../../shared/connectors/connectors.ts";
+import { connectorsOf } from "../../scripts/operator/operator_database.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import type { Hex } from "../support/chain/chain_world.ts";
 import { startNodeProxy } from "../support/chain/node_proxy.ts";
@@ -175,7 +175,7 @@ payoutCase(
     for (const { id } of calls) {
       await runWorkCommand({ action: "settle", id, reference: null, is_json: false }, {
         sql,
-        findConnector,
+        findConnector: connectorsOf(sql),
         env: () => undefined,
         print: () => {},
       });

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { idMint } from "../../shared/core/ids.ts";
-import { findConnector } from "../../shared/connectors/connectors.ts";
+import { connectorsOf } from "../../scripts/operator/operator_database.ts";
 import { readProviderCommand } from "../../scripts/operator/provider_command.ts";
 import { runProviderCommand } from "../../scripts/operator/providers.ts";
 import { atStripe, referenceOf } from "../support/live/live_actions.ts";
@@ -27,7 +27,7 @@ async function run(given: LiveCase, ...args: string[]) {
   assert.ok(command.action !== "help");
   await runProviderCommand(command, {
     sql: given.service.sql,
-    findConnector,
+    findConnector: connectorsOf(given.service.sql),
     env: (name) => given.variables[name],
     baseUrl: () => Promise.reject(new Error("not called")),
     print: (text) => printed += text,

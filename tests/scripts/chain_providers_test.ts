@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { getAddress } from "viem";
-import { findConnector } from "../../shared/connectors/connectors.ts";
+import { connectorsOf } from "../../scripts/operator/operator_database.ts";
 import { canonicalXpub, depositAddress } from "../../shared/connectors/evm/evm_address.ts";
 import { readProviderCommand } from "../../scripts/operator/provider_command.ts";
 import { runProviderCommand } from "../../scripts/operator/providers.ts";
@@ -37,7 +37,7 @@ Deno.test({
       assert.ok(command.action !== "help");
       await runProviderCommand(command, {
         sql,
-        findConnector,
+        findConnector: connectorsOf(sql),
         env: (name) => variables[name],
         baseUrl: () => Promise.reject(new Error("a chain sends no notifications")),
         print: (text) => printed += text,

@@ -82,6 +82,8 @@ function recordingConnector() {
   const connector: Connector = {
     name: "stripe",
     method_kinds: ["card"],
+    needs_secret: true,
+    changeable_settings: [],
     checkSettings(settings) {
       for (const name of Object.keys(settings)) {
         if (name === "base_url") continue;
@@ -89,12 +91,10 @@ function recordingConnector() {
       }
       return Promise.resolve(settings);
     },
-    send: unused,
-    look: unused,
-    find: unused,
-    poll: unused,
-    readNotification: unused,
-    totals: unused,
+    charges: { send: unused, look: unused, find: unused },
+    payouts: null,
+    notifications: { read: unused },
+    feed: { poll: unused, totals: unused },
     test(account) {
       tested.push(account);
       if (account.secret === "wrong") return Promise.reject(new Error("the secret is refused"));

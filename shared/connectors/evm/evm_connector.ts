@@ -5,26 +5,33 @@
  * accounts on chains starts without this code (ADR 0035).
  */
 
-import { ApiError } from "../../core/errors.ts";
-import type { Connector } from "../../domain/providers/connector.ts";
+import type { Connector, OperationPort } from "../../domain/providers/connector.ts";
+import type { MethodKind } from "../../schema/payment.ts";
+import type { ChainStore } from "../../store/chain_store.ts";
 
-/** Sends a call, or looks at its state. Both do the next step that is still missing. */
-const call: Connector["send"] = async (account, call, signal, books) => {
-  if (call.op === "refund" || call.op === "transfer") {
-    const { payOut } = await import("./evm_payout.ts");
-    return await payOut(account, call, signal, books);
-  }
-  const { openDeposit } = await import("./evm_deposit.ts");
-  return openDeposit(account, call);
-};
+/** The kinds of payment methods that it serves. */
+export const EVM_METHODS: readonly MethodKind[] = ["stablecoin"];
 
 /** Makes the connector. */
-export function evmConnector(): Connector {
+export function evmConnector(store: ChainStore): Connector {
+  /** Sends an operation, or looks at its state. Both do the next step that is still missing. */
+  const send: OperationPort["send"] = async (account, operation, signal) => {
+    if (operation.op === "refund" || operation.op === "transfer") {
+      const { payOut } = await import("./evm_payout.ts");
+      return await payOut(account, operation, signal, store);
+    }
+    const { openDeposit } = await import("./evm_deposit.ts");
+    return openDeposit(account, operation);
+  };
+  const port: OperationPort = {
+    send,
+    look: send,
+    find: () => Promise.resolve({ absent: true }),
+  };
   return {
     name: "evm",
-    method_kinds: ["stablecoin"],
-    secret_is_optional: true,
-    has_no_notifications: true,
+    method_kinds: EVM_METHODS,
+    needs_secret: false,
     changeable_settings: [
       "rpc_urls",
       "confirmations",
@@ -38,32 +45,22 @@ export function evmConnector(): Connector {
       const { checkEvmSettings } = await import("./evm_deposit.ts");
       return checkEvmSettings(settings);
     },
-    send: call,
-    look: call,
-    find: () => Promise.resolve({ absent: true }),
-    async poll(account, cursor, signal, books) {
-      const { pollChain } = await import("./evm_poll.ts");
-      return await pollChain(account, cursor, signal, books);
-    },
-    readNotification: () =>
-      Promise.reject(new ApiError("unauthorized", "A chain sends no notifications")),
-    reread: {
-      async after(account, number, signal) {
-        const { rereadAfter } = await import("./evm_reread.ts");
-        return await rereadAfter(account, number, signal);
-      },
-      async gone(account, facts, signal) {
-        const { goneFrom } = await import("./evm_reread.ts");
-        return await goneFrom(account, facts, signal);
-      },
-    },
-    async totals(account, time, cursor, signal, books) {
-      const { readChainTotals } = await import("./evm_totals.ts");
-      return await readChainTotals(account, time, cursor, signal, books);
-    },
     async test(account, signal) {
       const { testChain } = await import("./evm_test_call.ts");
       return await testChain(account, signal);
+    },
+    charges: port,
+    payouts: port,
+    notifications: null,
+    feed: {
+      async poll(account, cursor, signal) {
+        const { pollChain } = await import("./evm_poll.ts");
+        return await pollChain(account, cursor, signal, store);
+      },
+      async totals(account, time, cursor, signal) {
+        const { readChainTotals } = await import("./evm_totals.ts");
+        return await readChainTotals(account, time, cursor, signal, store);
+      },
     },
   };
 }

@@ -4,7 +4,8 @@
  * is booked once even if it moves to another block.
  */
 
-import type { Fact, ProviderAccount, WatchedDeposit } from "../../domain/providers/connector.ts";
+import type { Fact, ProviderAccount } from "../../domain/providers/connector.ts";
+import type { WatchedDeposit } from "../../store/chain_store.ts";
 import type { ChainTransfer } from "./evm_chain.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 

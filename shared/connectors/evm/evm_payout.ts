@@ -8,12 +8,11 @@
 import { formatAmount, STABLECOINS } from "../../core/currency.ts";
 import { isValidAddress, withChecksumCase } from "../../core/wallet_address.ts";
 import type {
-  ChainBooks,
-  ChainPayout,
   Operation,
   ProviderAccount,
   ProviderReply,
 } from "../../domain/providers/connector.ts";
+import type { ChainPayout, ChainStore } from "../../store/chain_store.ts";
 import { paddedAddress } from "./evm_chain.ts";
 import {
   costOf,
@@ -55,13 +54,13 @@ export async function payOut(
   account: ProviderAccount,
   call: Operation,
   signal: AbortSignal,
-  books: ChainBooks,
+  store: ChainStore,
 ): Promise<ProviderReply> {
   const settings = readEvmSettings(account.settings);
   const target = targetOf(call, settings);
   if ("refused" in target) return target;
   try {
-    const payout = await books.payout(account.id, call.id, target.destination);
+    const payout = await store.storePayout(account.id, call.id, target.destination);
     if (payout.is_exported) return forOperator("exported, and waiting for people to sign it");
     const { signer_url, signer_address } = settings;
     if (signer_url === null || signer_address === null) {
@@ -72,7 +71,7 @@ export async function payOut(
       return forOperator('no signer_url: export it with "deno task payouts export", and sign it');
     }
     const chain = new PayoutChain(settings, signer_address, account.secret, signal);
-    const sender = new Sender(account, call, books, chain, { settings, signer_url, ...target });
+    const sender = new Sender(account, call, store, chain, { settings, signer_url, ...target });
     return await sender.send(payout);
   } catch (error) {
     return { waiting: error instanceof Error ? error.message : String(error) };
@@ -88,7 +87,7 @@ interface Route extends Target {
 class Sender {
   readonly #account: ProviderAccount;
   readonly #call: Operation;
-  readonly #books: ChainBooks;
+  readonly #store: ChainStore;
   readonly #chain: PayoutChain;
   readonly #route: Route;
   readonly #data: string;
@@ -96,13 +95,13 @@ class Sender {
   constructor(
     account: ProviderAccount,
     call: Operation,
-    books: ChainBooks,
+    store: ChainStore,
     chain: PayoutChain,
     route: Route,
   ) {
     this.#account = account;
     this.#call = call;
-    this.#books = books;
+    this.#store = store;
     this.#chain = chain;
     this.#route = route;
     this.#data = transferData(route.destination, call.amount_minor);
@@ -117,12 +116,12 @@ class Sender {
     const next = await this.#fees(payout, gas);
     if ("waiting" in next) return next;
     const { fees, note } = next;
-    await this.#books.sending(this.#account.id, this.#call.id, fees);
+    await this.#store.storePayoutFees(this.#account.id, this.#call.id, fees);
     const transaction = { contract, data: this.#data, nonce, gas, ...fees };
     const tx_hash = await this.#chain.send(signer_url, transaction).catch((error) => {
       throw new Error(`${error.message}${note}`);
     });
-    await this.#books.sent(this.#account.id, this.#call.id, tx_hash);
+    await this.#store.storePayoutHash(this.#account.id, this.#call.id, tx_hash);
     const cost = costOf(gas, fees.max_fee, settings);
     const waiting = `sent as ${tx_hash} with the nonce ${nonce}, for at most ${cost}${note}`;
     return { waiting, needs_operator: note !== "" };
@@ -151,7 +150,7 @@ class Sender {
     // The least: one node that counts too many would make a gap that nothing fills.
     const count = await this.#chain.count("pending", true);
     const signer = { chain_id: settings.chain_id, address: settings.signer_address!, count };
-    const nonce = await this.#books.nonce(this.#account.id, this.#call.id, signer);
+    const nonce = await this.#store.assignNonce(this.#account.id, this.#call.id, signer);
     return nonce ?? forOperator("exported, and waiting for people to sign it");
   }
 
@@ -168,7 +167,7 @@ class Sender {
   /** Returns the balance of the signer less the payouts that were sent and are in no block yet. */
   async #balance(): Promise<number> {
     const count = await this.#chain.count("latest", true);
-    const open = await this.#books.openPayouts(this.#account.id);
+    const open = await this.#store.openPayouts(this.#account.id);
     const sent = open.filter(({ nonce, currency }) =>
       nonce !== null && nonce >= count && currency === this.#call.currency
     );

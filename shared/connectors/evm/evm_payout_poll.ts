@@ -4,12 +4,8 @@
  * transfer settles one payout of one account.
  */
 
-import type {
-  ChainBooks,
-  ChainPayout,
-  Fact,
-  ProviderAccount,
-} from "../../domain/providers/connector.ts";
+import type { Fact, ProviderAccount } from "../../domain/providers/connector.ts";
+import type { ChainPayout, ChainStore } from "../../store/chain_store.ts";
 import { type OutgoingTransfer, PayoutChain } from "./evm_payout_chain.ts";
 import { type EvmSettings, readEvmSettings } from "./evm_settings.ts";
 
@@ -28,12 +24,12 @@ export async function payoutFacts(
   account: ProviderAccount,
   { from, to }: FinalRange,
   signal: AbortSignal,
-  books: ChainBooks,
+  store: ChainStore,
 ): Promise<Fact[]> {
   const settings = readEvmSettings(account.settings);
   const { signer_address } = settings;
   if (signer_address === null) return [];
-  const open = await books.openPayouts(account.id);
+  const open = await store.openPayouts(account.id);
   if (open.length === 0) return [];
   const chain = new PayoutChain(settings, signer_address, account.secret, signal);
   const left = new Map(open.map((payout) => [payout.call_id, payout]));
@@ -42,7 +38,7 @@ export async function payoutFacts(
   const nonces = await chain.nonces([...new Set(transfers.map(({ tx_hash }) => tx_hash))]);
   // After the open payouts, so that a payout which has left them shows here.
   const taken = new Set(
-    await books.takenTransfers(
+    await store.takenTransfers(
       account.id,
       transfers.map((transfer) => ({
         reference: referenceOf(transfer),

@@ -1,7 +1,7 @@
 /** Subtracts the payouts of a day from its totals, after checking each of them on the chain. */
 
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
-import type { PaidPayout } from "../../store/provider_rows.ts";
+import type { PaidPayout } from "../../store/chain_store.ts";
 import { PayoutChain } from "./evm_payout_chain.ts";
 import type { EvmSettings } from "./evm_settings.ts";
 

@@ -7,12 +7,8 @@
 
 import * as z from "zod";
 import { idFloor } from "../../core/ids.ts";
-import type {
-  ChainBooks,
-  Fact,
-  ProviderAccount,
-  WatchedDeposit,
-} from "../../domain/providers/connector.ts";
+import type { Fact, ProviderAccount } from "../../domain/providers/connector.ts";
+import type { ChainStore, WatchedDeposit } from "../../store/chain_store.ts";
 import { type Block, Chain, type ChainTransfer } from "./evm_chain.ts";
 import { expiryFact, goneFact, transferFact } from "./evm_facts.ts";
 import { payoutFacts } from "./evm_payout_poll.ts";
@@ -68,20 +64,20 @@ export async function pollChain(
   account: ProviderAccount,
   cursor: unknown,
   signal: AbortSignal,
-  books: ChainBooks,
+  store: ChainStore,
 ): Promise<Page> {
   const chain = new Chain(readEvmSettings(account.settings), account.secret, signal);
   const place = cursor === null ? await firstPlace(chain, account.id) : readCursor(cursor);
   const { final, paid = final.number } = place;
   if (place.pass === null && paid < final.number) {
-    return await halvingAtLimits(place, signal, () => readPayouts(account, place, signal, books));
+    return await halvingAtLimits(place, signal, () => readPayouts(account, place, signal, store));
   }
   const pass = place.pass ?? await beginPass(chain, place);
   // If the chain has dropped the block, the pass ends. Facts that were read before stay true.
   const to = place.pass === null ? pass.to : await chain.block(pass.to.number);
   if (to === null) throw new Error("A node in rpc_urls is behind the last reading");
   if (to.hash !== pass.to.hash) return { facts: [], cursor: { ...place, pass: null }, more: true };
-  const deposits = await books.deposits(account.id, pass.after, BATCH);
+  const deposits = await store.watchedDeposits(account.id, pass.after, BATCH);
   if (deposits.length === 0) return await endPass(chain, place, pass);
   const begun = { ...place, pass };
   const batch = { place, pass, deposits };
@@ -108,11 +104,11 @@ async function readPayouts(
   account: ProviderAccount,
   place: Cursor,
   signal: AbortSignal,
-  books: ChainBooks,
+  store: ChainStore,
 ): Promise<Page> {
   const { final, span, paid = final.number } = place;
   const range = { from: paid + 1, to: Math.min(paid + span, final.number) };
-  const facts = await payoutFacts(account, range, signal, books);
+  const facts = await payoutFacts(account, range, signal, store);
   return { facts, cursor: { ...place, paid: range.to }, more: range.to < final.number };
 }
 

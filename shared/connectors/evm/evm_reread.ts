@@ -4,10 +4,19 @@
  * gone, because their money is booked.
  */
 
-import type { ProviderAccount, ReadFact } from "../../domain/providers/connector.ts";
+import type { ProviderAccount } from "../../domain/providers/connector.ts";
 import { Chain } from "./evm_chain.ts";
 import { placeAfter } from "./evm_poll.ts";
 import { readEvmSettings } from "./evm_settings.ts";
+
+/** A stored final fact that the operator compares with the chain. */
+interface ReadFact {
+  reference: string;
+  /** The address of the payment. */
+  address: string;
+  amount_minor: number;
+  currency: string;
+}
 
 /**
  * Returns the cursor from which the poll reads the blocks after a final one, and the time of this

@@ -6,11 +6,11 @@
 
 import * as z from "zod";
 import type {
-  ChainBooks,
   ProviderAccount,
   ProviderTotal,
   TotalsTime,
 } from "../../domain/providers/connector.ts";
+import type { ChainStore } from "../../store/chain_store.ts";
 import { Chain } from "./evm_chain.ts";
 import { RpcError } from "./evm_rpc.ts";
 import { readEvmSettings } from "./evm_settings.ts";
@@ -41,17 +41,17 @@ export async function readChainTotals(
   { from_ms, to_ms }: TotalsTime,
   cursor: unknown,
   signal: AbortSignal,
-  books: ChainBooks,
+  store: ChainStore,
 ): Promise<{ totals: ProviderTotal[] } | { cursor: unknown }> {
   const chain = new Chain(readEvmSettings(account.settings), account.secret, signal);
   if (cursor === null) return { cursor: await firstPlace(chain, from_ms / 1000, to_ms / 1000) };
   const parsed = Cursor.safeParse(cursor);
   if (!parsed.success) throw new Error("The cursor of the totals is not one of evm");
   const place = parsed.data;
-  const deposits = await books.deposits(account.id, place.after, BATCH);
+  const deposits = await store.watchedDeposits(account.id, place.after, BATCH);
   if (deposits.length === 0 || place.first > place.last) {
     const settings = readEvmSettings(account.settings);
-    const payouts = await books.paidPayouts(account.id, { from_ms, to_ms });
+    const payouts = await store.paidPayouts(account.id, { from_ms, to_ms });
     const { payoutTotals } = await import("./evm_payout_totals.ts");
     await payoutTotals(account, settings, payouts, place.sums, signal);
     return { totals: totalsOf(place) };

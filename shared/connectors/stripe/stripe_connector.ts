@@ -13,6 +13,7 @@ import type {
   ProviderAccount,
   ProviderReply,
 } from "../../domain/providers/connector.ts";
+import type { MethodKind } from "../../schema/payment.ts";
 import { isUnsuccessful } from "../../domain/payments/lifecycle.ts";
 import { callStripe, isUnknown } from "./stripe_call.ts";
 import { readErrorAnswer } from "./stripe_errors.ts";
@@ -40,29 +41,37 @@ const OPEN = ["requires_payment_method", "requires_confirmation", "requires_capt
 const GARBAGE = { unknown: "garbage", may_repeat: true } as const;
 const ABSENT = { absent: true } as const;
 
+/** The kinds of payment methods that it serves. */
+export const STRIPE_METHODS: readonly MethodKind[] = ["card"];
+
 /** Makes the connector. */
 export function stripeConnector(clock: Clock = systemClock): Connector {
   return {
     name: "stripe",
-    method_kinds: ["card"],
+    method_kinds: STRIPE_METHODS,
+    needs_secret: true,
+    changeable_settings: [],
     // deno-lint-ignore require-await -- a refusal must be a rejection
     checkSettings: async (settings) => {
       readStripeSettings(settings);
       return settings;
     },
-    send,
-    look,
-    find,
-    poll: (account, cursor, signal) => pollStripe(account, cursor, clock(), signal),
-    // deno-lint-ignore require-await -- a refusal must be a rejection
-    readNotification: async (account, raw, headers, at_ms) => {
-      const { notification_secrets } = account;
-      requireSignature(raw, headers.get("stripe-signature"), notification_secrets, at_ms);
-      const { connected_account } = readStripeSettings(account.settings);
-      return readNotificationBody(account.id, raw, connected_account);
-    },
-    totals: (account, time, cursor, signal) => readTotals(account, time, cursor, clock(), signal),
     test: testAccount,
+    charges: { send, look, find },
+    payouts: null,
+    notifications: {
+      // deno-lint-ignore require-await -- a refusal must be a rejection
+      read: async (account, raw, headers, at_ms) => {
+        const { notification_secrets } = account;
+        requireSignature(raw, headers.get("stripe-signature"), notification_secrets, at_ms);
+        const { connected_account } = readStripeSettings(account.settings);
+        return readNotificationBody(account.id, raw, connected_account);
+      },
+    },
+    feed: {
+      poll: (account, cursor, signal) => pollStripe(account, cursor, clock(), signal),
+      totals: (account, time, cursor, signal) => readTotals(account, time, cursor, clock(), signal),
+    },
   };
 }
 

@@ -25,9 +25,6 @@ export function requestOf(environment_id: string, call: Operation): StripeReques
     return { method: "POST", path, fields, key: call.id };
   };
   if (call.op === "authorize") return post(...authorization(environment_id, call, String(amount)));
-  if (call.op === "transfer" || call.op === "expire") {
-    return refusal("An account at Stripe makes payments and refunds only");
-  }
   if (call.dispute) {
     const request = disputeRequest(call.op, call.dispute.request);
     return request === null ? refusal("The dispute is not one of Stripe's") : post(...request);

@@ -5,7 +5,6 @@
  */
 
 import type { ProviderStore } from "../../store/provider_store.ts";
-import type { ChainBooks } from "../providers/connector.ts";
 import type { ReadyAccount } from "./provider_accounts.ts";
 
 /** Longest time of a page. */
@@ -22,10 +21,9 @@ export async function pollAccount(
   cursor: unknown,
   store: ProviderStore,
 ): Promise<void> {
-  const books = booksOf(store);
   let place = cursor;
   const is_over = await readPages(async (signal) => {
-    const read = await connector.poll(account, place, signal, books);
+    const read = await connector.feed.poll(account, place, signal);
     if (read.facts.length > 0) await store.storeFacts(account.id, read.facts);
     place = read.cursor;
     await store.saveCursor(account.id, place, !read.more);
@@ -49,7 +47,7 @@ export async function readTotals(
   const time = { from_ms, to_ms: from_ms + DAY_MS };
   let place = cursor;
   const is_over = await readPages(async (signal) => {
-    const read = await connector.totals(account, time, place, signal, booksOf(store));
+    const read = await connector.feed.totals(account, time, place, signal);
     if ("totals" in read) {
       await store.storeTotals(account.id, day, read.totals);
       return false;
@@ -59,20 +57,6 @@ export async function readTotals(
     return true;
   });
   if (!is_over) await store.pauseReading(account.id);
-}
-
-/** Returns the parts of the books that a connector reads and writes. */
-export function booksOf(store: ProviderStore): ChainBooks {
-  return {
-    deposits: (id, after, limit) => store.watchedDeposits(id, after, limit),
-    payout: (id, call_id, destination) => store.keepPayout(id, call_id, destination),
-    nonce: (id, call_id, signer) => store.giveNonce(id, call_id, signer),
-    sending: (id, call_id, fees) => store.notePayoutFees(id, call_id, fees),
-    sent: (id, call_id, tx_hash) => store.notePayoutHash(id, call_id, tx_hash),
-    openPayouts: (id) => store.openPayouts(id),
-    takenTransfers: (id, transfers) => store.takenTransfers(id, transfers),
-    paidPayouts: (id, time) => store.paidPayouts(id, time),
-  };
 }
 
 /**

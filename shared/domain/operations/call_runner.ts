@@ -16,9 +16,8 @@ import type { ProviderStore } from "../../store/provider_store.ts";
 import type { EventContext } from "../changes/event.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import { retryOnStale } from "../changes/retry_on_stale.ts";
-import type { ProviderReply } from "../providers/connector.ts";
+import { portOf, type ProviderReply } from "../providers/connector.ts";
 import type { Operation } from "../providers/operation.ts";
-import { booksOf } from "./account_reader.ts";
 import { currentAnswer, decideResult, pointlessRecord } from "./decide_result.ts";
 import { inOurMode, type ProviderAccounts } from "./provider_accounts.ts";
 
@@ -99,10 +98,10 @@ export class CallRunner {
     }
     const { account, connector } = opened;
     const signal = AbortSignal.timeout(this.#deadline_ms);
-    const books = booksOf(this.#store);
+    const port = portOf(connector, call.op);
     const reply = call.may_repeat
-      ? await connector.send(account, call, signal, books)
-      : await connector.look(account, call, signal, books);
+      ? await port.send(account, call, signal)
+      : await port.look(account, call, signal);
     if ("facts" in reply) return inOurMode(account, reply, call.subject.livemode);
     return provenRefusal(stored, call, reply, `${connector.name} refuses the secret`);
   }

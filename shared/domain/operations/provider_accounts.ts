@@ -4,14 +4,11 @@
  */
 
 import { isLoopback } from "../../core/loopback.ts";
-import type { Connector, Fact, ProviderAccount } from "../providers/connector.ts";
+import type { Connector, ConnectorFinder, Fact, ProviderAccount } from "../providers/connector.ts";
 import type { StoredAccount } from "../../store/provider_rows.ts";
 
 /** Reads a secret from the settings of the functions. Its name begins with `PROVIDER_`. */
 type SecretReader = (name: string) => string | undefined;
-
-/** Finds the connector of an account, or null. */
-type ConnectorFinder = (name: string) => Connector | null;
 
 /** An account that is ready for calls, with its connector. */
 export interface ReadyAccount {
@@ -48,7 +45,7 @@ export class ProviderAccounts {
     const { secret_name, notification_secret_names, ...account } = stored;
     const secret = secret_name === null ? null : this.#secret(secret_name);
     if (secret_name !== null && secret === null) return `the variable ${secret_name} is not set`;
-    if (secret === null && !connector.secret_is_optional) return "the account names no secret";
+    if (secret === null && connector.needs_secret) return "the account names no secret";
     if (secret !== null && /\s/.test(secret)) return `the variable ${secret_name} has a space`;
     return {
       connector,

@@ -11,10 +11,10 @@ import type { ProviderStore } from "../../store/provider_store.ts";
 import { applyUnmatched } from "../providers/unmatched.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import { retryOnStale } from "../changes/retry_on_stale.ts";
-import type { StoredFact } from "../providers/connector.ts";
+import { portOf, type ProviderReply, type StoredFact } from "../providers/connector.ts";
 import type { Operation } from "../providers/operation.ts";
 import type { SimulatedResult } from "../providers/test_values.ts";
-import { booksOf, pollAccount, readTotals } from "./account_reader.ts";
+import { pollAccount, readTotals } from "./account_reader.ts";
 import { applyToAccount, isAccountFact } from "../providers/apply_to_account.ts";
 import type { CallRunner } from "./call_runner.ts";
 import { decideFact, pointlessRecord } from "./decide_result.ts";
@@ -196,13 +196,7 @@ export class ProviderWorker {
     const is_needed = fact.is_partial && subject.object === "payment" && work.call !== null;
     const opened = is_needed ? accounts.open(work.account) : null;
     if (opened === null || typeof opened === "string") return fact;
-    const signal = AbortSignal.timeout(LOOK_DEADLINE_MS);
-    const reply = await opened.connector.look(
-      opened.account,
-      ownCall(work),
-      signal,
-      booksOf(store),
-    );
+    const reply = await look(opened, ownCall(work));
     if (!("facts" in reply)) return fact;
     const [same, ...others] = reply.facts;
     if (others.length > 0 && await store.storeFacts(work.account.id, others) > 0) this.#want();
@@ -214,9 +208,7 @@ export class ProviderWorker {
   /** Looks at a payment that is still open, and stores what the provider says as facts. */
   async #look(work: ProviderWork): Promise<void> {
     const { store } = this.#options;
-    const ready = this.#open(work);
-    const signal = AbortSignal.timeout(LOOK_DEADLINE_MS);
-    const reply = await ready.connector.look(ready.account, ownCall(work), signal, booksOf(store));
+    const reply = await look(this.#open(work), ownCall(work));
     if ("facts" in reply && await store.storeFacts(work.account.id, reply.facts) > 0) {
       this.#want();
     }
@@ -259,6 +251,12 @@ function orphanRecord({ environment_id, call }: ProviderWork): ProviderRecord {
     change: null,
     answer: null,
   };
+}
+
+/** Finds the result of an operation at its provider. Never throws. */
+function look({ account, connector }: ReadyAccount, operation: Operation): Promise<ProviderReply> {
+  const signal = AbortSignal.timeout(LOOK_DEADLINE_MS);
+  return portOf(connector, operation.op).look(account, operation, signal);
 }
 
 /** Returns the call of a piece of work as the domain needs it. */

@@ -2,14 +2,10 @@
 
 import { HDKey } from "@scure/bip32";
 import { STABLECOINS } from "../../../shared/core/currency.ts";
-import type {
-  ChainBooks,
-  Fact,
-  ProviderAccount,
-  WatchedDeposit,
-} from "../../../shared/domain/providers/connector.ts";
+import type { Fact, ProviderAccount } from "../../../shared/domain/providers/connector.ts";
+import type { ChainStore, WatchedDeposit } from "../../../shared/store/chain_store.ts";
 import { evmConnector } from "../../../shared/connectors/evm/evm_connector.ts";
-import { noBooks } from "./no_books.ts";
+import { NO_CHAIN } from "./no_chain.ts";
 import { depositAddress } from "../../../shared/connectors/evm/evm_address.ts";
 
 const seed = new Uint8Array(32).fill(7);
@@ -29,14 +25,15 @@ export function chainAccount(settings: Record<string, string>): ProviderAccount 
 }
 
 /** Books with `count` open payments. `poll` reads to the end and notes the facts. */
-export class WatchedBooks implements Pick<ChainBooks, "deposits"> {
+export class WatchedBooks {
   readonly list: WatchedDeposit[];
   readonly facts = new Map<string, Fact>();
   cursor: unknown = null;
   /** The books as a connector reads them. */
-  readonly books: ChainBooks = {
-    ...noBooks,
-    deposits: (id, after, limit) => this.deposits(id, after, limit),
+  readonly store: ChainStore = {
+    ...NO_CHAIN,
+    watchedDeposits: (_account_id, after, limit) =>
+      Promise.resolve(this.list.filter(({ index }) => index > (after ?? -1)).slice(0, limit)),
   };
 
   constructor(count: number, expires_at = "2999-01-01T00:00:00.000Z") {
@@ -52,16 +49,12 @@ export class WatchedBooks implements Pick<ChainBooks, "deposits"> {
     }));
   }
 
-  deposits(_account_id: string, after: number | null, limit: number): Promise<WatchedDeposit[]> {
-    return Promise.resolve(this.list.filter(({ index }) => index > (after ?? -1)).slice(0, limit));
-  }
-
   /** Reads one pass. Returns the new facts in order, each as `state amount payment`. */
   async poll(account: ProviderAccount): Promise<string[]> {
     const found: Fact[] = [];
     for (let more = true; more;) {
       const signal = AbortSignal.timeout(30_000);
-      const page = await evmConnector().poll(account, this.cursor, signal, this.books);
+      const page = await evmConnector(this.store).feed.poll(account, this.cursor, signal);
       // As the database does, the cursor passes through JSON.
       this.cursor = JSON.parse(JSON.stringify(page.cursor));
       for (const fact of page.facts) {

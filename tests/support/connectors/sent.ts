@@ -1,6 +1,5 @@
 /** Sends one call to a server with scripted answers. */
 
-import { noBooks } from "../chain/no_books.ts";
 import { stripeConnector } from "../../../shared/connectors/stripe/stripe_connector.ts";
 import type { Operation, ProviderReply } from "../../../shared/domain/providers/connector.ts";
 import { type Received, startFaultServer, type Step } from "./fault_server.ts";
@@ -16,6 +15,6 @@ export async function sent(
 ): Promise<{ reply: ProviderReply; received: Received[] }> {
   await using server = await startFaultServer(...steps);
   const settings = { base_url: server.base_url };
-  const reply = await stripeConnector().send(account({ settings }), call, patient(), noBooks);
+  const reply = await stripeConnector().charges.send(account({ settings }), call, patient());
   return { reply, received: server.received };
 }

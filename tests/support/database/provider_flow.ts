@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { idMint } from "../../../shared/core/ids.ts";
+import { type ChainStore, createChainStore } from "../../../shared/store/chain_store.ts";
 import { openDatabase } from "../../../shared/store/database.ts";
 import type { CallRow } from "../../../shared/store/commit_rows.ts";
 import type { HandledFact, ProviderRecord } from "../../../shared/store/provider_rows.ts";
@@ -17,9 +18,10 @@ export const LEASE_MS = 15_000;
 /** Opens the store as the functions do. Call `close` at the end. */
 export function openProviderStore(
   { database: { functions_url } }: { database: { functions_url: string } },
-): { store: ProviderStore; close: () => Promise<void> } {
+): { store: ProviderStore; chain_store: ChainStore; close: () => Promise<void> } {
   const database = openDatabase({ url: functions_url });
-  return { store: createProviderStore(database), close: () => database.close() };
+  const [store, chain_store] = [createProviderStore(database), createChainStore(database)];
+  return { store, chain_store, close: () => database.close() };
 }
 
 /** Adds an account to an environment, of Stripe and for cards unless given. Returns its id. */

@@ -3,7 +3,6 @@
  * `deno task test --live-card` runs them. STRIPE_TEST_URL names a double in place of Stripe.
  */
 
-import { noBooks } from "../chain/no_books.ts";
 import assert from "node:assert/strict";
 import { callStripe, isUnknown } from "../../../shared/connectors/stripe/stripe_call.ts";
 import { stripeConnector } from "../../../shared/connectors/stripe/stripe_connector.ts";
@@ -89,12 +88,12 @@ export async function change(
 
 /** Sends a call. */
 export async function send(asked: Operation): Promise<Sent> {
-  return { call: asked, reply: await connector.send(ACCOUNT, asked, deadline(), noBooks) };
+  return { call: asked, reply: await connector.charges.send(ACCOUNT, asked, deadline()) };
 }
 
 /** Looks for the result of a call. */
 export async function look(asked: Operation): Promise<ProviderReply> {
-  return await connector.look(ACCOUNT, asked, deadline(), noBooks);
+  return await connector.charges.look(ACCOUNT, asked, deadline());
 }
 
 /** Returns the first fact of a reply. */
@@ -109,7 +108,7 @@ export async function polled(what: string, is_it: (fact: Fact) => boolean): Prom
   await until(`Stripe lists ${what}`, async () => {
     let cursor: unknown = null;
     for (let more = true; more && !found;) {
-      const page = await connector.poll(ACCOUNT, cursor, deadline(), noBooks);
+      const page = await connector.feed.poll(ACCOUNT, cursor, deadline());
       found = page.facts.find(is_it);
       ({ cursor, more } = page);
     }
@@ -143,7 +142,7 @@ export async function totals(): Promise<ProviderTotal[]> {
   const to_ms = Date.now();
   const time = { from_ms: to_ms - 3_600_000, to_ms };
   for (let cursor: unknown = null;;) {
-    const page = await connector.totals(ACCOUNT, time, cursor, deadline(), noBooks);
+    const page = await connector.feed.totals(ACCOUNT, time, cursor, deadline());
     if ("totals" in page) return page.totals;
     ({ cursor } = page);
   }
