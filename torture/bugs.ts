@@ -359,7 +359,7 @@ export const BUGS: readonly PlantedBug[] = [
     name: "fault: competing requests count it without its row lock",
     edits: [{
       file: `${SCHEMAS}/sandbox_faults.sql`,
-      find: "  order by f.id limit 1 for update;\n",
+      find: "  order by fault.id limit 1 for update;\n",
       replace: "  order by f.id limit 1;\n",
     }],
     noticed_by: "tests/faults/request_faults_test.ts",

@@ -808,10 +808,10 @@ begin
               regexp_replace(f.reference, ':received$', ':reorged'))
         )) as unfinal
       from (
-        select k.* from pay.provider_facts k
-        where k.subject_id between d.payment_id and d.payment_id
-          and k.environment_id = d.environment_id
-        order by k.subject_id offset 0
+        select fact.* from pay.provider_facts fact
+        where fact.subject_id between d.payment_id and d.payment_id
+          and fact.environment_id = d.environment_id
+        order by fact.subject_id offset 0
       ) f
       where f.account_id = d.account_id
     ) f
@@ -831,10 +831,10 @@ begin
   return (
     select coalesce(sum(f.amount_minor), 0)::bigint
     from (
-      select k.* from pay.provider_facts k
-      where k.subject_id between p_payment_id and p_payment_id
-        and k.environment_id = p_environment_id
-      order by k.subject_id offset 0
+      select fact.* from pay.provider_facts fact
+      where fact.subject_id between p_payment_id and p_payment_id
+        and fact.environment_id = p_environment_id
+      order by fact.subject_id offset 0
     ) f
     where f.op = 'authorize' and f.state = 'succeeded' and f.outcome = 'applied'
   );
@@ -853,14 +853,15 @@ declare
     split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
 begin
   return (
-    select coalesce(json_agg(json_build_object('state', o.state, 'reference', o.reference)), '[]')
-    from pay.provider_facts o
-    where o.environment_id = p_environment_id and o.account_id = p_account_id
+    select coalesce(json_agg(json_build_object('state', fact.state, 'reference', fact.reference)),
+      '[]')
+    from pay.provider_facts fact
+    where fact.environment_id = p_environment_id and fact.account_id = p_account_id
       -- ";" is the character after ":", so the range has all references that begin with the
       -- transfer.
-      and o.reference >= v_transfer and o.reference < v_transfer || ';'
-      and (o.reference = v_transfer or starts_with(o.reference, v_transfer || ':'))
-      and o.outcome in ('applied', 'ignored')
+      and fact.reference >= v_transfer and fact.reference < v_transfer || ';'
+      and (fact.reference = v_transfer or starts_with(fact.reference, v_transfer || ':'))
+      and fact.outcome in ('applied', 'ignored')
   );
 end
 $$;
@@ -919,9 +920,9 @@ as $$
 declare
   v_rows bigint;
 begin
-  update pay.deposit_addresses d
+  update pay.deposit_addresses deposit
   set watch_until = null
-  where d.ctid = any (array(
+  where deposit.ctid = any (array(
     select o.ctid from pay.deposit_addresses o
     join pay.payments p on p.environment_id = o.environment_id and p.id = o.payment_id
     where o.watch_until <= p_at and p.status not in ('pending', 'processing')
@@ -971,8 +972,8 @@ begin
   insert into pay.chain_payouts (environment_id, account_id, call_id, destination)
   values (v_environment_id, p_account_id, p_call_id, p_destination)
   on conflict on constraint chain_payouts_pkey do nothing;
-  select p.* into v_payout from pay.chain_payouts p
-  where p.environment_id = v_environment_id and p.call_id = p_call_id;
+  select payout.* into v_payout from pay.chain_payouts payout
+  where payout.environment_id = v_environment_id and payout.call_id = p_call_id;
   return pay_internal.payout_json(v_payout);
 end
 $$;
@@ -991,8 +992,8 @@ declare
   v_nonce bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  select p.* into strict v_payout from pay.chain_payouts p
-  where p.account_id = p_account_id and p.call_id = p_call_id for update;
+  select payout.* into strict v_payout from pay.chain_payouts payout
+  where payout.account_id = p_account_id and payout.call_id = p_call_id for update;
   if v_payout.nonce is not null or v_payout.exported_at is not null then
     return v_payout.nonce;
   end if;
@@ -1001,8 +1002,8 @@ begin
   on conflict on constraint signer_nonces_pkey
     do update set next_nonce = greatest(n.next_nonce, p_count) + 1
   returning n.next_nonce - 1 into v_nonce;
-  update pay.chain_payouts p set nonce = v_nonce
-  where p.environment_id = v_payout.environment_id and p.call_id = p_call_id;
+  update pay.chain_payouts payout set nonce = v_nonce
+  where payout.environment_id = v_payout.environment_id and payout.call_id = p_call_id;
   return v_nonce;
 end
 $$;
@@ -1018,12 +1019,13 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  update pay.chain_payouts p
-  set sent_at = case when p_max_fee > coalesce(p.max_fee, -1) then pay_internal.server_time()
-      else p.sent_at end,
-    max_fee = greatest(p.max_fee, p_max_fee),
-    priority_fee = greatest(p.priority_fee, p_priority_fee)
-  where p.account_id = p_account_id and p.call_id = p_call_id and p.nonce is not null;
+  update pay.chain_payouts payout
+  set sent_at = case when p_max_fee > coalesce(payout.max_fee, -1) then pay_internal.server_time()
+      else payout.sent_at end,
+    max_fee = greatest(payout.max_fee, p_max_fee),
+    priority_fee = greatest(payout.priority_fee, p_priority_fee)
+  where payout.account_id = p_account_id and payout.call_id = p_call_id
+    and payout.nonce is not null;
 end
 $$;
 grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pay_api;
@@ -1038,10 +1040,10 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  update pay.chain_payouts p
-  set tx_hashes = p.tx_hashes || p_tx_hash
-  where p.account_id = p_account_id and p.call_id = p_call_id
-    and not (p.tx_hashes @> array[p_tx_hash]);
+  update pay.chain_payouts payout
+  set tx_hashes = payout.tx_hashes || p_tx_hash
+  where payout.account_id = p_account_id and payout.call_id = p_call_id
+    and not (payout.tx_hashes @> array[p_tx_hash]);
 end
 $$;
 grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
@@ -1055,26 +1057,26 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select pay_internal.payout_json(p) from pay.chain_payouts p
+    select pay_internal.payout_json(payout) from pay.chain_payouts payout
     cross join lateral (
       select c.state, c.op, c.subject_id, c.refund_id, c.settled_at from pay.provider_calls c
-      where c.environment_id = p.environment_id and c.id = p.call_id limit 1
+      where c.environment_id = payout.environment_id and c.id = payout.call_id limit 1
     ) c
-    where p.account_id = p_account_id
-      and (c.state <> 'settled' or p.nonce is not null
+    where payout.account_id = p_account_id
+      and (c.state <> 'settled' or payout.nonce is not null
         and c.settled_at > pay_internal.server_time() - interval '7 days' and exists (
-          select from pay.provider_facts f
-          where f.environment_id = p.environment_id and f.account_id = p.account_id
-            and f.reference = p.call_id || ':failed'
+          select from pay.provider_facts fact
+          where fact.environment_id = payout.environment_id and fact.account_id = payout.account_id
+            and fact.reference = payout.call_id || ':failed'
         ))
       and not exists (
-        select from pay.provider_facts f
-        where f.environment_id = p.environment_id and f.subject_id = c.subject_id
-          and f.account_id = p.account_id and f.op = c.op
-          and f.refund_id is not distinct from c.refund_id
-          and (f.state = 'succeeded' or f.reference like '%:reverted')
+        select from pay.provider_facts fact
+        where fact.environment_id = payout.environment_id and fact.subject_id = c.subject_id
+          and fact.account_id = payout.account_id and fact.op = c.op
+          and fact.refund_id is not distinct from c.refund_id
+          and (fact.state = 'succeeded' or fact.reference like '%:reverted')
       )
-    order by p.call_id;
+    order by payout.call_id;
 end
 $$;
 grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
@@ -1093,12 +1095,12 @@ begin
     join pay.provider_accounts own on own.id = p_account_id
     where exists (
       select from pay.provider_accounts a
-      join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
-        and f.reference = t.reference
+      join pay.provider_facts fact on fact.environment_id = a.environment_id
+        and fact.account_id = a.id and fact.reference = t.reference
       where a.connector = 'evm'
     ) or exists (
       select from pay.provider_accounts a
-      join pay.chain_payouts p on p.account_id = a.id and p.nonce = t.nonce
+      join pay.chain_payouts payout on payout.account_id = a.id and payout.nonce = t.nonce
       where a.connector = 'evm' and a.id <> own.id
         and lower(a.settings ->> 'signer_address') = lower(own.settings ->> 'signer_address')
         and a.settings ->> 'network' = own.settings ->> 'network'
@@ -1119,14 +1121,16 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select json_build_object('currency', f.currency, 'tx_hash', split_part(f.reference, ':', 1),
-      'log_index', split_part(f.reference, ':', 2)::integer, 'amount_minor', f.amount_minor)
+    select json_build_object('currency', fact.currency, 'tx_hash',
+      split_part(fact.reference, ':', 1),
+      'log_index', split_part(fact.reference, ':', 2)::integer, 'amount_minor', fact.amount_minor)
     from pay.provider_accounts a
-    join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
-      and f.op in ('refund', 'transfer') and f.state = 'succeeded'
-      and f.happened_at >= p_from and f.happened_at < p_to
+    join pay.provider_facts fact on fact.environment_id = a.environment_id
+      and fact.account_id = a.id
+      and fact.op in ('refund', 'transfer') and fact.state = 'succeeded'
+      and fact.happened_at >= p_from and fact.happened_at < p_to
     where a.id = p_account_id
-    order by f.reference;
+    order by fact.reference;
 end
 $$;
 grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pay_api;
@@ -1141,10 +1145,11 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('export payouts', 0));
   return query
     with open as materialized (
-      select p.environment_id, p.call_id from pay.chain_payouts p
-      join pay.provider_calls c on c.environment_id = p.environment_id and c.id = p.call_id
-      where p.account_id = p_account_id and c.state <> 'settled' and p.nonce is null
-        and (p_again or p.exported_at is null)
+      select payout.environment_id, payout.call_id from pay.chain_payouts payout
+      join pay.provider_calls c on c.environment_id = payout.environment_id
+        and c.id = payout.call_id
+      where payout.account_id = p_account_id and c.state <> 'settled' and payout.nonce is null
+        and (p_again or payout.exported_at is null)
         and not exists (
           select from pay.provider_accounts own
           join pay.provider_accounts a on a.connector = 'evm' and a.id <> own.id
@@ -1152,19 +1157,20 @@ begin
             and a.settings ->> 'network' = own.settings ->> 'network'
             and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
           join pay.chain_payouts q on q.account_id = a.id and q.exported_at is not null
-            and lower(q.destination) = lower(p.destination)
+            and lower(q.destination) = lower(payout.destination)
           join pay.provider_calls d on d.environment_id = q.environment_id and d.id = q.call_id
             and d.state <> 'settled' and d.amount_minor = c.amount_minor
             and d.currency = c.currency
           where own.id = p_account_id
         )
-      order by p.call_id for update of p
+      order by payout.call_id for update of payout
     ),
     exported as (
-      update pay.chain_payouts p set exported_at = pay_internal.server_time()
+      update pay.chain_payouts payout set exported_at = pay_internal.server_time()
       from open o
-      where p.environment_id = o.environment_id and p.call_id = o.call_id and p.nonce is null
-      returning p.*
+      where payout.environment_id = o.environment_id and payout.call_id = o.call_id
+        and payout.nonce is null
+      returning payout.*
     )
     select pay_internal.payout_json(x) from exported x order by x.call_id;
 end
@@ -1196,12 +1202,12 @@ begin
       for update of p
     ),
     transfer as materialized (
-      select a.n, t.id
+      select a.n, tr.id
       from asked a
-      join pay.transfers t
-        on t.environment_id = a.environment_id and t.id = a.id and t.sequence = a.sequence
-      order by t.environment_id, t.id
-      for update of t
+      join pay.transfers tr
+        on tr.environment_id = a.environment_id and tr.id = a.id and tr.sequence = a.sequence
+      order by tr.environment_id, tr.id
+      for update of tr
     )
     select a.n from asked a
     except
@@ -1338,9 +1344,9 @@ returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select d.body from pay.disputes d
-  where d.payment_id = p_payment_id and d.environment_id = p_environment_id
-    and p_object_id in (d.id, d.provider_reference)
+  select dispute.body from pay.disputes dispute
+  where dispute.payment_id = p_payment_id and dispute.environment_id = p_environment_id
+    and p_object_id in (dispute.id, dispute.provider_reference)
 $$;
 
 create or replace function pay.create_environment(
@@ -1592,11 +1598,12 @@ begin
     exists (
       select from pay.environments e
       -- Retention obeys the clock of a sandbox, which can stand.
-      left join pay_internal.sandbox_times c on c.environment_id = e.id
+      left join pay_internal.sandbox_times clock on clock.environment_id = e.id
       cross join lateral (
         select v.id from pay.events v where v.environment_id = e.id order by v.id limit 1
       ) oldest
-      where oldest.id < pay_internal.id_floor('evt_', coalesce(c.now, now()) - interval '31 days')
+      where oldest.id < pay_internal.id_floor('evt_', coalesce(clock.now, now())
+        - interval '31 days')
     ),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
@@ -1699,9 +1706,9 @@ begin
     ),
     (
       select count(*) from (
-        select from pay.provider_facts f
-        join pay.environments e on e.id = f.environment_id and e.retired_at is null
-        where e.livemode and f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
+        select from pay.provider_facts fact
+        join pay.environments e on e.id = fact.environment_id and e.retired_at is null
+        where e.livemode and fact.outcome = 'unmatched' and fact.dismissed_at is null limit v_most
       ) unmatched
     ),
     (
@@ -2426,8 +2433,8 @@ declare
 begin
   -- The subject of an event's deliveries has an index.
   if p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
-    select coalesce(min(x.subject_id), '') into v_subject from pay.events x
-    where x.environment_id = p_environment_id and x.id = p_filters ->> 'event_id';
+    select coalesce(min(v.subject_id), '') into v_subject from pay.events v
+    where v.environment_id = p_environment_id and v.id = p_filters ->> 'event_id';
   end if;
   if v_subject <> coalesce(p_filters ->> 'subject_id', v_subject) then
     data := '';
@@ -3012,9 +3019,9 @@ begin
   return query
     select a.id, a.environment_id, e.account, a.connector,
       array(
-        select m.method_kind from pay.provider_methods m
-        where m.environment_id = a.environment_id and m.account_id = a.id
-        order by m.method_kind
+        select method.method_kind from pay.provider_methods method
+        where method.environment_id = a.environment_id and method.account_id = a.id
+        order by method.method_kind
       ),
       a.settings::json, a.secret_name, a.notification_secret_names, a.status, a.created_at,
       a.disabled_at, a.ignored_notifications, u.polled_at,
@@ -3045,8 +3052,8 @@ begin
   set status = 'disabled', disabled_at = pay_internal.server_time()
   where a.id = p_id and a.status = 'enabled'
   returning a.environment_id into v_environment_id;
-  delete from pay.provider_methods m
-  where m.environment_id = v_environment_id and m.account_id = p_id;
+  delete from pay.provider_methods method
+  where method.environment_id = v_environment_id and method.account_id = p_id;
   return v_environment_id is not null;
 end
 $$;
@@ -3100,7 +3107,7 @@ begin
       e.livemode and c.op = 'authorize' and c.method_kind = 'card'
         and c.request ->> 'token' is null as is_incomplete, case
         when not e.livemode then 'sandbox'
-        when c.op in ('authorize', 'transfer') then m.account_id
+        when c.op in ('authorize', 'transfer') then method.account_id
         else o.account_id
       end as account_id,
       c.op = any (v_one_at_a_time) and exists (
@@ -3119,8 +3126,8 @@ begin
       n integer, op text, subject_id text, method_kind text, request jsonb)
       on c.n = f.n
     join pay.environments e on e.id = f.environment_id
-    left join pay.provider_methods m
-      on m.environment_id = f.environment_id and m.method_kind = c.method_kind
+    left join pay.provider_methods method
+      on method.environment_id = f.environment_id and method.method_kind = c.method_kind
     left join lateral (
       select a.account_id, a.provider_reference from pay.provider_calls a
       where a.environment_id = f.environment_id and a.subject_id = c.subject_id
@@ -3604,11 +3611,11 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select exists (
-    select from pay.provider_facts f
-    where f.environment_id = p_fact.environment_id and f.account_id = p_fact.account_id
-      and f.reference = split_part(p_fact.reference, ':', 1)
+    select from pay.provider_facts fact
+    where fact.environment_id = p_fact.environment_id and fact.account_id = p_fact.account_id
+      and fact.reference = split_part(p_fact.reference, ':', 1)
         || case p_fact.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
-      and f.reference <> p_fact.reference and f.outcome = 'unmatched'
+      and fact.reference <> p_fact.reference and fact.outcome = 'unmatched'
   )
 $$;
 
@@ -3642,9 +3649,9 @@ returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select f.refund_id from pay.provider_facts f
-  where f.environment_id = p_environment_id and f.account_id = p_account_id
-    and f.reference = split_part(p_reference, ':', 1) || ':succeeded'
+  select fact.refund_id from pay.provider_facts fact
+  where fact.environment_id = p_environment_id and fact.account_id = p_account_id
+    and fact.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;
 
 create or replace function pay.list_unsettled_calls(p_all boolean)
@@ -3662,11 +3669,11 @@ begin
   return query
     select c.id, c.environment_id, e.account, c.account_id, c.op, c.subject_id, c.refund_id,
       c.amount_minor, c.currency, c.state, c.attempts, c.may_repeat, c.created_at,
-      c.next_attempt_at, c.provider_reference, c.last_reply, coalesce(r.status, s.status)
+      c.next_attempt_at, c.provider_reference, c.last_reply, coalesce(r.status, subject.status)
     from pay.provider_calls c
     join pay.environments e on e.id = c.environment_id and e.livemode and e.retired_at is null
-    left join pay_internal.provider_subjects s
-      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay_internal.provider_subjects subject
+      on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where c.state <> 'settled' and (c.state = 'operator' or c.needs_operator or p_all)
     order by c.created_at, c.id;
@@ -3685,11 +3692,11 @@ begin
     select 'call', c.environment_id, e.livemode,
       pay_internal.provider_account_json(c.environment_id, c.account_id),
       pay_internal.provider_call_json(c),
-      null::json, s.body, s.sequence, r.body, null::json, null::date
+      null::json, subject.body, subject.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_calls c on c.environment_id = e.id and c.id = p_id
-    left join pay_internal.provider_subjects s
-      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay_internal.provider_subjects subject
+      on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where e.livemode and e.retired_at is null;
 end
@@ -3708,22 +3715,24 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select f.account_id, f.reference, f.environment_id, e.account, f.outcome, f.op, f.state,
-      f.subject_id, f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.booked_minor,
-      f.happened_at, f.received_at, coalesce(f.finding, case
-        when f.subject_id is null
+    select fact.account_id, fact.reference, fact.environment_id, e.account, fact.outcome, fact.op,
+      fact.state,
+      fact.subject_id, fact.refund_id, fact.provider_reference, fact.amount_minor, fact.currency,
+        fact.booked_minor,
+      fact.happened_at, fact.received_at, coalesce(fact.finding, case
+        when fact.subject_id is null
           then 'it names no payment, and no call has made '
-            || coalesce(f.provider_reference, 'its object')
-        when s.id is null then f.subject_id || ' does not exist in this environment'
-        else f.subject_id || ' has another object at the provider, or another account'
+            || coalesce(fact.provider_reference, 'its object')
+        when subject.id is null then fact.subject_id || ' does not exist in this environment'
+        else fact.subject_id || ' has another object at the provider, or another account'
       end)
-    from pay.provider_facts f
-    join pay.environments e on e.id = f.environment_id and e.livemode and e.retired_at is null
-    left join pay_internal.provider_subjects s
-      on s.environment_id = f.environment_id and s.id = f.subject_id
-    where (f.outcome in ('finding', 'unmatched') or f.finding is not null)
-      and f.dismissed_at is null
-    order by f.received_at, f.account_id, f.reference;
+    from pay.provider_facts fact
+    join pay.environments e on e.id = fact.environment_id and e.livemode and e.retired_at is null
+    left join pay_internal.provider_subjects subject
+      on subject.environment_id = fact.environment_id and subject.id = fact.subject_id
+    where (fact.outcome in ('finding', 'unmatched') or fact.finding is not null)
+      and fact.dismissed_at is null
+    order by fact.received_at, fact.account_id, fact.reference;
 end
 $$;
 grant execute on function pay.list_reported_facts() to pay_operator;
@@ -3738,25 +3747,26 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select 'fact', f.environment_id, e.livemode,
-      pay_internal.provider_account_json(f.environment_id, f.account_id), k.call,
-      (pay_internal.provider_fact_json(f)::jsonb || jsonb_build_object('dispute_body',
-        pay_internal.dispute_body(f.environment_id, s.id, split_part(f.reference, ':', 1)),
-        'transfers', pay_internal.transfers_json(f, s.id)))::json,
-      s.body, s.sequence, r.body, null::json, null::date
+    select 'fact', fact.environment_id, e.livemode,
+      pay_internal.provider_account_json(fact.environment_id, fact.account_id), k.call,
+      (pay_internal.provider_fact_json(fact)::jsonb || jsonb_build_object('dispute_body',
+        pay_internal.dispute_body(fact.environment_id, subject.id,
+          split_part(fact.reference, ':', 1)),
+        'transfers', pay_internal.transfers_json(fact, subject.id)))::json,
+      subject.body, subject.sequence, r.body, null::json, null::date
     from pay.environments e
-    join pay.provider_facts f on f.environment_id = e.id and f.reference = p_reference
-      and f.account_id = coalesce(p_account_id, f.account_id)
+    join pay.provider_facts fact on fact.environment_id = e.id and fact.reference = p_reference
+      and fact.account_id = coalesce(p_account_id, fact.account_id)
     left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
-    left join pay_internal.provider_subjects s
-      on s.environment_id = e.id and s.id = coalesce(r.payment_id, p_subject_id)
+    left join pay_internal.provider_subjects subject
+      on subject.environment_id = e.id and subject.id = coalesce(r.payment_id, p_subject_id)
     left join lateral (
       select pay_internal.provider_call_json(c) as call from pay.provider_calls c
-      where c.environment_id = f.environment_id and c.subject_id = s.id and c.op = f.op
+      where c.environment_id = fact.environment_id and c.subject_id = subject.id and c.op = fact.op
         and c.refund_id is not distinct from p_refund_id
       order by c.id desc limit 1
     ) k on true
-    where e.livemode and e.retired_at is null and f.outcome in ('unmatched', 'finding');
+    where e.livemode and e.retired_at is null and fact.outcome in ('unmatched', 'finding');
 end
 $$;
 grant execute on function pay.read_reported_facts(text, text, text, text) to pay_operator;
@@ -3775,12 +3785,12 @@ begin
   select count(*) into v_found from pay.list_reported_facts() l
   where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
   if v_found = 1 then
-    update pay.provider_facts f
+    update pay.provider_facts fact
     set dismissed_at = pay_internal.server_time(), dismissed_reason = p_reason
     from pay.list_reported_facts() l
     where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id)
-      and f.environment_id = l.environment_id and f.account_id = l.account_id
-      and f.reference = l.reference;
+      and fact.environment_id = l.environment_id and fact.account_id = l.account_id
+      and fact.reference = l.reference;
   end if;
   return v_found;
 end
@@ -3873,12 +3883,14 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select f.reference, f.subject_id, f.provider_reference, f.amount_minor, f.currency
+    select fact.reference, fact.subject_id, fact.provider_reference, fact.amount_minor,
+      fact.currency
     from pay.provider_accounts a
-    join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
-      and f.op = 'authorize' and f.state = 'succeeded' and f.happened_at >= p_since
+    join pay.provider_facts fact on fact.environment_id = a.environment_id
+      and fact.account_id = a.id
+      and fact.op = 'authorize' and fact.state = 'succeeded' and fact.happened_at >= p_since
     where a.id = p_account_id
-    order by f.happened_at, f.reference;
+    order by fact.happened_at, fact.reference;
 end
 $$;
 grant execute on function pay.list_final_facts(text, timestamptz) to pay_operator;
@@ -3954,8 +3966,8 @@ as $$
         and (c.leased_until is null or c.leased_until <= now())
     )
     or exists (
-      select from pay.provider_facts f
-      where f.outcome is null and (f.leased_until is null or f.leased_until <= now())
+      select from pay.provider_facts fact
+      where fact.outcome is null and (fact.leased_until is null or fact.leased_until <= now())
     )
     or exists (select from pay.provider_calls c where c.next_look_at <= now())
     or exists (
@@ -4113,28 +4125,30 @@ as $$
 begin
   return query
     with open as materialized (
-      select f.environment_id, f.account_id, f.reference
-      from pay.provider_facts f
+      select fact.environment_id, fact.account_id, fact.reference
+      from pay.provider_facts fact
       cross join lateral (
-        select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+        select e.retired_at from pay.environments e where e.id = fact.environment_id limit 1
       ) e
-      where e.retired_at is null and f.outcome is null
-        and (f.leased_until is null or f.leased_until <= p_at)
-      order by f.received_at
+      where e.retired_at is null and fact.outcome is null
+        and (fact.leased_until is null or fact.leased_until <= p_at)
+      order by fact.received_at
       limit p_limit
-      for update of f skip locked
+      for update of fact skip locked
     )
-    update pay.provider_facts f
+    update pay.provider_facts fact
     set leased_until = p_leased_until,
-      subject_id = coalesce(f.subject_id,
-        pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
-      refund_id = coalesce(f.refund_id, case when f.op = 'refund'
-        then pay_internal.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
+      subject_id = coalesce(fact.subject_id,
+        pay_internal.find_fact_subject(fact.environment_id, fact.account_id,
+          fact.provider_reference)),
+      refund_id = coalesce(fact.refund_id, case when fact.op = 'refund'
+        then pay_internal.find_fact_refund(fact.environment_id, fact.account_id,
+          fact.reference) end)
     from open o
-    where f.environment_id = o.environment_id and f.account_id = o.account_id
-      and f.reference = o.reference
-    returning f.environment_id, f.account_id, f.reference,
-      to_char(f.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
+    where fact.environment_id = o.environment_id and fact.account_id = o.account_id
+      and fact.reference = o.reference
+    returning fact.environment_id, fact.account_id, fact.reference,
+      to_char(fact.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
 end
 $$;
 
@@ -4209,12 +4223,12 @@ begin
     select 'call', c.environment_id, e.livemode,
       pay_internal.provider_account_json(c.environment_id, c.account_id),
       pay_internal.provider_call_json(c),
-      null::json, s.body, s.sequence, r.body, null::json, null::date
+      null::json, subject.body, subject.sequence, r.body, null::json, null::date
     from unnest(p_environments, p_ids) with ordinality as l (environment_id, id, n)
     join pay.provider_calls c on c.environment_id = l.environment_id and c.id = l.id
     join pay.environments e on e.id = c.environment_id
-    left join pay_internal.provider_subjects s
-      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay_internal.provider_subjects subject
+      on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     order by l.n;
 end
@@ -4229,29 +4243,30 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-  select 'fact', f.environment_id, e.livemode,
-    pay_internal.provider_account_json(f.environment_id, f.account_id), k.call,
-    pay_internal.provider_fact_json(f),
-    s.body, s.sequence, r.body, null::json, null::date
+  select 'fact', fact.environment_id, e.livemode,
+    pay_internal.provider_account_json(fact.environment_id, fact.account_id), k.call,
+    pay_internal.provider_fact_json(fact),
+    subject.body, subject.sequence, r.body, null::json, null::date
   from unnest(p_environments, p_accounts, p_references) with ordinality
     as o (environment_id, account_id, reference, n)
-  join pay.provider_facts f
-    on f.environment_id = o.environment_id and f.account_id = o.account_id
-    and f.reference = o.reference
-  join pay.environments e on e.id = f.environment_id
-  left join pay_internal.provider_subjects s
-    on s.environment_id = f.environment_id and s.id = f.subject_id
+  join pay.provider_facts fact
+    on fact.environment_id = o.environment_id and fact.account_id = o.account_id
+    and fact.reference = o.reference
+  join pay.environments e on e.id = fact.environment_id
+  left join pay_internal.provider_subjects subject
+    on subject.environment_id = fact.environment_id and subject.id = fact.subject_id
     and pay_internal.has_fact_call(
-      f.environment_id, f.account_id, f.subject_id, f.provider_reference)
+      fact.environment_id, fact.account_id, fact.subject_id, fact.provider_reference)
   left join pay.refunds r
-    on r.environment_id = f.environment_id and r.id = f.refund_id and r.payment_id = s.id
+    on r.environment_id = fact.environment_id and r.id = fact.refund_id
+      and r.payment_id = subject.id
   left join lateral (
     select pay_internal.provider_call_json(c) as call from pay.provider_calls c
-    where c.environment_id = f.environment_id and c.subject_id = f.subject_id
-      and c.refund_id is not distinct from f.refund_id
+    where c.environment_id = fact.environment_id and c.subject_id = fact.subject_id
+      and c.refund_id is not distinct from fact.refund_id
       -- Somebody can capture at the provider. Then the authorization finds the payment there.
-      and (c.op = f.op or f.op = 'capture' and c.op = 'authorize')
-    order by c.op = f.op desc, c.id desc limit 1
+      and (c.op = fact.op or fact.op = 'capture' and c.op = 'authorize')
+    order by c.op = fact.op desc, c.id desc limit 1
   ) k on true
   order by o.n;
 end
@@ -4266,17 +4281,17 @@ begin
   return query
   with
   found as materialized (
-    select c.environment_id, c.id, s.body, s.sequence, r.body as refund_body,
+    select c.environment_id, c.id, subject.body, subject.sequence, r.body as refund_body,
       case c.op
-        when 'authorize' then s.status not in ('completed', 'declined', 'failed', 'cancelled',
+        when 'authorize' then subject.status not in ('completed', 'declined', 'failed', 'cancelled',
           'partially_refunded', 'refunded', 'chargeback')
-        when 'transfer' then s.status = 'pending'
+        when 'transfer' then subject.status = 'pending'
         else r.status = 'pending'
       end as is_open
     from unnest(p_environments, p_ids) as d (environment_id, id)
     join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.id
-    left join pay_internal.provider_subjects s
-      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay_internal.provider_subjects subject
+      on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
   ),
   looked as (
@@ -4626,17 +4641,18 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select coalesce(p.body, t.body), r.body,
+    select coalesce(p.body, tr.body), r.body,
       pay_internal.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)),
-      coalesce(f.booked_minor, 0),
-      case when f.reference is not null then pay_internal.transfers_json(f, p_subject_id) end
+      coalesce(fact.booked_minor, 0),
+      case when fact.reference is not null then pay_internal.transfers_json(fact, p_subject_id) end
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
-    left join pay.transfers t on t.environment_id = e.id and t.id = p_subject_id
+    left join pay.transfers tr on tr.environment_id = e.id and tr.id = p_subject_id
     left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
-    left join pay.provider_facts f
-      on f.environment_id = e.id and f.account_id = p_account_id and f.reference = p_reference
-    where coalesce(p.body, t.body) is not null;
+    left join pay.provider_facts fact
+      on fact.environment_id = e.id and fact.account_id = p_account_id
+        and fact.reference = p_reference
+    where coalesce(p.body, tr.body) is not null;
 end
 $$;
 grant execute on function pay.read_provider_subject(text, text, text, text, text)
@@ -4870,11 +4886,11 @@ begin
   if not p_livemode then
     delete from pay.provider_facts t
     where t.ctid = any (array(
-      select o.ctid from pay.provider_facts o
-      where o.environment_id = p_environment_id
+      select fact.ctid from pay.provider_facts fact
+      where fact.environment_id = p_environment_id
         -- The time of receipt is real.
-        and o.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
-      order by o.received_at limit p_batch for update skip locked
+        and fact.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
+      order by fact.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
@@ -5547,19 +5563,20 @@ declare
   v_fault pay.faults;
 begin
   if not p_takes then
-    select f.* into v_fault from pay.faults f
-    where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
-      and pay_internal.fault_matches(f.filter::jsonb, p_thing)
-    order by f.id limit 1;
+    select fault.* into v_fault from pay.faults fault
+    where fault.environment_id = p_environment_id and fault.kind = p_kind and fault.times_left > 0
+      and pay_internal.fault_matches(fault.filter::jsonb, p_thing)
+    order by fault.id limit 1;
     return v_fault;
   end if;
   -- If another transaction uses the fault up while this one waits, the next one is locked.
-  select f.* into v_fault from pay.faults f
-  where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
-    and f.fault is distinct from p_without and pay_internal.fault_matches(f.filter::jsonb, p_thing)
-  order by f.id limit 1 for update;
-  update pay.faults f set times_left = f.times_left - 1
-  where f.environment_id = p_environment_id and f.id = v_fault.id;
+  select fault.* into v_fault from pay.faults fault
+  where fault.environment_id = p_environment_id and fault.kind = p_kind and fault.times_left > 0
+    and fault.fault is distinct from p_without
+      and pay_internal.fault_matches(fault.filter::jsonb, p_thing)
+  order by fault.id limit 1 for update;
+  update pay.faults fault set times_left = fault.times_left - 1
+  where fault.environment_id = p_environment_id and fault.id = v_fault.id;
   return v_fault;
 end
 $$;
@@ -5571,8 +5588,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_kinds text[] := array(
-    select distinct f.kind from pay.faults f
-    where f.environment_id = p_environment_id and f.times_left > 0 and f.kind <> 'delivery'
+    select distinct fault.kind from pay.faults fault
+    where fault.environment_id = p_environment_id and fault.times_left > 0
+      and fault.kind <> 'delivery'
     order by 1);
 begin
   update pay.sandbox_settings w
@@ -5607,9 +5625,9 @@ begin
     v_access.body := json_build_object(
       'id', v_fault.id, 'fault', v_fault.fault, 'delay_ms', v_fault.delay_ms);
   elsif not exists (
-    select from pay.faults f
-    where f.environment_id = v_access.environment_id and f.times_left > 0
-      and f.kind in ('request', 'provider')
+    select from pay.faults fault
+    where fault.environment_id = v_access.environment_id and fault.times_left > 0
+      and fault.kind in ('request', 'provider')
   ) and pg_try_advisory_xact_lock(
     hashtextextended('environment ' || v_access.environment_id, 0)
   ) then
@@ -5634,8 +5652,8 @@ begin
     return v_access;
   end if;
   if (
-    select count(*) from pay.faults f
-    where f.environment_id = v_access.environment_id and f.times_left > 0
+    select count(*) from pay.faults fault
+    where fault.environment_id = v_access.environment_id and fault.times_left > 0
   ) >= p_limit then
     v_access.outcome := 'full';
     perform pay_internal.release_key(p_request, v_access);
@@ -5666,7 +5684,8 @@ begin
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
-  delete from pay.faults f where f.environment_id = v_access.environment_id and f.id = p_id;
+  delete from pay.faults fault where fault.environment_id = v_access.environment_id
+    and fault.id = p_id;
   if not found then
     v_access.outcome := 'not_found';
     perform pay_internal.release_key(p_request, v_access);
@@ -5699,11 +5718,11 @@ begin
       where f.outcome = 'ok'
     ),
     locked as materialized (
-      select o.environment_id, o.id, o.times_left
-      from pay.faults o
-      where (o.environment_id, o.id) in (select a.environment_id, a.id from asked a)
-      order by o.environment_id, o.id
-      for update of o
+      select fault.environment_id, fault.id, fault.times_left
+      from pay.faults fault
+      where (fault.environment_id, fault.id) in (select a.environment_id, a.id from asked a)
+      order by fault.environment_id, fault.id
+      for update of fault
     )
     select a.n from asked a
     left join locked l on l.environment_id = a.environment_id and l.id = a.id
@@ -5723,15 +5742,15 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  update pay.faults o
-  set times_left = o.times_left - u.times
+  update pay.faults fault
+  set times_left = fault.times_left - u.times
   from (
     select caller.environment_id, f.id, count(*) as times
     from jsonb_to_recordset(p_faults) as f (n integer, id text)
     join unnest(p_callers) caller on caller.n = f.n
     group by caller.environment_id, f.id
   ) u
-  where o.environment_id = u.environment_id and o.id = u.id;
+  where fault.environment_id = u.environment_id and fault.id = u.id;
 end
 $$;
 
@@ -6263,14 +6282,14 @@ begin
   perform set_config('pay.worker', 'on', true);
   select case
       when exists (
-        select from pay.sandboxes s where s.account = p_account
+        select from pay.sandboxes sandbox where sandbox.account = p_account
         offset pay_internal.max_kept_sandboxes() - 1
       ) then pay_internal.max_sandboxes()
       else count(*)
     end
   into v_count
-  from pay.sandboxes s
-  where s.account = p_account and s.expires_at > p_at;
+  from pay.sandboxes sandbox
+  where sandbox.account = p_account and sandbox.expires_at > p_at;
   perform set_config('pay.worker', v_worker, true);
   return v_count < pay_internal.max_sandboxes();
 end
@@ -6448,8 +6467,8 @@ begin
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
-  select * into v_sandbox from pay.sandboxes s
-  where s.environment_id = v_access.environment_id and s.id = p_id for update;
+  select * into v_sandbox from pay.sandboxes sandbox
+  where sandbox.environment_id = v_access.environment_id and sandbox.id = p_id for update;
   if v_sandbox.id is null then
     v_access.outcome := 'not_found';
     perform pay_internal.release_key(p_request, v_access);
@@ -6457,8 +6476,8 @@ begin
   end if;
   if v_sandbox.expires_at > v_now then
     v_sandbox.expires_at := v_now;
-    update pay.sandboxes s set expires_at = v_now
-    where s.environment_id = v_access.environment_id and s.id = p_id;
+    update pay.sandboxes sandbox set expires_at = v_now
+    where sandbox.environment_id = v_access.environment_id and sandbox.id = p_id;
   end if;
   v_access.outcome := 'committed';
   v_access.body := pay_internal.sandbox_body(v_sandbox);
@@ -6506,8 +6525,8 @@ as $$
 declare
   v_rows bigint;
 begin
-  delete from pay.sandboxes s
-  where s.ctid = any (array(
+  delete from pay.sandboxes sandbox
+  where sandbox.ctid = any (array(
     select o.ctid from pay.sandboxes o
     where o.expires_at <= p_at - pay_internal.idempotency_retention()
       and (p_environment_id is null or o.environment_id = p_environment_id)
@@ -6633,10 +6652,10 @@ begin
       ) k
       where r.n = any (p_moved)
     )
-    update pay.transfers t
+    update pay.transfers tr
     set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
     from moved r
-    where t.ctid = r.place;
+    where tr.ctid = r.place;
   end if;
 end
 $$;
@@ -7890,8 +7909,9 @@ begin
   end if;
   -- One probe of an index that is mostly empty.
   if exists (
-    select from pay.faults f
-    where f.kind = 'delivery' and f.environment_id = p_environment_id and f.times_left > 0
+    select from pay.faults fault
+    where fault.kind = 'delivery' and fault.environment_id = p_environment_id
+      and fault.times_left > 0
   ) then
     v_checked := pay_internal.give_inbox_faults(p_environment_id, p_endpoint_id, p_most, v_at);
   end if;
@@ -7970,10 +7990,10 @@ begin
     where d.environment_id = p_environment_id and d.id = p.id
   ),
   entered as (
-    insert into pay.inbox_entries as e (environment_id, delivery_id, endpoint_id, position)
+    insert into pay.inbox_entries as entry (environment_id, delivery_id, endpoint_id, position)
     select p_environment_id, p.id, p_endpoint_id, p.position from placed p
     on conflict (environment_id, delivery_id) do update set position = excluded.position
-    returning e.position
+    returning entry.position
   )
   select count(*) into v_added from entered;
   return v_added;
@@ -8014,19 +8034,19 @@ declare
   v_to bigint;
 begin
   if p_to - p_from > v_most then
-    select e.position into v_to from pay.inbox_entries e
-    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
-      and e.position > p_from and e.position <= p_to
-    order by e.position offset v_most - 1 limit 1;
+    select entry.position into v_to from pay.inbox_entries entry
+    where entry.environment_id = p_environment_id and entry.endpoint_id = p_endpoint_id
+      and entry.position > p_from and entry.position <= p_to
+    order by entry.position offset v_most - 1 limit 1;
   end if;
   v_to := coalesce(v_to, p_to);
   update pay.webhook_deliveries d
   set status = 'delivered'
   from (
-    select e.delivery_id from pay.inbox_entries e
-    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
-      and e.position > p_from and e.position <= v_to
-    order by e.delivery_id
+    select entry.delivery_id from pay.inbox_entries entry
+    where entry.environment_id = p_environment_id and entry.endpoint_id = p_endpoint_id
+      and entry.position > p_from and entry.position <= v_to
+    order by entry.delivery_id
   ) read
   where d.environment_id = p_environment_id and d.id = read.delivery_id
     and d.status || '' = 'available';
@@ -8217,11 +8237,11 @@ begin
   set status = 'cancelled'
   where d.environment_id = p_environment_id and d.id = any (v_cancelled);
   update pay.webhook_endpoints t
-  set inbox_acknowledged = e.position
-  from pay.inbox_entries e
+  set inbox_acknowledged = entry.position
+  from pay.inbox_entries entry
   where t.environment_id = p_environment_id and t.id = p_endpoint_id
-    and e.environment_id = p_environment_id
-    and e.delivery_id = v_cancelled[cardinality(v_cancelled)];
+    and entry.environment_id = p_environment_id
+    and entry.delivery_id = v_cancelled[cardinality(v_cancelled)];
   return cardinality(v_unread) <= pay_internal.called_off_at_once();
 end
 $$;
@@ -8237,15 +8257,15 @@ declare
     where t.environment_id = p_environment_id and t.id = p_endpoint_id);
 begin
   return array(
-    select e.delivery_id from pay.inbox_entries e
+    select entry.delivery_id from pay.inbox_entries entry
     cross join lateral (
       select from pay.webhook_deliveries d
-      where d.environment_id = p_environment_id and d.id = e.delivery_id
+      where d.environment_id = p_environment_id and d.id = entry.delivery_id
         and d.status || '' = 'available' limit 1
     ) d
-    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
-      and e.position > v_acknowledged
-    order by e.position
+    where entry.environment_id = p_environment_id and entry.endpoint_id = p_endpoint_id
+      and entry.position > v_acknowledged
+    order by entry.position
     limit pay_internal.called_off_at_once() + 1
   );
 end
@@ -8462,7 +8482,8 @@ begin
       v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
     exit when v_due is null;
     -- One probe of an index that is mostly empty.
-    if exists (select from pay.faults f where f.kind = 'delivery' and f.times_left > 0) then
+    if exists (select from pay.faults fault where fault.kind = 'delivery'
+      and fault.times_left > 0) then
       v_due := pay_internal.give_faults(v_due, v_at);
     end if;
     return query select * from pay_internal.claim_due(
@@ -8836,7 +8857,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  delete from pay.relay_wakes w where w.woken_at < now() - interval '1 hour';
+  delete from pay.relay_wakes wake where wake.woken_at < now() - interval '1 hour';
   insert into pay.relay_wakes (request_id) values (p_request_id::text)
   on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
 end
@@ -8851,8 +8872,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select w.request_id::bigint, w.woken_at from pay.relay_wakes w
-    where w.woken_at >= now() - interval '1 hour';
+    select wake.request_id::bigint, wake.woken_at from pay.relay_wakes wake
+    where wake.woken_at >= now() - interval '1 hour';
 end
 $$;
 grant execute on function pay.recent_wakes() to pay_operator;
@@ -8996,9 +9017,9 @@ from (
 ) x
 group by x.environment_id, x.currency, x.debit_account, x.credit_account
 having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id in (
-  select v.id from pay.environments v
-  left join pay_internal.sandbox_times c on c.environment_id = v.id
-  where v.livemode or v.created_at > coalesce(c.now, now()) - interval '29 days'
+  select e.id from pay.environments e
+  left join pay_internal.sandbox_times clock on clock.environment_id = e.id
+  where e.livemode or e.created_at > coalesce(clock.now, now()) - interval '29 days'
 );
 comment on view pay.oracle_ledger_totals is
   'R4: the total of two accounts is the sum of the movements between them';
@@ -9023,32 +9044,32 @@ cross join lateral (
       else 0 end as available,
     p.amount_disputed as chargebacks
 ) must
-left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or p.environment_id in (select v.id from pay.environments v where v.livemode))
+left join pay_internal.sandbox_times clock on clock.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+    or p.environment_id in (select e.id from pay.environments e where e.livemode))
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
 comment on view pay.oracle_payment_money is
   'R4: each account holds the amount of a payment that the status of the payment requires';
 
 create or replace view pay.oracle_transfer_money with (security_invoker = true) as
-select t.environment_id, t.id as subject_id,
-  t.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out '
+select tr.environment_id, tr.id as subject_id,
+  tr.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out '
     || a.external as detail
-from pay.transfers t
+from pay.transfers tr
 left join pay_internal.subject_accounts s
-  on s.environment_id = t.environment_id and s.subject_id = t.id and s.currency = t.currency
+  on s.environment_id = tr.environment_id and s.subject_id = tr.id and s.currency = tr.currency
 cross join lateral (
   select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
     coalesce(s.external, 0) as external
 ) a
-left join pay_internal.sandbox_times c on c.environment_id = t.environment_id
-where (right(t.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or t.environment_id in (select v.id from pay.environments v where v.livemode))
+left join pay_internal.sandbox_times clock on clock.environment_id = tr.environment_id
+where (right(tr.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+    or tr.environment_id in (select e.id from pay.environments e where e.livemode))
   and (
-    a.taken <> case when t.status in ('pending', 'completed') then t.amount_minor else 0 end
-    or a.in_transit <> case t.status when 'pending' then t.amount_minor else 0 end
-    or a.external <> case t.status when 'completed' then t.amount_minor else 0 end
+    a.taken <> case when tr.status in ('pending', 'completed') then tr.amount_minor else 0 end
+    or a.in_transit <> case tr.status when 'pending' then tr.amount_minor else 0 end
+    or a.external <> case tr.status when 'completed' then tr.amount_minor else 0 end
   );
 comment on view pay.oracle_transfer_money is
   'R4: each account holds the amount of a transfer that the status of the transfer requires';
@@ -9065,9 +9086,9 @@ left join (
     sum(amount_minor) filter (where status = 'pending') as pending
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
-left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or p.environment_id in (select v.id from pay.environments v where v.livemode))
+left join pay_internal.sandbox_times clock on clock.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+    or p.environment_id in (select e.id from pay.environments e where e.livemode))
   and (coalesce(r.completed, 0) <> p.amount_refunded
     or coalesce(r.pending, 0) <> p.amount_refunding
     or p.amount_refunded + p.amount_refunding > p.amount_minor - p.amount_released);
@@ -9075,23 +9096,23 @@ comment on view pay.oracle_refunds is
   'R5: the refunds of a payment add up to its sums of refunds, at most to the captured amount';
 
 create or replace view pay.oracle_outbox with (security_invoker = true) as
-select e.environment_id, e.id as subject_id, e.type || ' has no delivery to ' || t.id as detail
-from pay.events e
+select v.environment_id, v.id as subject_id, v.type || ' has no delivery to ' || t.id as detail
+from pay.events v
 join pay.webhook_endpoints t
-  on t.environment_id = e.environment_id
-  and t.events && pay_internal.patterns_of(e.type)
+  on t.environment_id = v.environment_id
+  and t.events && pay_internal.patterns_of(v.type)
   -- The endpoint was never changed, so it was always enabled. The margin of 10 seconds is for
   -- requests that were under way when it was created.
   and t.revision = 1
-  and e.created_at > t.created_at + interval '10 seconds'
-left join pay_internal.sandbox_times c on c.environment_id = e.environment_id
-where e.sequence is not null
-  and right(e.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+  and v.created_at > t.created_at + interval '10 seconds'
+left join pay_internal.sandbox_times clock on clock.environment_id = v.environment_id
+where v.sequence is not null
+  and right(v.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
   and not exists (
     select from pay.webhook_deliveries d
-    where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
+    where d.environment_id = v.environment_id and d.event_id = v.id and d.endpoint_id = t.id
       -- The index finds deliveries by their subject.
-      and d.subject_id = e.subject_id
+      and d.subject_id = v.subject_id
   );
 comment on view pay.oracle_outbox is
   'R6: every event has a delivery to every endpoint that subscribes to it';
@@ -9100,18 +9121,18 @@ create or replace view pay.oracle_endless_deliveries with (security_invoker = tr
 select d.environment_id, d.id as subject_id,
   'next attempt at ' || greatest(coalesce(d.due_at, d.next_attempt_at), d.leased_until) as detail
 from pay.webhook_deliveries d
-left join pay_internal.sandbox_times c on c.environment_id = d.environment_id
+left join pay_internal.sandbox_times clock on clock.environment_id = d.environment_id
 where d.status = 'pending'
   -- The longest delay of the schedule is 24 hours and a fifth, and twice that if the receiver asks
   -- for it. A lease lasts seconds. Infinity is the time of a clock that stands.
-  and (coalesce(case when c.now is not null then d.due_at end, d.next_attempt_at)
-      > coalesce(c.now, now()) + interval '58 hours'
+  and (coalesce(case when clock.now is not null then d.due_at end, d.next_attempt_at)
+      > coalesce(clock.now, now()) + interval '58 hours'
     or d.leased_until > now() + interval '1 hour')
 union all
 select d.environment_id, d.id, 'due by the clock of its sandbox since ' || d.due_at
 from pay.webhook_deliveries d
-join pay_internal.sandbox_times c on c.environment_id = d.environment_id
-where d.next_attempt_at = 'infinity' and d.due_at <= c.now
+join pay_internal.sandbox_times clock on clock.environment_id = d.environment_id
+where d.next_attempt_at = 'infinity' and d.due_at <= clock.now
   -- No step of an advance is still to make it due.
   and not exists (
     select from pay.sandbox_settings w
@@ -9134,10 +9155,10 @@ where d.status = 'pending'
   and (d.environment_id, d.endpoint_id) not in (
     select o.environment_id, o.endpoint_id
     from pay.webhook_deliveries o
-    left join pay_internal.sandbox_times c on c.environment_id = o.environment_id
+    left join pay_internal.sandbox_times clock on clock.environment_id = o.environment_id
     where o.leased_until > now() - interval '1 hour'
       or (o.attempts[cardinality(o.attempts)] ->> 'at')::timestamptz
-        >= date_trunc('hour', coalesce(c.now, now()), 'UTC') - interval '1 hour'
+        >= date_trunc('hour', coalesce(clock.now, now()), 'UTC') - interval '1 hour'
   );
 comment on view pay.oracle_endless_deliveries is
   'R6: no delivery waits longer than the retry schedule allows';
@@ -9173,12 +9194,13 @@ from pay.webhook_deliveries d
 join pay.environments v on v.id = d.environment_id and v.retired_at is null
 where d.status = 'available'
   and not exists (
-    select from pay.inbox_entries e
+    select from pay.inbox_entries entry
     join pay.webhook_endpoints t
-      on t.environment_id = e.environment_id and t.id = e.endpoint_id and t.delivery = 'inbox'
-    where e.environment_id = d.environment_id and e.delivery_id = d.id
-      and e.endpoint_id = d.endpoint_id
-      and e.position > t.inbox_acknowledged and e.position <= t.inbox_position
+      on t.environment_id = entry.environment_id and t.id = entry.endpoint_id
+      and t.delivery = 'inbox'
+    where entry.environment_id = d.environment_id and entry.delivery_id = d.id
+      and entry.endpoint_id = d.endpoint_id
+      and entry.position > t.inbox_acknowledged and entry.position <= t.inbox_position
   );
 comment on view pay.oracle_inboxes is
   'R6: every delivery that waits in an inbox is behind the acknowledged position';
@@ -9204,13 +9226,13 @@ join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_
 where c.op = 'authorize' and c.state = 'settled' and p.status = 'pending'
   -- A payment by stablecoin waits at its address.
   and not exists (
-    select from pay.deposit_addresses d
-    where d.environment_id = c.environment_id and d.call_id = c.id
+    select from pay.deposit_addresses deposit
+    where deposit.environment_id = c.environment_id and deposit.call_id = c.id
   )
 union all
 select p.environment_id, p.id, p.status || ' without a call to a provider'
 from pay.payments p
-where p.environment_id in (select v.id from pay.environments v where v.livemode)
+where p.environment_id in (select e.id from pay.environments e where e.livemode)
   and not exists (
     select from pay.provider_calls c
     where c.environment_id = p.environment_id and c.subject_id = p.id and c.op = 'authorize'
@@ -9218,27 +9240,29 @@ where p.environment_id in (select v.id from pay.environments v where v.livemode)
 union all
 select p.environment_id, p.id, p.status || ' without a fact that the money has come in'
 from pay.payments p
-where p.environment_id in (select v.id from pay.environments v where v.livemode)
+where p.environment_id in (select e.id from pay.environments e where e.livemode)
   and p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
   and not exists (
-    select from pay.provider_facts f
-    where f.environment_id = p.environment_id and f.subject_id = p.id
-      and f.op in ('authorize', 'capture') and f.state = 'succeeded' and f.outcome = 'applied'
+    select from pay.provider_facts fact
+    where fact.environment_id = p.environment_id and fact.subject_id = p.id
+      and fact.op in ('authorize', 'capture') and fact.state = 'succeeded'
+      and fact.outcome = 'applied'
   );
 comment on view pay.oracle_provider_calls is
   'R14: every live payment has a call, and every call gets a result that the payment shows';
 
 create or replace view pay.oracle_provider_facts with (security_invoker = true) as
-select f.environment_id, f.account_id || ' ' || f.reference as subject_id,
-  f.outcome || ': ' || coalesce(f.finding, f.op || ' ' || f.state || ' of '
-    || coalesce(f.subject_id, f.provider_reference, 'an unknown subject')) as detail
-from pay.provider_facts f
-where (f.outcome in ('finding', 'unmatched') or f.finding is not null) and f.dismissed_at is null
+select fact.environment_id, fact.account_id || ' ' || fact.reference as subject_id,
+  fact.outcome || ': ' || coalesce(fact.finding, fact.op || ' ' || fact.state || ' of '
+    || coalesce(fact.subject_id, fact.provider_reference, 'an unknown subject')) as detail
+from pay.provider_facts fact
+where (fact.outcome in ('finding', 'unmatched') or fact.finding is not null)
+  and fact.dismissed_at is null
 union all
-select f.environment_id, f.account_id || ' ' || f.reference,
-  'not handled since ' || f.received_at
-from pay.provider_facts f
-where f.outcome is null and f.received_at < now() - interval '10 minutes'
+select fact.environment_id, fact.account_id || ' ' || fact.reference,
+  'not handled since ' || fact.received_at
+from pay.provider_facts fact
+where fact.outcome is null and fact.received_at < now() - interval '10 minutes'
 union all
 select b.environment_id, b.subject_id,
   'facts of ' || b.booked || ' ' || b.currency || ', ledger '
@@ -9247,12 +9271,12 @@ from (
   select o.environment_id, o.subject_id, o.currency, sum(o.booked_minor) as booked
   from (
     -- Money that matches no payment is booked for the account.
-    select f.environment_id, f.currency, f.booked_minor,
-      case when f.outcome = 'applied' then coalesce(f.subject_id, f.account_id)
-        else f.account_id end as subject_id
-    from pay.provider_facts f
-    where (f.outcome = 'applied' or f.booked_minor <> 0)
-      and f.environment_id in (select v.id from pay.environments v where v.livemode)
+    select fact.environment_id, fact.currency, fact.booked_minor,
+      case when fact.outcome = 'applied' then coalesce(fact.subject_id, fact.account_id)
+        else fact.account_id end as subject_id
+    from pay.provider_facts fact
+    where (fact.outcome = 'applied' or fact.booked_minor <> 0)
+      and fact.environment_id in (select e.id from pay.environments e where e.livemode)
   ) o
   group by o.environment_id, o.subject_id, o.currency
 ) b
@@ -9275,14 +9299,14 @@ select x.environment_id, x.payment_id as subject_id,
   x.status || ' with ' || x.final_minor || ' final and ' || coalesce(x.received_minor::text, 'no')
     || ' received of ' || x.amount_minor as detail
 from (
-  select d.environment_id, d.payment_id, p.status, p.amount_minor,
+  select deposit.environment_id, deposit.payment_id, p.status, p.amount_minor,
     (p.body::json ->> 'amount_received')::bigint as received_minor,
-    pay_internal.final_minor(d.environment_id, d.payment_id) as final_minor
-  from pay.deposit_addresses d
-  join pay.payments p on p.environment_id = d.environment_id and p.id = d.payment_id
+    pay_internal.final_minor(deposit.environment_id, deposit.payment_id) as final_minor
+  from pay.deposit_addresses deposit
+  join pay.payments p on p.environment_id = deposit.environment_id and p.id = deposit.payment_id
   -- A settled call has given the payment its address.
   join pay.provider_calls c
-    on c.environment_id = d.environment_id and c.id = d.call_id and c.state = 'settled'
+    on c.environment_id = deposit.environment_id and c.id = deposit.call_id and c.state = 'settled'
 ) x
 where case
   when x.status = 'pending' then x.received_minor is distinct from 0 or x.final_minor > 0
@@ -9309,9 +9333,9 @@ left join (
     count(*) as events
   from pay.events where sequence is not null group by environment_id, subject_id
 ) e on e.environment_id = x.environment_id and e.subject_id = x.id
-left join pay_internal.sandbox_times c on c.environment_id = x.environment_id
+left join pay_internal.sandbox_times clock on clock.environment_id = x.environment_id
 where case
-  when right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+  when right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
     then e.first is distinct from 1 or e.last is distinct from x.sequence
       or e.events is distinct from x.sequence::bigint
   -- Retention may have deleted the first events of the resource, and all events if the resource has
@@ -9342,18 +9366,19 @@ from (
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
-    left join pay_internal.sandbox_times c on c.environment_id = v.environment_id
+    left join pay_internal.sandbox_times clock on clock.environment_id = v.environment_id
     where v.sequence is not null
       and (right(v.subject_id, 26)
-          >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+          >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
       or v.environment_id in (select n.id from pay.environments n where n.livemode))
       and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
   ) e
 ) m
-left join pay_internal.sandbox_times c on c.environment_id = m.environment_id
+left join pay_internal.sandbox_times clock on clock.environment_id = m.environment_id
 -- Retention may have deleted earlier events of an old resource.
 where (m.directly_before is not null or m.sequence = 1
-    or right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix())))
+    or right(m.subject_id, 26) >= coalesce(clock.recent_suffix,
+      (select pay_internal.recent_suffix())))
   and case
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
@@ -9363,7 +9388,7 @@ where (m.directly_before is not null or m.sequence = 1
     when m.type like 'dispute.%' then case
       when m.before is null
         then right(m.subject_id, 26)
-          >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+          >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
       else m.before not in ('dispute.created', 'dispute.updated')
         -- A bank can give up a dispute that was lost before.
         and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
@@ -9385,7 +9410,7 @@ where (m.directly_before is not null or m.sequence = 1
       then m.type not in ('payment.partially_refunded', 'payment.refunded')
     when m.before is null and m.sequence > 1
       then right(m.subject_id, 26)
-        >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+        >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
     when m.type in ('payment.partially_refunded', 'payment.refunded')
       and m.before <> 'payment.chargeback' then true
     else not exists (
@@ -9427,8 +9452,8 @@ from (
 ) x
 left join pay.events e
   on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
-left join pay_internal.sandbox_times c on c.environment_id = x.environment_id
-where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+left join pay_internal.sandbox_times clock on clock.environment_id = x.environment_id
+where (right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
@@ -9439,7 +9464,7 @@ where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_
           and (x.status <> 'pending' or e.type <> x.kind || 'created')
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
-      else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+      else right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
         or x.updated_at >= now() - interval '29 days'
     end
     -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
@@ -9463,8 +9488,8 @@ comment on view pay.oracle_bodies is
 create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
-left join pay_internal.sandbox_times c on c.environment_id = r.environment_id
-where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+left join pay_internal.sandbox_times clock on clock.environment_id = r.environment_id
+where (right(r.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
     or r.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(r.body, '{"id":"' || r.id || '",')
@@ -9473,7 +9498,7 @@ where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_
     or position('"currency":"' || r.currency || '",' in r.body) = 0
     or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
-    or right(r.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+    or right(r.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
       and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
@@ -9498,14 +9523,14 @@ from (
   union all
   select environment_id, id, subject_id from pay.webhook_deliveries
 ) x
-left join pay_internal.sandbox_times c on c.environment_id = x.environment_id
+left join pay_internal.sandbox_times clock on clock.environment_id = x.environment_id
 where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
-  and (right(x.owner_id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or x.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (right(x.owner_id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+    or x.environment_id in (select e.id from pay.environments e where e.livemode))
   and not exists (
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
   and not exists (
-    select from pay.transfers t where t.environment_id = x.environment_id and t.id = x.owner_id);
+    select from pay.transfers tr where tr.environment_id = x.environment_id and tr.id = x.owner_id);
 comment on view pay.oracle_orphans is
   'R1, R9: every refund, dispute, movement, event and delivery belongs to an existing subject';
 
@@ -9520,13 +9545,15 @@ from (
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
-    and id >= (select pay_internal.id_floor('evt_', least(now(), min(c.now)) - interval '23 hours')
-      from pay_internal.sandbox_times c)
+    and id >= (select pay_internal.id_floor('evt_', least(now(), min(clock.now))
+      - interval '23 hours')
+      from pay_internal.sandbox_times clock)
   offset 0
 ) e
-left join pay_internal.sandbox_times c on c.environment_id = e.environment_id
+left join pay_internal.sandbox_times clock on clock.environment_id = e.environment_id
 where e.id >= coalesce(
-    (select pay_internal.id_floor('evt_', c.now - interval '23 hours') where c.now is not null),
+    (select pay_internal.id_floor('evt_', clock.now - interval '23 hours')
+      where clock.now is not null),
     (select pay_internal.id_floor('evt_', now() - interval '23 hours')))
   and right(e.request, 24) <> '"idempotency_key":null}}'
   and not exists (
@@ -9563,8 +9590,8 @@ from (
         -- An error ends with the payment that was stored, if there is one.
         else left(substring(a.body from '"payment":(\{.*)'), -2) end as object
     from pay.idempotency_keys a
-    left join pay_internal.sandbox_times c on c.environment_id = a.environment_id
-    where a.created_at > coalesce(c.now, now()) - interval '23 hours'
+    left join pay_internal.sandbox_times clock on clock.environment_id = a.environment_id
+    where a.created_at > coalesce(clock.now, now()) - interval '23 hours'
   ) o
   join pay.environments v on v.id = o.environment_id
   offset 0
@@ -9579,7 +9606,7 @@ left join (
   union all
   select environment_id, id, payment_id, body from pay.disputes
 ) x on x.environment_id = k.environment_id and x.id = k.id
-left join pay_internal.sandbox_times c on c.environment_id = k.environment_id
+left join pay_internal.sandbox_times clock on clock.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
   when k.is_error and not exists (
@@ -9595,7 +9622,7 @@ where case
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     else true
   end
-  when right(k.id, 26) < coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+  when right(k.id, 26) < coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
     and not k.livemode then false
   when not k.is_error and k.status not in (200, 201) then true
   when x.id is null then true
@@ -9620,41 +9647,41 @@ left join (
   select environment_id, payment_id, count(*) as disputes, sum(amount_minor) as amount_minor
   from pay.disputes where status <> 'won' group by environment_id, payment_id
 ) d on d.environment_id = p.environment_id and d.payment_id = p.id
-left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or p.environment_id in (select v.id from pay.environments v where v.livemode))
+left join pay_internal.sandbox_times clock on clock.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+    or p.environment_id in (select e.id from pay.environments e where e.livemode))
   and (p.status = 'chargeback' or d.payment_id is not null)
   and (p.status <> 'chargeback' or coalesce(d.disputes, 0) = 0
     -- The simulated provider opens one at a time.
     or d.disputes > 1
-      and p.environment_id not in (select v.id from pay.environments v where v.livemode)
+      and p.environment_id not in (select e.id from pay.environments e where e.livemode)
     or coalesce(d.amount_minor, 0) <> p.amount_disputed);
 comment on view pay.oracle_disputes is
   'R5: a payment that is charged back has open or lost disputes, whose sum is its disputed amount';
 
 create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
-select d.environment_id, d.id as subject_id, 'row, body and event differ' as detail
-from pay.disputes d
-left join pay_internal.sandbox_times c on c.environment_id = d.environment_id
-where (right(d.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or d.environment_id in (select v.id from pay.environments v where v.livemode))
+select dispute.environment_id, dispute.id as subject_id, 'row, body and event differ' as detail
+from pay.disputes dispute
+left join pay_internal.sandbox_times clock on clock.environment_id = dispute.environment_id
+where (right(dispute.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+    or dispute.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
-    not starts_with(d.body, '{"id":"' || d.id || '",')
-    or position('"payment_id":"' || d.payment_id || '",' in d.body) = 0
-    or position('"amount_minor":' || d.amount_minor || ',' in d.body) = 0
-    or position('"currency":"' || d.currency || '",' in d.body) = 0
-    or position('"status":"' || d.status || '",' in d.body) = 0
-    or (d.status in ('won', 'lost')) <> (position('"closed_at":null' in d.body) = 0)
+    not starts_with(dispute.body, '{"id":"' || dispute.id || '",')
+    or position('"payment_id":"' || dispute.payment_id || '",' in dispute.body) = 0
+    or position('"amount_minor":' || dispute.amount_minor || ',' in dispute.body) = 0
+    or position('"currency":"' || dispute.currency || '",' in dispute.body) = 0
+    or position('"status":"' || dispute.status || '",' in dispute.body) = 0
+    or (dispute.status in ('won', 'lost')) <> (position('"closed_at":null' in dispute.body) = 0)
     -- In a live environment retention may have deleted the event of the dispute.
-    or right(d.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+    or right(dispute.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
       and not exists (
       select from pay.events e
-      where e.environment_id = d.environment_id and e.subject_id = d.payment_id
-        and e.type = any (case d.status
+      where e.environment_id = dispute.environment_id and e.subject_id = dispute.payment_id
+        and e.type = any (case dispute.status
           when 'needs_response' then '{dispute.created,dispute.updated}'::text[]
           when 'under_review' then '{dispute.updated}'
-          else array['dispute.' || d.status] end)
-        and position('"data":{"object":' || d.body || '}' in e.body) > 0
+          else array['dispute.' || dispute.status] end)
+        and position('"data":{"object":' || dispute.body || '}' in e.body) > 0
     )
   );
 comment on view pay.oracle_dispute_bodies is
@@ -9668,9 +9695,10 @@ select u.environment_id, u.account_id,
       select from pay.deposit_addresses d
       where d.account_id = u.account_id and d.expires_at > now() - interval '1 hour'
       union all
-      select from pay.chain_payouts p
-      join pay.provider_calls c on c.environment_id = p.environment_id and c.id = p.call_id
-      where p.account_id = u.account_id and c.state <> 'settled'
+      select from pay.chain_payouts payout
+      join pay.provider_calls c on c.environment_id = payout.environment_id
+        and c.id = payout.call_id
+      where payout.account_id = u.account_id and c.state <> 'settled'
     ) then interval '15 seconds'
     else interval '1 hour'
   end, '-infinity') as poll_at,
@@ -9687,7 +9715,7 @@ comment on view pay_internal.provider_readings is
 create or replace view pay_internal.provider_subjects with (security_invoker = true) as
 select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p
 union all
-select t.environment_id, t.id, t.status, t.sequence, t.body from pay.transfers t;
+select tr.environment_id, tr.id, tr.status, tr.sequence, tr.body from pay.transfers tr;
 comment on view pay_internal.provider_subjects is 'Payments and transfers.';
 
 create or replace view pay.oracle_provider_totals with (security_invoker = true) as
@@ -9698,10 +9726,10 @@ from (
   select t.environment_id, t.account_id, t.day, t.currency, t.provider_minor, 0 as booked_minor
   from pay.provider_totals t
   union all
-  select f.environment_id, f.account_id, (f.happened_at at time zone 'UTC')::date, f.currency, 0,
-    f.booked_minor
-  from pay.provider_facts f
-  where f.booked_minor <> 0
+  select fact.environment_id, fact.account_id, (fact.happened_at at time zone 'UTC')::date,
+    fact.currency, 0, fact.booked_minor
+  from pay.provider_facts fact
+  where fact.booked_minor <> 0
 ) x
 join pay.provider_cursors u on u.environment_id = x.environment_id and u.account_id = x.account_id
 join pay.provider_accounts a on a.environment_id = x.environment_id and a.id = x.account_id

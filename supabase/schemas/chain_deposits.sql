@@ -129,10 +129,10 @@ begin
               regexp_replace(f.reference, ':received$', ':reorged'))
         )) as unfinal
       from (
-        select k.* from pay.provider_facts k
-        where k.subject_id between d.payment_id and d.payment_id
-          and k.environment_id = d.environment_id
-        order by k.subject_id offset 0
+        select fact.* from pay.provider_facts fact
+        where fact.subject_id between d.payment_id and d.payment_id
+          and fact.environment_id = d.environment_id
+        order by fact.subject_id offset 0
       ) f
       where f.account_id = d.account_id
     ) f
@@ -153,10 +153,10 @@ begin
   return (
     select coalesce(sum(f.amount_minor), 0)::bigint
     from (
-      select k.* from pay.provider_facts k
-      where k.subject_id between p_payment_id and p_payment_id
-        and k.environment_id = p_environment_id
-      order by k.subject_id offset 0
+      select fact.* from pay.provider_facts fact
+      where fact.subject_id between p_payment_id and p_payment_id
+        and fact.environment_id = p_environment_id
+      order by fact.subject_id offset 0
     ) f
     where f.op = 'authorize' and f.state = 'succeeded' and f.outcome = 'applied'
   );
@@ -177,14 +177,15 @@ declare
     split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
 begin
   return (
-    select coalesce(json_agg(json_build_object('state', o.state, 'reference', o.reference)), '[]')
-    from pay.provider_facts o
-    where o.environment_id = p_environment_id and o.account_id = p_account_id
+    select coalesce(json_agg(json_build_object('state', fact.state, 'reference', fact.reference)),
+      '[]')
+    from pay.provider_facts fact
+    where fact.environment_id = p_environment_id and fact.account_id = p_account_id
       -- ";" is the character after ":", so the range has all references that begin with the
       -- transfer.
-      and o.reference >= v_transfer and o.reference < v_transfer || ';'
-      and (o.reference = v_transfer or starts_with(o.reference, v_transfer || ':'))
-      and o.outcome in ('applied', 'ignored')
+      and fact.reference >= v_transfer and fact.reference < v_transfer || ';'
+      and (fact.reference = v_transfer or starts_with(fact.reference, v_transfer || ':'))
+      and fact.outcome in ('applied', 'ignored')
   );
 end
 $$;
@@ -253,9 +254,9 @@ as $$
 declare
   v_rows bigint;
 begin
-  update pay.deposit_addresses d
+  update pay.deposit_addresses deposit
   set watch_until = null
-  where d.ctid = any (array(
+  where deposit.ctid = any (array(
     select o.ctid from pay.deposit_addresses o
     join pay.payments p on p.environment_id = o.environment_id and p.id = o.payment_id
     where o.watch_until <= p_at and p.status not in ('pending', 'processing')

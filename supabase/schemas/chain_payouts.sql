@@ -41,8 +41,8 @@ begin
   insert into pay.chain_payouts (environment_id, account_id, call_id, destination)
   values (v_environment_id, p_account_id, p_call_id, p_destination)
   on conflict on constraint chain_payouts_pkey do nothing;
-  select p.* into v_payout from pay.chain_payouts p
-  where p.environment_id = v_environment_id and p.call_id = p_call_id;
+  select payout.* into v_payout from pay.chain_payouts payout
+  where payout.environment_id = v_environment_id and payout.call_id = p_call_id;
   return pay_internal.payout_json(v_payout);
 end
 $$;
@@ -65,8 +65,8 @@ declare
   v_nonce bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  select p.* into strict v_payout from pay.chain_payouts p
-  where p.account_id = p_account_id and p.call_id = p_call_id for update;
+  select payout.* into strict v_payout from pay.chain_payouts payout
+  where payout.account_id = p_account_id and payout.call_id = p_call_id for update;
   if v_payout.nonce is not null or v_payout.exported_at is not null then
     return v_payout.nonce;
   end if;
@@ -75,8 +75,8 @@ begin
   on conflict on constraint signer_nonces_pkey
     do update set next_nonce = greatest(n.next_nonce, p_count) + 1
   returning n.next_nonce - 1 into v_nonce;
-  update pay.chain_payouts p set nonce = v_nonce
-  where p.environment_id = v_payout.environment_id and p.call_id = p_call_id;
+  update pay.chain_payouts payout set nonce = v_nonce
+  where payout.environment_id = v_payout.environment_id and payout.call_id = p_call_id;
   return v_nonce;
 end
 $$;
@@ -95,12 +95,13 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  update pay.chain_payouts p
-  set sent_at = case when p_max_fee > coalesce(p.max_fee, -1) then pay_internal.server_time()
-      else p.sent_at end,
-    max_fee = greatest(p.max_fee, p_max_fee),
-    priority_fee = greatest(p.priority_fee, p_priority_fee)
-  where p.account_id = p_account_id and p.call_id = p_call_id and p.nonce is not null;
+  update pay.chain_payouts payout
+  set sent_at = case when p_max_fee > coalesce(payout.max_fee, -1) then pay_internal.server_time()
+      else payout.sent_at end,
+    max_fee = greatest(payout.max_fee, p_max_fee),
+    priority_fee = greatest(payout.priority_fee, p_priority_fee)
+  where payout.account_id = p_account_id and payout.call_id = p_call_id
+    and payout.nonce is not null;
 end
 $$;
 grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pay_api;
@@ -117,10 +118,10 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  update pay.chain_payouts p
-  set tx_hashes = p.tx_hashes || p_tx_hash
-  where p.account_id = p_account_id and p.call_id = p_call_id
-    and not (p.tx_hashes @> array[p_tx_hash]);
+  update pay.chain_payouts payout
+  set tx_hashes = payout.tx_hashes || p_tx_hash
+  where payout.account_id = p_account_id and payout.call_id = p_call_id
+    and not (payout.tx_hashes @> array[p_tx_hash]);
 end
 $$;
 grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
@@ -137,26 +138,26 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select pay_internal.payout_json(p) from pay.chain_payouts p
+    select pay_internal.payout_json(payout) from pay.chain_payouts payout
     cross join lateral (
       select c.state, c.op, c.subject_id, c.refund_id, c.settled_at from pay.provider_calls c
-      where c.environment_id = p.environment_id and c.id = p.call_id limit 1
+      where c.environment_id = payout.environment_id and c.id = payout.call_id limit 1
     ) c
-    where p.account_id = p_account_id
-      and (c.state <> 'settled' or p.nonce is not null
+    where payout.account_id = p_account_id
+      and (c.state <> 'settled' or payout.nonce is not null
         and c.settled_at > pay_internal.server_time() - interval '7 days' and exists (
-          select from pay.provider_facts f
-          where f.environment_id = p.environment_id and f.account_id = p.account_id
-            and f.reference = p.call_id || ':failed'
+          select from pay.provider_facts fact
+          where fact.environment_id = payout.environment_id and fact.account_id = payout.account_id
+            and fact.reference = payout.call_id || ':failed'
         ))
       and not exists (
-        select from pay.provider_facts f
-        where f.environment_id = p.environment_id and f.subject_id = c.subject_id
-          and f.account_id = p.account_id and f.op = c.op
-          and f.refund_id is not distinct from c.refund_id
-          and (f.state = 'succeeded' or f.reference like '%:reverted')
+        select from pay.provider_facts fact
+        where fact.environment_id = payout.environment_id and fact.subject_id = c.subject_id
+          and fact.account_id = payout.account_id and fact.op = c.op
+          and fact.refund_id is not distinct from c.refund_id
+          and (fact.state = 'succeeded' or fact.reference like '%:reverted')
       )
-    order by p.call_id;
+    order by payout.call_id;
 end
 $$;
 grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
@@ -178,12 +179,12 @@ begin
     join pay.provider_accounts own on own.id = p_account_id
     where exists (
       select from pay.provider_accounts a
-      join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
-        and f.reference = t.reference
+      join pay.provider_facts fact on fact.environment_id = a.environment_id
+        and fact.account_id = a.id and fact.reference = t.reference
       where a.connector = 'evm'
     ) or exists (
       select from pay.provider_accounts a
-      join pay.chain_payouts p on p.account_id = a.id and p.nonce = t.nonce
+      join pay.chain_payouts payout on payout.account_id = a.id and payout.nonce = t.nonce
       where a.connector = 'evm' and a.id <> own.id
         and lower(a.settings ->> 'signer_address') = lower(own.settings ->> 'signer_address')
         and a.settings ->> 'network' = own.settings ->> 'network'
@@ -206,14 +207,16 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select json_build_object('currency', f.currency, 'tx_hash', split_part(f.reference, ':', 1),
-      'log_index', split_part(f.reference, ':', 2)::integer, 'amount_minor', f.amount_minor)
+    select json_build_object('currency', fact.currency, 'tx_hash',
+      split_part(fact.reference, ':', 1),
+      'log_index', split_part(fact.reference, ':', 2)::integer, 'amount_minor', fact.amount_minor)
     from pay.provider_accounts a
-    join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
-      and f.op in ('refund', 'transfer') and f.state = 'succeeded'
-      and f.happened_at >= p_from and f.happened_at < p_to
+    join pay.provider_facts fact on fact.environment_id = a.environment_id
+      and fact.account_id = a.id
+      and fact.op in ('refund', 'transfer') and fact.state = 'succeeded'
+      and fact.happened_at >= p_from and fact.happened_at < p_to
     where a.id = p_account_id
-    order by f.reference;
+    order by fact.reference;
 end
 $$;
 grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pay_api;
@@ -233,10 +236,11 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('export payouts', 0));
   return query
     with open as materialized (
-      select p.environment_id, p.call_id from pay.chain_payouts p
-      join pay.provider_calls c on c.environment_id = p.environment_id and c.id = p.call_id
-      where p.account_id = p_account_id and c.state <> 'settled' and p.nonce is null
-        and (p_again or p.exported_at is null)
+      select payout.environment_id, payout.call_id from pay.chain_payouts payout
+      join pay.provider_calls c on c.environment_id = payout.environment_id
+        and c.id = payout.call_id
+      where payout.account_id = p_account_id and c.state <> 'settled' and payout.nonce is null
+        and (p_again or payout.exported_at is null)
         and not exists (
           select from pay.provider_accounts own
           join pay.provider_accounts a on a.connector = 'evm' and a.id <> own.id
@@ -244,19 +248,20 @@ begin
             and a.settings ->> 'network' = own.settings ->> 'network'
             and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
           join pay.chain_payouts q on q.account_id = a.id and q.exported_at is not null
-            and lower(q.destination) = lower(p.destination)
+            and lower(q.destination) = lower(payout.destination)
           join pay.provider_calls d on d.environment_id = q.environment_id and d.id = q.call_id
             and d.state <> 'settled' and d.amount_minor = c.amount_minor
             and d.currency = c.currency
           where own.id = p_account_id
         )
-      order by p.call_id for update of p
+      order by payout.call_id for update of payout
     ),
     exported as (
-      update pay.chain_payouts p set exported_at = pay_internal.server_time()
+      update pay.chain_payouts payout set exported_at = pay_internal.server_time()
       from open o
-      where p.environment_id = o.environment_id and p.call_id = o.call_id and p.nonce is null
-      returning p.*
+      where payout.environment_id = o.environment_id and payout.call_id = o.call_id
+        and payout.nonce is null
+      returning payout.*
     )
     select pay_internal.payout_json(x) from exported x order by x.call_id;
 end

@@ -58,12 +58,12 @@ begin
       for update of p
     ),
     transfer as materialized (
-      select a.n, t.id
+      select a.n, tr.id
       from asked a
-      join pay.transfers t
-        on t.environment_id = a.environment_id and t.id = a.id and t.sequence = a.sequence
-      order by t.environment_id, t.id
-      for update of t
+      join pay.transfers tr
+        on tr.environment_id = a.environment_id and tr.id = a.id and tr.sequence = a.sequence
+      order by tr.environment_id, tr.id
+      for update of tr
     )
     select a.n from asked a
     except

@@ -35,7 +35,7 @@ returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select d.body from pay.disputes d
-  where d.payment_id = p_payment_id and d.environment_id = p_environment_id
-    and p_object_id in (d.id, d.provider_reference)
+  select dispute.body from pay.disputes dispute
+  where dispute.payment_id = p_payment_id and dispute.environment_id = p_environment_id
+    and p_object_id in (dispute.id, dispute.provider_reference)
 $$;

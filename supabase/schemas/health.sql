@@ -113,11 +113,12 @@ begin
     exists (
       select from pay.environments e
       -- Retention obeys the clock of a sandbox, which can stand.
-      left join pay_internal.sandbox_times c on c.environment_id = e.id
+      left join pay_internal.sandbox_times clock on clock.environment_id = e.id
       cross join lateral (
         select v.id from pay.events v where v.environment_id = e.id order by v.id limit 1
       ) oldest
-      where oldest.id < pay_internal.id_floor('evt_', coalesce(c.now, now()) - interval '31 days')
+      where oldest.id < pay_internal.id_floor('evt_', coalesce(clock.now, now())
+        - interval '31 days')
     ),
     (select count(*) from pay.api_keys k where not k.livemode and k.revoked_at is null),
     (select count(*) from pay.api_keys k where k.livemode and k.revoked_at is null),
@@ -231,9 +232,9 @@ begin
     ),
     (
       select count(*) from (
-        select from pay.provider_facts f
-        join pay.environments e on e.id = f.environment_id and e.retired_at is null
-        where e.livemode and f.outcome = 'unmatched' and f.dismissed_at is null limit v_most
+        select from pay.provider_facts fact
+        join pay.environments e on e.id = fact.environment_id and e.retired_at is null
+        where e.livemode and fact.outcome = 'unmatched' and fact.dismissed_at is null limit v_most
       ) unmatched
     ),
     (

@@ -183,8 +183,8 @@ declare
 begin
   -- The subject of an event's deliveries has an index.
   if p_kind = 'webhook_deliveries' and p_filters ? 'event_id' then
-    select coalesce(min(x.subject_id), '') into v_subject from pay.events x
-    where x.environment_id = p_environment_id and x.id = p_filters ->> 'event_id';
+    select coalesce(min(v.subject_id), '') into v_subject from pay.events v
+    where v.environment_id = p_environment_id and v.id = p_filters ->> 'event_id';
   end if;
   if v_subject <> coalesce(p_filters ->> 'subject_id', v_subject) then
     data := '';

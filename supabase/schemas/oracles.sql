@@ -74,9 +74,9 @@ from (
 ) x
 group by x.environment_id, x.currency, x.debit_account, x.credit_account
 having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id in (
-  select v.id from pay.environments v
-  left join pay_internal.sandbox_times c on c.environment_id = v.id
-  where v.livemode or v.created_at > coalesce(c.now, now()) - interval '29 days'
+  select e.id from pay.environments e
+  left join pay_internal.sandbox_times clock on clock.environment_id = e.id
+  where e.livemode or e.created_at > coalesce(clock.now, now()) - interval '29 days'
 );
 comment on view pay.oracle_ledger_totals is
   'R4: the total of two accounts is the sum of the movements between them';
@@ -101,32 +101,32 @@ cross join lateral (
       else 0 end as available,
     p.amount_disputed as chargebacks
 ) must
-left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or p.environment_id in (select v.id from pay.environments v where v.livemode))
+left join pay_internal.sandbox_times clock on clock.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+    or p.environment_id in (select e.id from pay.environments e where e.livemode))
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
 comment on view pay.oracle_payment_money is
   'R4: each account holds the amount of a payment that the status of the payment requires';
 
 create or replace view pay.oracle_transfer_money with (security_invoker = true) as
-select t.environment_id, t.id as subject_id,
-  t.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out '
+select tr.environment_id, tr.id as subject_id,
+  tr.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out '
     || a.external as detail
-from pay.transfers t
+from pay.transfers tr
 left join pay_internal.subject_accounts s
-  on s.environment_id = t.environment_id and s.subject_id = t.id and s.currency = t.currency
+  on s.environment_id = tr.environment_id and s.subject_id = tr.id and s.currency = tr.currency
 cross join lateral (
   select -coalesce(s.available, 0) as taken, coalesce(s.in_transit, 0) as in_transit,
     coalesce(s.external, 0) as external
 ) a
-left join pay_internal.sandbox_times c on c.environment_id = t.environment_id
-where (right(t.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or t.environment_id in (select v.id from pay.environments v where v.livemode))
+left join pay_internal.sandbox_times clock on clock.environment_id = tr.environment_id
+where (right(tr.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+    or tr.environment_id in (select e.id from pay.environments e where e.livemode))
   and (
-    a.taken <> case when t.status in ('pending', 'completed') then t.amount_minor else 0 end
-    or a.in_transit <> case t.status when 'pending' then t.amount_minor else 0 end
-    or a.external <> case t.status when 'completed' then t.amount_minor else 0 end
+    a.taken <> case when tr.status in ('pending', 'completed') then tr.amount_minor else 0 end
+    or a.in_transit <> case tr.status when 'pending' then tr.amount_minor else 0 end
+    or a.external <> case tr.status when 'completed' then tr.amount_minor else 0 end
   );
 comment on view pay.oracle_transfer_money is
   'R4: each account holds the amount of a transfer that the status of the transfer requires';
@@ -143,9 +143,9 @@ left join (
     sum(amount_minor) filter (where status = 'pending') as pending
   from pay.refunds group by environment_id, payment_id
 ) r on r.environment_id = p.environment_id and r.payment_id = p.id
-left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or p.environment_id in (select v.id from pay.environments v where v.livemode))
+left join pay_internal.sandbox_times clock on clock.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+    or p.environment_id in (select e.id from pay.environments e where e.livemode))
   and (coalesce(r.completed, 0) <> p.amount_refunded
     or coalesce(r.pending, 0) <> p.amount_refunding
     or p.amount_refunded + p.amount_refunding > p.amount_minor - p.amount_released);

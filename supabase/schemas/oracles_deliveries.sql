@@ -1,23 +1,23 @@
 -- Purpose: oracles over the outbox of webhooks (oracles.sql).
 
 create or replace view pay.oracle_outbox with (security_invoker = true) as
-select e.environment_id, e.id as subject_id, e.type || ' has no delivery to ' || t.id as detail
-from pay.events e
+select v.environment_id, v.id as subject_id, v.type || ' has no delivery to ' || t.id as detail
+from pay.events v
 join pay.webhook_endpoints t
-  on t.environment_id = e.environment_id
-  and t.events && pay_internal.patterns_of(e.type)
+  on t.environment_id = v.environment_id
+  and t.events && pay_internal.patterns_of(v.type)
   -- The endpoint was never changed, so it was always enabled. The margin of 10 seconds is for
   -- requests that were under way when it was created.
   and t.revision = 1
-  and e.created_at > t.created_at + interval '10 seconds'
-left join pay_internal.sandbox_times c on c.environment_id = e.environment_id
-where e.sequence is not null
-  and right(e.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+  and v.created_at > t.created_at + interval '10 seconds'
+left join pay_internal.sandbox_times clock on clock.environment_id = v.environment_id
+where v.sequence is not null
+  and right(v.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
   and not exists (
     select from pay.webhook_deliveries d
-    where d.environment_id = e.environment_id and d.event_id = e.id and d.endpoint_id = t.id
+    where d.environment_id = v.environment_id and d.event_id = v.id and d.endpoint_id = t.id
       -- The index finds deliveries by their subject.
-      and d.subject_id = e.subject_id
+      and d.subject_id = v.subject_id
   );
 comment on view pay.oracle_outbox is
   'R6: every event has a delivery to every endpoint that subscribes to it';
@@ -26,18 +26,18 @@ create or replace view pay.oracle_endless_deliveries with (security_invoker = tr
 select d.environment_id, d.id as subject_id,
   'next attempt at ' || greatest(coalesce(d.due_at, d.next_attempt_at), d.leased_until) as detail
 from pay.webhook_deliveries d
-left join pay_internal.sandbox_times c on c.environment_id = d.environment_id
+left join pay_internal.sandbox_times clock on clock.environment_id = d.environment_id
 where d.status = 'pending'
   -- The longest delay of the schedule is 24 hours and a fifth, and twice that if the receiver asks
   -- for it. A lease lasts seconds. Infinity is the time of a clock that stands.
-  and (coalesce(case when c.now is not null then d.due_at end, d.next_attempt_at)
-      > coalesce(c.now, now()) + interval '58 hours'
+  and (coalesce(case when clock.now is not null then d.due_at end, d.next_attempt_at)
+      > coalesce(clock.now, now()) + interval '58 hours'
     or d.leased_until > now() + interval '1 hour')
 union all
 select d.environment_id, d.id, 'due by the clock of its sandbox since ' || d.due_at
 from pay.webhook_deliveries d
-join pay_internal.sandbox_times c on c.environment_id = d.environment_id
-where d.next_attempt_at = 'infinity' and d.due_at <= c.now
+join pay_internal.sandbox_times clock on clock.environment_id = d.environment_id
+where d.next_attempt_at = 'infinity' and d.due_at <= clock.now
   -- No step of an advance is still to make it due.
   and not exists (
     select from pay.sandbox_settings w
@@ -60,10 +60,10 @@ where d.status = 'pending'
   and (d.environment_id, d.endpoint_id) not in (
     select o.environment_id, o.endpoint_id
     from pay.webhook_deliveries o
-    left join pay_internal.sandbox_times c on c.environment_id = o.environment_id
+    left join pay_internal.sandbox_times clock on clock.environment_id = o.environment_id
     where o.leased_until > now() - interval '1 hour'
       or (o.attempts[cardinality(o.attempts)] ->> 'at')::timestamptz
-        >= date_trunc('hour', coalesce(c.now, now()), 'UTC') - interval '1 hour'
+        >= date_trunc('hour', coalesce(clock.now, now()), 'UTC') - interval '1 hour'
   );
 comment on view pay.oracle_endless_deliveries is
   'R6: no delivery waits longer than the retry schedule allows';
@@ -99,12 +99,13 @@ from pay.webhook_deliveries d
 join pay.environments v on v.id = d.environment_id and v.retired_at is null
 where d.status = 'available'
   and not exists (
-    select from pay.inbox_entries e
+    select from pay.inbox_entries entry
     join pay.webhook_endpoints t
-      on t.environment_id = e.environment_id and t.id = e.endpoint_id and t.delivery = 'inbox'
-    where e.environment_id = d.environment_id and e.delivery_id = d.id
-      and e.endpoint_id = d.endpoint_id
-      and e.position > t.inbox_acknowledged and e.position <= t.inbox_position
+      on t.environment_id = entry.environment_id and t.id = entry.endpoint_id
+      and t.delivery = 'inbox'
+    where entry.environment_id = d.environment_id and entry.delivery_id = d.id
+      and entry.endpoint_id = d.endpoint_id
+      and entry.position > t.inbox_acknowledged and entry.position <= t.inbox_position
   );
 comment on view pay.oracle_inboxes is
   'R6: every delivery that waits in an inbox is behind the acknowledged position';

@@ -22,13 +22,13 @@ join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_
 where c.op = 'authorize' and c.state = 'settled' and p.status = 'pending'
   -- A payment by stablecoin waits at its address.
   and not exists (
-    select from pay.deposit_addresses d
-    where d.environment_id = c.environment_id and d.call_id = c.id
+    select from pay.deposit_addresses deposit
+    where deposit.environment_id = c.environment_id and deposit.call_id = c.id
   )
 union all
 select p.environment_id, p.id, p.status || ' without a call to a provider'
 from pay.payments p
-where p.environment_id in (select v.id from pay.environments v where v.livemode)
+where p.environment_id in (select e.id from pay.environments e where e.livemode)
   and not exists (
     select from pay.provider_calls c
     where c.environment_id = p.environment_id and c.subject_id = p.id and c.op = 'authorize'
@@ -36,12 +36,13 @@ where p.environment_id in (select v.id from pay.environments v where v.livemode)
 union all
 select p.environment_id, p.id, p.status || ' without a fact that the money has come in'
 from pay.payments p
-where p.environment_id in (select v.id from pay.environments v where v.livemode)
+where p.environment_id in (select e.id from pay.environments e where e.livemode)
   and p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
   and not exists (
-    select from pay.provider_facts f
-    where f.environment_id = p.environment_id and f.subject_id = p.id
-      and f.op in ('authorize', 'capture') and f.state = 'succeeded' and f.outcome = 'applied'
+    select from pay.provider_facts fact
+    where fact.environment_id = p.environment_id and fact.subject_id = p.id
+      and fact.op in ('authorize', 'capture') and fact.state = 'succeeded'
+      and fact.outcome = 'applied'
   );
 comment on view pay.oracle_provider_calls is
   'R14: every live payment has a call, and every call gets a result that the payment shows';
@@ -49,16 +50,17 @@ comment on view pay.oracle_provider_calls is
 -- The balance at a provider is the sum of these accounts: amounts there, amounts that payers have
 -- disputed, and amounts that have left it as transfers.
 create or replace view pay.oracle_provider_facts with (security_invoker = true) as
-select f.environment_id, f.account_id || ' ' || f.reference as subject_id,
-  f.outcome || ': ' || coalesce(f.finding, f.op || ' ' || f.state || ' of '
-    || coalesce(f.subject_id, f.provider_reference, 'an unknown subject')) as detail
-from pay.provider_facts f
-where (f.outcome in ('finding', 'unmatched') or f.finding is not null) and f.dismissed_at is null
+select fact.environment_id, fact.account_id || ' ' || fact.reference as subject_id,
+  fact.outcome || ': ' || coalesce(fact.finding, fact.op || ' ' || fact.state || ' of '
+    || coalesce(fact.subject_id, fact.provider_reference, 'an unknown subject')) as detail
+from pay.provider_facts fact
+where (fact.outcome in ('finding', 'unmatched') or fact.finding is not null)
+  and fact.dismissed_at is null
 union all
-select f.environment_id, f.account_id || ' ' || f.reference,
-  'not handled since ' || f.received_at
-from pay.provider_facts f
-where f.outcome is null and f.received_at < now() - interval '10 minutes'
+select fact.environment_id, fact.account_id || ' ' || fact.reference,
+  'not handled since ' || fact.received_at
+from pay.provider_facts fact
+where fact.outcome is null and fact.received_at < now() - interval '10 minutes'
 union all
 select b.environment_id, b.subject_id,
   'facts of ' || b.booked || ' ' || b.currency || ', ledger '
@@ -67,12 +69,12 @@ from (
   select o.environment_id, o.subject_id, o.currency, sum(o.booked_minor) as booked
   from (
     -- Money that matches no payment is booked for the account.
-    select f.environment_id, f.currency, f.booked_minor,
-      case when f.outcome = 'applied' then coalesce(f.subject_id, f.account_id)
-        else f.account_id end as subject_id
-    from pay.provider_facts f
-    where (f.outcome = 'applied' or f.booked_minor <> 0)
-      and f.environment_id in (select v.id from pay.environments v where v.livemode)
+    select fact.environment_id, fact.currency, fact.booked_minor,
+      case when fact.outcome = 'applied' then coalesce(fact.subject_id, fact.account_id)
+        else fact.account_id end as subject_id
+    from pay.provider_facts fact
+    where (fact.outcome = 'applied' or fact.booked_minor <> 0)
+      and fact.environment_id in (select e.id from pay.environments e where e.livemode)
   ) o
   group by o.environment_id, o.subject_id, o.currency
 ) b
@@ -99,10 +101,10 @@ from (
   select t.environment_id, t.account_id, t.day, t.currency, t.provider_minor, 0 as booked_minor
   from pay.provider_totals t
   union all
-  select f.environment_id, f.account_id, (f.happened_at at time zone 'UTC')::date, f.currency, 0,
-    f.booked_minor
-  from pay.provider_facts f
-  where f.booked_minor <> 0
+  select fact.environment_id, fact.account_id, (fact.happened_at at time zone 'UTC')::date,
+    fact.currency, 0, fact.booked_minor
+  from pay.provider_facts fact
+  where fact.booked_minor <> 0
 ) x
 join pay.provider_cursors u on u.environment_id = x.environment_id and u.account_id = x.account_id
 join pay.provider_accounts a on a.environment_id = x.environment_id and a.id = x.account_id
@@ -123,14 +125,14 @@ select x.environment_id, x.payment_id as subject_id,
   x.status || ' with ' || x.final_minor || ' final and ' || coalesce(x.received_minor::text, 'no')
     || ' received of ' || x.amount_minor as detail
 from (
-  select d.environment_id, d.payment_id, p.status, p.amount_minor,
+  select deposit.environment_id, deposit.payment_id, p.status, p.amount_minor,
     (p.body::json ->> 'amount_received')::bigint as received_minor,
-    pay_internal.final_minor(d.environment_id, d.payment_id) as final_minor
-  from pay.deposit_addresses d
-  join pay.payments p on p.environment_id = d.environment_id and p.id = d.payment_id
+    pay_internal.final_minor(deposit.environment_id, deposit.payment_id) as final_minor
+  from pay.deposit_addresses deposit
+  join pay.payments p on p.environment_id = deposit.environment_id and p.id = deposit.payment_id
   -- A settled call has given the payment its address.
   join pay.provider_calls c
-    on c.environment_id = d.environment_id and c.id = d.call_id and c.state = 'settled'
+    on c.environment_id = deposit.environment_id and c.id = deposit.call_id and c.state = 'settled'
 ) x
 where case
   when x.status = 'pending' then x.received_minor is distinct from 0 or x.final_minor > 0

@@ -15,9 +15,9 @@ left join (
     count(*) as events
   from pay.events where sequence is not null group by environment_id, subject_id
 ) e on e.environment_id = x.environment_id and e.subject_id = x.id
-left join pay_internal.sandbox_times c on c.environment_id = x.environment_id
+left join pay_internal.sandbox_times clock on clock.environment_id = x.environment_id
 where case
-  when right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+  when right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
     then e.first is distinct from 1 or e.last is distinct from x.sequence
       or e.events is distinct from x.sequence::bigint
   -- Retention may have deleted the first events of the resource, and all events if the resource has
@@ -48,18 +48,19 @@ from (
       lag(v.type) over (partition by v.environment_id, v.subject_id order by v.sequence)
         as directly_before
     from pay.events v
-    left join pay_internal.sandbox_times c on c.environment_id = v.environment_id
+    left join pay_internal.sandbox_times clock on clock.environment_id = v.environment_id
     where v.sequence is not null
       and (right(v.subject_id, 26)
-          >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+          >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
       or v.environment_id in (select n.id from pay.environments n where n.livemode))
       and (v.subject_id like 'pay\_%' or v.subject_id like 'tr\_%')
   ) e
 ) m
-left join pay_internal.sandbox_times c on c.environment_id = m.environment_id
+left join pay_internal.sandbox_times clock on clock.environment_id = m.environment_id
 -- Retention may have deleted earlier events of an old resource.
 where (m.directly_before is not null or m.sequence = 1
-    or right(m.subject_id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix())))
+    or right(m.subject_id, 26) >= coalesce(clock.recent_suffix,
+      (select pay_internal.recent_suffix())))
   and case
     when m.type like 'refund.%' then m.directly_before is null
       or m.directly_before in ('payment.created', 'payment.requires_action', 'payment.processing',
@@ -69,7 +70,7 @@ where (m.directly_before is not null or m.sequence = 1
     when m.type like 'dispute.%' then case
       when m.before is null
         then right(m.subject_id, 26)
-          >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+          >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
       else m.before not in ('dispute.created', 'dispute.updated')
         -- A bank can give up a dispute that was lost before.
         and not (m.type = 'dispute.won' and m.before = 'dispute.lost')
@@ -91,7 +92,7 @@ where (m.directly_before is not null or m.sequence = 1
       then m.type not in ('payment.partially_refunded', 'payment.refunded')
     when m.before is null and m.sequence > 1
       then right(m.subject_id, 26)
-        >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+        >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
     when m.type in ('payment.partially_refunded', 'payment.refunded')
       and m.before <> 'payment.chargeback' then true
     else not exists (
@@ -133,8 +134,8 @@ from (
 ) x
 left join pay.events e
   on e.environment_id = x.environment_id and e.subject_id = x.id and e.sequence = x.sequence
-left join pay_internal.sandbox_times c on c.environment_id = x.environment_id
-where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+left join pay_internal.sandbox_times clock on clock.environment_id = x.environment_id
+where (right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
     or x.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     case
@@ -145,7 +146,7 @@ where (right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_
           and (x.status <> 'pending' or e.type <> x.kind || 'created')
           or position('"data":{"object":' || x.body || '}' in e.body) = 0
       -- Retention may have deleted the newest event of a resource that has not changed for so long.
-      else right(x.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+      else right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
         or x.updated_at >= now() - interval '29 days'
     end
     -- Compared as text, which is four times as fast as JSON. JSON escapes the quotes inside of a
@@ -169,8 +170,8 @@ comment on view pay.oracle_bodies is
 create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
-left join pay_internal.sandbox_times c on c.environment_id = r.environment_id
-where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+left join pay_internal.sandbox_times clock on clock.environment_id = r.environment_id
+where (right(r.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
     or r.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
     not starts_with(r.body, '{"id":"' || r.id || '",')
@@ -179,7 +180,7 @@ where (right(r.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_
     or position('"currency":"' || r.currency || '",' in r.body) = 0
     or position('"status":"' || r.status || '",' in r.body) = 0
     -- In a live environment retention may have deleted the event of the refund.
-    or right(r.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+    or right(r.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
       and not exists (
       select from pay.events e
       where e.environment_id = r.environment_id and e.subject_id = r.payment_id
@@ -204,14 +205,14 @@ from (
   union all
   select environment_id, id, subject_id from pay.webhook_deliveries
 ) x
-left join pay_internal.sandbox_times c on c.environment_id = x.environment_id
+left join pay_internal.sandbox_times clock on clock.environment_id = x.environment_id
 where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
-  and (right(x.owner_id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or x.environment_id in (select v.id from pay.environments v where v.livemode))
+  and (right(x.owner_id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+    or x.environment_id in (select e.id from pay.environments e where e.livemode))
   and not exists (
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
   and not exists (
-    select from pay.transfers t where t.environment_id = x.environment_id and t.id = x.owner_id);
+    select from pay.transfers tr where tr.environment_id = x.environment_id and tr.id = x.owner_id);
 comment on view pay.oracle_orphans is
   'R1, R9: every refund, dispute, movement, event and delivery belongs to an existing subject';
 
@@ -226,13 +227,15 @@ from (
   from pay.events
   where sequence is not null
     -- A subquery, so that it is computed once and not for each row.
-    and id >= (select pay_internal.id_floor('evt_', least(now(), min(c.now)) - interval '23 hours')
-      from pay_internal.sandbox_times c)
+    and id >= (select pay_internal.id_floor('evt_', least(now(), min(clock.now))
+      - interval '23 hours')
+      from pay_internal.sandbox_times clock)
   offset 0
 ) e
-left join pay_internal.sandbox_times c on c.environment_id = e.environment_id
+left join pay_internal.sandbox_times clock on clock.environment_id = e.environment_id
 where e.id >= coalesce(
-    (select pay_internal.id_floor('evt_', c.now - interval '23 hours') where c.now is not null),
+    (select pay_internal.id_floor('evt_', clock.now - interval '23 hours')
+      where clock.now is not null),
     (select pay_internal.id_floor('evt_', now() - interval '23 hours')))
   and right(e.request, 24) <> '"idempotency_key":null}}'
   and not exists (
@@ -271,8 +274,8 @@ from (
         -- An error ends with the payment that was stored, if there is one.
         else left(substring(a.body from '"payment":(\{.*)'), -2) end as object
     from pay.idempotency_keys a
-    left join pay_internal.sandbox_times c on c.environment_id = a.environment_id
-    where a.created_at > coalesce(c.now, now()) - interval '23 hours'
+    left join pay_internal.sandbox_times clock on clock.environment_id = a.environment_id
+    where a.created_at > coalesce(clock.now, now()) - interval '23 hours'
   ) o
   join pay.environments v on v.id = o.environment_id
   offset 0
@@ -287,7 +290,7 @@ left join (
   union all
   select environment_id, id, payment_id, body from pay.disputes
 ) x on x.environment_id = k.environment_id and x.id = k.id
-left join pay_internal.sandbox_times c on c.environment_id = k.environment_id
+left join pay_internal.sandbox_times clock on clock.environment_id = k.environment_id
 where case
   when k.status = 102 then k.body <> ''
   when k.is_error and not exists (
@@ -303,7 +306,7 @@ where case
     when k.status = 202 then k.body !~ '^\{"object" ?: ?"recovery",'
     else true
   end
-  when right(k.id, 26) < coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+  when right(k.id, 26) < coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
     and not k.livemode then false
   when not k.is_error and k.status not in (200, 201) then true
   when x.id is null then true
@@ -328,41 +331,41 @@ left join (
   select environment_id, payment_id, count(*) as disputes, sum(amount_minor) as amount_minor
   from pay.disputes where status <> 'won' group by environment_id, payment_id
 ) d on d.environment_id = p.environment_id and d.payment_id = p.id
-left join pay_internal.sandbox_times c on c.environment_id = p.environment_id
-where (right(p.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or p.environment_id in (select v.id from pay.environments v where v.livemode))
+left join pay_internal.sandbox_times clock on clock.environment_id = p.environment_id
+where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+    or p.environment_id in (select e.id from pay.environments e where e.livemode))
   and (p.status = 'chargeback' or d.payment_id is not null)
   and (p.status <> 'chargeback' or coalesce(d.disputes, 0) = 0
     -- The simulated provider opens one at a time.
     or d.disputes > 1
-      and p.environment_id not in (select v.id from pay.environments v where v.livemode)
+      and p.environment_id not in (select e.id from pay.environments e where e.livemode)
     or coalesce(d.amount_minor, 0) <> p.amount_disputed);
 comment on view pay.oracle_disputes is
   'R5: a payment that is charged back has open or lost disputes, whose sum is its disputed amount';
 
 create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
-select d.environment_id, d.id as subject_id, 'row, body and event differ' as detail
-from pay.disputes d
-left join pay_internal.sandbox_times c on c.environment_id = d.environment_id
-where (right(d.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
-    or d.environment_id in (select v.id from pay.environments v where v.livemode))
+select dispute.environment_id, dispute.id as subject_id, 'row, body and event differ' as detail
+from pay.disputes dispute
+left join pay_internal.sandbox_times clock on clock.environment_id = dispute.environment_id
+where (right(dispute.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
+    or dispute.environment_id in (select v.id from pay.environments v where v.livemode))
   and (
-    not starts_with(d.body, '{"id":"' || d.id || '",')
-    or position('"payment_id":"' || d.payment_id || '",' in d.body) = 0
-    or position('"amount_minor":' || d.amount_minor || ',' in d.body) = 0
-    or position('"currency":"' || d.currency || '",' in d.body) = 0
-    or position('"status":"' || d.status || '",' in d.body) = 0
-    or (d.status in ('won', 'lost')) <> (position('"closed_at":null' in d.body) = 0)
+    not starts_with(dispute.body, '{"id":"' || dispute.id || '",')
+    or position('"payment_id":"' || dispute.payment_id || '",' in dispute.body) = 0
+    or position('"amount_minor":' || dispute.amount_minor || ',' in dispute.body) = 0
+    or position('"currency":"' || dispute.currency || '",' in dispute.body) = 0
+    or position('"status":"' || dispute.status || '",' in dispute.body) = 0
+    or (dispute.status in ('won', 'lost')) <> (position('"closed_at":null' in dispute.body) = 0)
     -- In a live environment retention may have deleted the event of the dispute.
-    or right(d.id, 26) >= coalesce(c.recent_suffix, (select pay_internal.recent_suffix()))
+    or right(dispute.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.recent_suffix()))
       and not exists (
       select from pay.events e
-      where e.environment_id = d.environment_id and e.subject_id = d.payment_id
-        and e.type = any (case d.status
+      where e.environment_id = dispute.environment_id and e.subject_id = dispute.payment_id
+        and e.type = any (case dispute.status
           when 'needs_response' then '{dispute.created,dispute.updated}'::text[]
           when 'under_review' then '{dispute.updated}'
-          else array['dispute.' || d.status] end)
-        and position('"data":{"object":' || d.body || '}' in e.body) > 0
+          else array['dispute.' || dispute.status] end)
+        and position('"data":{"object":' || dispute.body || '}' in e.body) > 0
     )
   );
 comment on view pay.oracle_dispute_bodies is

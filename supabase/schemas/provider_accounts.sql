@@ -129,9 +129,9 @@ begin
   return query
     select a.id, a.environment_id, e.account, a.connector,
       array(
-        select m.method_kind from pay.provider_methods m
-        where m.environment_id = a.environment_id and m.account_id = a.id
-        order by m.method_kind
+        select method.method_kind from pay.provider_methods method
+        where method.environment_id = a.environment_id and method.account_id = a.id
+        order by method.method_kind
       ),
       a.settings::json, a.secret_name, a.notification_secret_names, a.status, a.created_at,
       a.disabled_at, a.ignored_notifications, u.polled_at,
@@ -165,8 +165,8 @@ begin
   set status = 'disabled', disabled_at = pay_internal.server_time()
   where a.id = p_id and a.status = 'enabled'
   returning a.environment_id into v_environment_id;
-  delete from pay.provider_methods m
-  where m.environment_id = v_environment_id and m.account_id = p_id;
+  delete from pay.provider_methods method
+  where method.environment_id = v_environment_id and method.account_id = p_id;
   return v_environment_id is not null;
 end
 $$;

@@ -60,7 +60,7 @@ begin
       e.livemode and c.op = 'authorize' and c.method_kind = 'card'
         and c.request ->> 'token' is null as is_incomplete, case
         when not e.livemode then 'sandbox'
-        when c.op in ('authorize', 'transfer') then m.account_id
+        when c.op in ('authorize', 'transfer') then method.account_id
         else o.account_id
       end as account_id,
       c.op = any (v_one_at_a_time) and exists (
@@ -79,8 +79,8 @@ begin
       n integer, op text, subject_id text, method_kind text, request jsonb)
       on c.n = f.n
     join pay.environments e on e.id = f.environment_id
-    left join pay.provider_methods m
-      on m.environment_id = f.environment_id and m.method_kind = c.method_kind
+    left join pay.provider_methods method
+      on method.environment_id = f.environment_id and method.method_kind = c.method_kind
     left join lateral (
       select a.account_id, a.provider_reference from pay.provider_calls a
       where a.environment_id = f.environment_id and a.subject_id = c.subject_id

@@ -215,11 +215,11 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select exists (
-    select from pay.provider_facts f
-    where f.environment_id = p_fact.environment_id and f.account_id = p_fact.account_id
-      and f.reference = split_part(p_fact.reference, ':', 1)
+    select from pay.provider_facts fact
+    where fact.environment_id = p_fact.environment_id and fact.account_id = p_fact.account_id
+      and fact.reference = split_part(p_fact.reference, ':', 1)
         || case p_fact.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
-      and f.reference <> p_fact.reference and f.outcome = 'unmatched'
+      and fact.reference <> p_fact.reference and fact.outcome = 'unmatched'
   )
 $$;
 
@@ -258,7 +258,7 @@ returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select f.refund_id from pay.provider_facts f
-  where f.environment_id = p_environment_id and f.account_id = p_account_id
-    and f.reference = split_part(p_reference, ':', 1) || ':succeeded'
+  select fact.refund_id from pay.provider_facts fact
+  where fact.environment_id = p_environment_id and fact.account_id = p_account_id
+    and fact.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;

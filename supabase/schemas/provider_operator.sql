@@ -20,11 +20,11 @@ begin
   return query
     select c.id, c.environment_id, e.account, c.account_id, c.op, c.subject_id, c.refund_id,
       c.amount_minor, c.currency, c.state, c.attempts, c.may_repeat, c.created_at,
-      c.next_attempt_at, c.provider_reference, c.last_reply, coalesce(r.status, s.status)
+      c.next_attempt_at, c.provider_reference, c.last_reply, coalesce(r.status, subject.status)
     from pay.provider_calls c
     join pay.environments e on e.id = c.environment_id and e.livemode and e.retired_at is null
-    left join pay_internal.provider_subjects s
-      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay_internal.provider_subjects subject
+      on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where c.state <> 'settled' and (c.state = 'operator' or c.needs_operator or p_all)
     order by c.created_at, c.id;
@@ -45,11 +45,11 @@ begin
     select 'call', c.environment_id, e.livemode,
       pay_internal.provider_account_json(c.environment_id, c.account_id),
       pay_internal.provider_call_json(c),
-      null::json, s.body, s.sequence, r.body, null::json, null::date
+      null::json, subject.body, subject.sequence, r.body, null::json, null::date
     from pay.environments e
     join pay.provider_calls c on c.environment_id = e.id and c.id = p_id
-    left join pay_internal.provider_subjects s
-      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay_internal.provider_subjects subject
+      on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where e.livemode and e.retired_at is null;
 end
@@ -70,22 +70,24 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select f.account_id, f.reference, f.environment_id, e.account, f.outcome, f.op, f.state,
-      f.subject_id, f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.booked_minor,
-      f.happened_at, f.received_at, coalesce(f.finding, case
-        when f.subject_id is null
+    select fact.account_id, fact.reference, fact.environment_id, e.account, fact.outcome, fact.op,
+      fact.state,
+      fact.subject_id, fact.refund_id, fact.provider_reference, fact.amount_minor, fact.currency,
+        fact.booked_minor,
+      fact.happened_at, fact.received_at, coalesce(fact.finding, case
+        when fact.subject_id is null
           then 'it names no payment, and no call has made '
-            || coalesce(f.provider_reference, 'its object')
-        when s.id is null then f.subject_id || ' does not exist in this environment'
-        else f.subject_id || ' has another object at the provider, or another account'
+            || coalesce(fact.provider_reference, 'its object')
+        when subject.id is null then fact.subject_id || ' does not exist in this environment'
+        else fact.subject_id || ' has another object at the provider, or another account'
       end)
-    from pay.provider_facts f
-    join pay.environments e on e.id = f.environment_id and e.livemode and e.retired_at is null
-    left join pay_internal.provider_subjects s
-      on s.environment_id = f.environment_id and s.id = f.subject_id
-    where (f.outcome in ('finding', 'unmatched') or f.finding is not null)
-      and f.dismissed_at is null
-    order by f.received_at, f.account_id, f.reference;
+    from pay.provider_facts fact
+    join pay.environments e on e.id = fact.environment_id and e.livemode and e.retired_at is null
+    left join pay_internal.provider_subjects subject
+      on subject.environment_id = fact.environment_id and subject.id = fact.subject_id
+    where (fact.outcome in ('finding', 'unmatched') or fact.finding is not null)
+      and fact.dismissed_at is null
+    order by fact.received_at, fact.account_id, fact.reference;
 end
 $$;
 grant execute on function pay.list_reported_facts() to pay_operator;
@@ -104,25 +106,26 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select 'fact', f.environment_id, e.livemode,
-      pay_internal.provider_account_json(f.environment_id, f.account_id), k.call,
-      (pay_internal.provider_fact_json(f)::jsonb || jsonb_build_object('dispute_body',
-        pay_internal.dispute_body(f.environment_id, s.id, split_part(f.reference, ':', 1)),
-        'transfers', pay_internal.transfers_json(f, s.id)))::json,
-      s.body, s.sequence, r.body, null::json, null::date
+    select 'fact', fact.environment_id, e.livemode,
+      pay_internal.provider_account_json(fact.environment_id, fact.account_id), k.call,
+      (pay_internal.provider_fact_json(fact)::jsonb || jsonb_build_object('dispute_body',
+        pay_internal.dispute_body(fact.environment_id, subject.id,
+          split_part(fact.reference, ':', 1)),
+        'transfers', pay_internal.transfers_json(fact, subject.id)))::json,
+      subject.body, subject.sequence, r.body, null::json, null::date
     from pay.environments e
-    join pay.provider_facts f on f.environment_id = e.id and f.reference = p_reference
-      and f.account_id = coalesce(p_account_id, f.account_id)
+    join pay.provider_facts fact on fact.environment_id = e.id and fact.reference = p_reference
+      and fact.account_id = coalesce(p_account_id, fact.account_id)
     left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
-    left join pay_internal.provider_subjects s
-      on s.environment_id = e.id and s.id = coalesce(r.payment_id, p_subject_id)
+    left join pay_internal.provider_subjects subject
+      on subject.environment_id = e.id and subject.id = coalesce(r.payment_id, p_subject_id)
     left join lateral (
       select pay_internal.provider_call_json(c) as call from pay.provider_calls c
-      where c.environment_id = f.environment_id and c.subject_id = s.id and c.op = f.op
+      where c.environment_id = fact.environment_id and c.subject_id = subject.id and c.op = fact.op
         and c.refund_id is not distinct from p_refund_id
       order by c.id desc limit 1
     ) k on true
-    where e.livemode and e.retired_at is null and f.outcome in ('unmatched', 'finding');
+    where e.livemode and e.retired_at is null and fact.outcome in ('unmatched', 'finding');
 end
 $$;
 grant execute on function pay.read_reported_facts(text, text, text, text) to pay_operator;
@@ -144,12 +147,12 @@ begin
   select count(*) into v_found from pay.list_reported_facts() l
   where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
   if v_found = 1 then
-    update pay.provider_facts f
+    update pay.provider_facts fact
     set dismissed_at = pay_internal.server_time(), dismissed_reason = p_reason
     from pay.list_reported_facts() l
     where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id)
-      and f.environment_id = l.environment_id and f.account_id = l.account_id
-      and f.reference = l.reference;
+      and fact.environment_id = l.environment_id and fact.account_id = l.account_id
+      and fact.reference = l.reference;
   end if;
   return v_found;
 end

@@ -13,9 +13,10 @@ select u.environment_id, u.account_id,
       select from pay.deposit_addresses d
       where d.account_id = u.account_id and d.expires_at > now() - interval '1 hour'
       union all
-      select from pay.chain_payouts p
-      join pay.provider_calls c on c.environment_id = p.environment_id and c.id = p.call_id
-      where p.account_id = u.account_id and c.state <> 'settled'
+      select from pay.chain_payouts payout
+      join pay.provider_calls c on c.environment_id = payout.environment_id
+        and c.id = payout.call_id
+      where payout.account_id = u.account_id and c.state <> 'settled'
     ) then interval '15 seconds'
     else interval '1 hour'
   end, '-infinity') as poll_at,
@@ -129,12 +130,14 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select f.reference, f.subject_id, f.provider_reference, f.amount_minor, f.currency
+    select fact.reference, fact.subject_id, fact.provider_reference, fact.amount_minor,
+      fact.currency
     from pay.provider_accounts a
-    join pay.provider_facts f on f.environment_id = a.environment_id and f.account_id = a.id
-      and f.op = 'authorize' and f.state = 'succeeded' and f.happened_at >= p_since
+    join pay.provider_facts fact on fact.environment_id = a.environment_id
+      and fact.account_id = a.id
+      and fact.op = 'authorize' and fact.state = 'succeeded' and fact.happened_at >= p_since
     where a.id = p_account_id
-    order by f.happened_at, f.reference;
+    order by fact.happened_at, fact.reference;
 end
 $$;
 grant execute on function pay.list_final_facts(text, timestamptz) to pay_operator;

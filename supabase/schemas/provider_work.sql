@@ -11,7 +11,7 @@
 create or replace view pay_internal.provider_subjects with (security_invoker = true) as
 select p.environment_id, p.id, p.status, p.sequence, p.body from pay.payments p
 union all
-select t.environment_id, t.id, t.status, t.sequence, t.body from pay.transfers t;
+select tr.environment_id, tr.id, tr.status, tr.sequence, tr.body from pay.transfers tr;
 comment on view pay_internal.provider_subjects is 'Payments and transfers.';
 
 -- Whether there is work for the worker.
@@ -26,8 +26,8 @@ as $$
         and (c.leased_until is null or c.leased_until <= now())
     )
     or exists (
-      select from pay.provider_facts f
-      where f.outcome is null and (f.leased_until is null or f.leased_until <= now())
+      select from pay.provider_facts fact
+      where fact.outcome is null and (fact.leased_until is null or fact.leased_until <= now())
     )
     or exists (select from pay.provider_calls c where c.next_look_at <= now())
     or exists (
@@ -199,28 +199,30 @@ as $$
 begin
   return query
     with open as materialized (
-      select f.environment_id, f.account_id, f.reference
-      from pay.provider_facts f
+      select fact.environment_id, fact.account_id, fact.reference
+      from pay.provider_facts fact
       cross join lateral (
-        select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
+        select e.retired_at from pay.environments e where e.id = fact.environment_id limit 1
       ) e
-      where e.retired_at is null and f.outcome is null
-        and (f.leased_until is null or f.leased_until <= p_at)
-      order by f.received_at
+      where e.retired_at is null and fact.outcome is null
+        and (fact.leased_until is null or fact.leased_until <= p_at)
+      order by fact.received_at
       limit p_limit
-      for update of f skip locked
+      for update of fact skip locked
     )
-    update pay.provider_facts f
+    update pay.provider_facts fact
     set leased_until = p_leased_until,
-      subject_id = coalesce(f.subject_id,
-        pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
-      refund_id = coalesce(f.refund_id, case when f.op = 'refund'
-        then pay_internal.find_fact_refund(f.environment_id, f.account_id, f.reference) end)
+      subject_id = coalesce(fact.subject_id,
+        pay_internal.find_fact_subject(fact.environment_id, fact.account_id,
+          fact.provider_reference)),
+      refund_id = coalesce(fact.refund_id, case when fact.op = 'refund'
+        then pay_internal.find_fact_refund(fact.environment_id, fact.account_id,
+          fact.reference) end)
     from open o
-    where f.environment_id = o.environment_id and f.account_id = o.account_id
-      and f.reference = o.reference
-    returning f.environment_id, f.account_id, f.reference,
-      to_char(f.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
+    where fact.environment_id = o.environment_id and fact.account_id = o.account_id
+      and fact.reference = o.reference
+    returning fact.environment_id, fact.account_id, fact.reference,
+      to_char(fact.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
 end
 $$;
 
@@ -301,12 +303,12 @@ begin
     select 'call', c.environment_id, e.livemode,
       pay_internal.provider_account_json(c.environment_id, c.account_id),
       pay_internal.provider_call_json(c),
-      null::json, s.body, s.sequence, r.body, null::json, null::date
+      null::json, subject.body, subject.sequence, r.body, null::json, null::date
     from unnest(p_environments, p_ids) with ordinality as l (environment_id, id, n)
     join pay.provider_calls c on c.environment_id = l.environment_id and c.id = l.id
     join pay.environments e on e.id = c.environment_id
-    left join pay_internal.provider_subjects s
-      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay_internal.provider_subjects subject
+      on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     order by l.n;
 end
@@ -323,29 +325,30 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-  select 'fact', f.environment_id, e.livemode,
-    pay_internal.provider_account_json(f.environment_id, f.account_id), k.call,
-    pay_internal.provider_fact_json(f),
-    s.body, s.sequence, r.body, null::json, null::date
+  select 'fact', fact.environment_id, e.livemode,
+    pay_internal.provider_account_json(fact.environment_id, fact.account_id), k.call,
+    pay_internal.provider_fact_json(fact),
+    subject.body, subject.sequence, r.body, null::json, null::date
   from unnest(p_environments, p_accounts, p_references) with ordinality
     as o (environment_id, account_id, reference, n)
-  join pay.provider_facts f
-    on f.environment_id = o.environment_id and f.account_id = o.account_id
-    and f.reference = o.reference
-  join pay.environments e on e.id = f.environment_id
-  left join pay_internal.provider_subjects s
-    on s.environment_id = f.environment_id and s.id = f.subject_id
+  join pay.provider_facts fact
+    on fact.environment_id = o.environment_id and fact.account_id = o.account_id
+    and fact.reference = o.reference
+  join pay.environments e on e.id = fact.environment_id
+  left join pay_internal.provider_subjects subject
+    on subject.environment_id = fact.environment_id and subject.id = fact.subject_id
     and pay_internal.has_fact_call(
-      f.environment_id, f.account_id, f.subject_id, f.provider_reference)
+      fact.environment_id, fact.account_id, fact.subject_id, fact.provider_reference)
   left join pay.refunds r
-    on r.environment_id = f.environment_id and r.id = f.refund_id and r.payment_id = s.id
+    on r.environment_id = fact.environment_id and r.id = fact.refund_id
+      and r.payment_id = subject.id
   left join lateral (
     select pay_internal.provider_call_json(c) as call from pay.provider_calls c
-    where c.environment_id = f.environment_id and c.subject_id = f.subject_id
-      and c.refund_id is not distinct from f.refund_id
+    where c.environment_id = fact.environment_id and c.subject_id = fact.subject_id
+      and c.refund_id is not distinct from fact.refund_id
       -- Somebody can capture at the provider. Then the authorization finds the payment there.
-      and (c.op = f.op or f.op = 'capture' and c.op = 'authorize')
-    order by c.op = f.op desc, c.id desc limit 1
+      and (c.op = fact.op or fact.op = 'capture' and c.op = 'authorize')
+    order by c.op = fact.op desc, c.id desc limit 1
   ) k on true
   order by o.n;
 end
@@ -362,17 +365,17 @@ begin
   return query
   with
   found as materialized (
-    select c.environment_id, c.id, s.body, s.sequence, r.body as refund_body,
+    select c.environment_id, c.id, subject.body, subject.sequence, r.body as refund_body,
       case c.op
-        when 'authorize' then s.status not in ('completed', 'declined', 'failed', 'cancelled',
+        when 'authorize' then subject.status not in ('completed', 'declined', 'failed', 'cancelled',
           'partially_refunded', 'refunded', 'chargeback')
-        when 'transfer' then s.status = 'pending'
+        when 'transfer' then subject.status = 'pending'
         else r.status = 'pending'
       end as is_open
     from unnest(p_environments, p_ids) as d (environment_id, id)
     join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.id
-    left join pay_internal.provider_subjects s
-      on s.environment_id = c.environment_id and s.id = c.subject_id
+    left join pay_internal.provider_subjects subject
+      on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
   ),
   looked as (

@@ -124,17 +124,18 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select coalesce(p.body, t.body), r.body,
+    select coalesce(p.body, tr.body), r.body,
       pay_internal.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)),
-      coalesce(f.booked_minor, 0),
-      case when f.reference is not null then pay_internal.transfers_json(f, p_subject_id) end
+      coalesce(fact.booked_minor, 0),
+      case when fact.reference is not null then pay_internal.transfers_json(fact, p_subject_id) end
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
-    left join pay.transfers t on t.environment_id = e.id and t.id = p_subject_id
+    left join pay.transfers tr on tr.environment_id = e.id and tr.id = p_subject_id
     left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
-    left join pay.provider_facts f
-      on f.environment_id = e.id and f.account_id = p_account_id and f.reference = p_reference
-    where coalesce(p.body, t.body) is not null;
+    left join pay.provider_facts fact
+      on fact.environment_id = e.id and fact.account_id = p_account_id
+        and fact.reference = p_reference
+    where coalesce(p.body, tr.body) is not null;
 end
 $$;
 grant execute on function pay.read_provider_subject(text, text, text, text, text)

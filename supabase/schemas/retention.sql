@@ -240,11 +240,11 @@ begin
   if not p_livemode then
     delete from pay.provider_facts t
     where t.ctid = any (array(
-      select o.ctid from pay.provider_facts o
-      where o.environment_id = p_environment_id
+      select fact.ctid from pay.provider_facts fact
+      where fact.environment_id = p_environment_id
         -- The time of receipt is real.
-        and o.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
-      order by o.received_at limit p_batch for update skip locked
+        and fact.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
+      order by fact.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;

@@ -60,19 +60,20 @@ declare
   v_fault pay.faults;
 begin
   if not p_takes then
-    select f.* into v_fault from pay.faults f
-    where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
-      and pay_internal.fault_matches(f.filter::jsonb, p_thing)
-    order by f.id limit 1;
+    select fault.* into v_fault from pay.faults fault
+    where fault.environment_id = p_environment_id and fault.kind = p_kind and fault.times_left > 0
+      and pay_internal.fault_matches(fault.filter::jsonb, p_thing)
+    order by fault.id limit 1;
     return v_fault;
   end if;
   -- If another transaction uses the fault up while this one waits, the next one is locked.
-  select f.* into v_fault from pay.faults f
-  where f.environment_id = p_environment_id and f.kind = p_kind and f.times_left > 0
-    and f.fault is distinct from p_without and pay_internal.fault_matches(f.filter::jsonb, p_thing)
-  order by f.id limit 1 for update;
-  update pay.faults f set times_left = f.times_left - 1
-  where f.environment_id = p_environment_id and f.id = v_fault.id;
+  select fault.* into v_fault from pay.faults fault
+  where fault.environment_id = p_environment_id and fault.kind = p_kind and fault.times_left > 0
+    and fault.fault is distinct from p_without
+      and pay_internal.fault_matches(fault.filter::jsonb, p_thing)
+  order by fault.id limit 1 for update;
+  update pay.faults fault set times_left = fault.times_left - 1
+  where fault.environment_id = p_environment_id and fault.id = v_fault.id;
   return v_fault;
 end
 $$;
@@ -86,8 +87,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_kinds text[] := array(
-    select distinct f.kind from pay.faults f
-    where f.environment_id = p_environment_id and f.times_left > 0 and f.kind <> 'delivery'
+    select distinct fault.kind from pay.faults fault
+    where fault.environment_id = p_environment_id and fault.times_left > 0
+      and fault.kind <> 'delivery'
     order by 1);
 begin
   update pay.sandbox_settings w
@@ -132,9 +134,9 @@ begin
     v_access.body := json_build_object(
       'id', v_fault.id, 'fault', v_fault.fault, 'delay_ms', v_fault.delay_ms);
   elsif not exists (
-    select from pay.faults f
-    where f.environment_id = v_access.environment_id and f.times_left > 0
-      and f.kind in ('request', 'provider')
+    select from pay.faults fault
+    where fault.environment_id = v_access.environment_id and fault.times_left > 0
+      and fault.kind in ('request', 'provider')
   ) and pg_try_advisory_xact_lock(
     hashtextextended('environment ' || v_access.environment_id, 0)
   ) then
@@ -163,8 +165,8 @@ begin
     return v_access;
   end if;
   if (
-    select count(*) from pay.faults f
-    where f.environment_id = v_access.environment_id and f.times_left > 0
+    select count(*) from pay.faults fault
+    where fault.environment_id = v_access.environment_id and fault.times_left > 0
   ) >= p_limit then
     v_access.outcome := 'full';
     perform pay_internal.release_key(p_request, v_access);
@@ -198,7 +200,8 @@ begin
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
-  delete from pay.faults f where f.environment_id = v_access.environment_id and f.id = p_id;
+  delete from pay.faults fault where fault.environment_id = v_access.environment_id
+    and fault.id = p_id;
   if not found then
     v_access.outcome := 'not_found';
     perform pay_internal.release_key(p_request, v_access);
@@ -233,11 +236,11 @@ begin
       where f.outcome = 'ok'
     ),
     locked as materialized (
-      select o.environment_id, o.id, o.times_left
-      from pay.faults o
-      where (o.environment_id, o.id) in (select a.environment_id, a.id from asked a)
-      order by o.environment_id, o.id
-      for update of o
+      select fault.environment_id, fault.id, fault.times_left
+      from pay.faults fault
+      where (fault.environment_id, fault.id) in (select a.environment_id, a.id from asked a)
+      order by fault.environment_id, fault.id
+      for update of fault
     )
     select a.n from asked a
     left join locked l on l.environment_id = a.environment_id and l.id = a.id
@@ -258,14 +261,14 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  update pay.faults o
-  set times_left = o.times_left - u.times
+  update pay.faults fault
+  set times_left = fault.times_left - u.times
   from (
     select caller.environment_id, f.id, count(*) as times
     from jsonb_to_recordset(p_faults) as f (n integer, id text)
     join unnest(p_callers) caller on caller.n = f.n
     group by caller.environment_id, f.id
   ) u
-  where o.environment_id = u.environment_id and o.id = u.id;
+  where fault.environment_id = u.environment_id and fault.id = u.id;
 end
 $$;

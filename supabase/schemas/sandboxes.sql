@@ -54,14 +54,14 @@ begin
   perform set_config('pay.worker', 'on', true);
   select case
       when exists (
-        select from pay.sandboxes s where s.account = p_account
+        select from pay.sandboxes sandbox where sandbox.account = p_account
         offset pay_internal.max_kept_sandboxes() - 1
       ) then pay_internal.max_sandboxes()
       else count(*)
     end
   into v_count
-  from pay.sandboxes s
-  where s.account = p_account and s.expires_at > p_at;
+  from pay.sandboxes sandbox
+  where sandbox.account = p_account and sandbox.expires_at > p_at;
   perform set_config('pay.worker', v_worker, true);
   return v_count < pay_internal.max_sandboxes();
 end
@@ -268,8 +268,8 @@ begin
   if v_access.outcome <> 'ok' then
     return v_access;
   end if;
-  select * into v_sandbox from pay.sandboxes s
-  where s.environment_id = v_access.environment_id and s.id = p_id for update;
+  select * into v_sandbox from pay.sandboxes sandbox
+  where sandbox.environment_id = v_access.environment_id and sandbox.id = p_id for update;
   if v_sandbox.id is null then
     v_access.outcome := 'not_found';
     perform pay_internal.release_key(p_request, v_access);
@@ -277,8 +277,8 @@ begin
   end if;
   if v_sandbox.expires_at > v_now then
     v_sandbox.expires_at := v_now;
-    update pay.sandboxes s set expires_at = v_now
-    where s.environment_id = v_access.environment_id and s.id = p_id;
+    update pay.sandboxes sandbox set expires_at = v_now
+    where sandbox.environment_id = v_access.environment_id and sandbox.id = p_id;
   end if;
   v_access.outcome := 'committed';
   v_access.body := pay_internal.sandbox_body(v_sandbox);
@@ -331,8 +331,8 @@ as $$
 declare
   v_rows bigint;
 begin
-  delete from pay.sandboxes s
-  where s.ctid = any (array(
+  delete from pay.sandboxes sandbox
+  where sandbox.ctid = any (array(
     select o.ctid from pay.sandboxes o
     where o.expires_at <= p_at - pay_internal.idempotency_retention()
       and (p_environment_id is null or o.environment_id = p_environment_id)

@@ -82,10 +82,10 @@ begin
       ) k
       where r.n = any (p_moved)
     )
-    update pay.transfers t
+    update pay.transfers tr
     set status = r.status, sequence = r.sequence, updated_at = r.updated_at, body = r.body
     from moved r
-    where t.ctid = r.place;
+    where tr.ctid = r.place;
   end if;
 end
 $$;

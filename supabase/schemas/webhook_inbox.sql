@@ -37,8 +37,9 @@ begin
   end if;
   -- One probe of an index that is mostly empty.
   if exists (
-    select from pay.faults f
-    where f.kind = 'delivery' and f.environment_id = p_environment_id and f.times_left > 0
+    select from pay.faults fault
+    where fault.kind = 'delivery' and fault.environment_id = p_environment_id
+      and fault.times_left > 0
   ) then
     v_checked := pay_internal.give_inbox_faults(p_environment_id, p_endpoint_id, p_most, v_at);
   end if;
@@ -125,10 +126,10 @@ begin
     where d.environment_id = p_environment_id and d.id = p.id
   ),
   entered as (
-    insert into pay.inbox_entries as e (environment_id, delivery_id, endpoint_id, position)
+    insert into pay.inbox_entries as entry (environment_id, delivery_id, endpoint_id, position)
     select p_environment_id, p.id, p_endpoint_id, p.position from placed p
     on conflict (environment_id, delivery_id) do update set position = excluded.position
-    returning e.position
+    returning entry.position
   )
   select count(*) into v_added from entered;
   return v_added;
@@ -175,19 +176,19 @@ declare
   v_to bigint;
 begin
   if p_to - p_from > v_most then
-    select e.position into v_to from pay.inbox_entries e
-    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
-      and e.position > p_from and e.position <= p_to
-    order by e.position offset v_most - 1 limit 1;
+    select entry.position into v_to from pay.inbox_entries entry
+    where entry.environment_id = p_environment_id and entry.endpoint_id = p_endpoint_id
+      and entry.position > p_from and entry.position <= p_to
+    order by entry.position offset v_most - 1 limit 1;
   end if;
   v_to := coalesce(v_to, p_to);
   update pay.webhook_deliveries d
   set status = 'delivered'
   from (
-    select e.delivery_id from pay.inbox_entries e
-    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
-      and e.position > p_from and e.position <= v_to
-    order by e.delivery_id
+    select entry.delivery_id from pay.inbox_entries entry
+    where entry.environment_id = p_environment_id and entry.endpoint_id = p_endpoint_id
+      and entry.position > p_from and entry.position <= v_to
+    order by entry.delivery_id
   ) read
   where d.environment_id = p_environment_id and d.id = read.delivery_id
     and d.status || '' = 'available';
@@ -404,11 +405,11 @@ begin
   set status = 'cancelled'
   where d.environment_id = p_environment_id and d.id = any (v_cancelled);
   update pay.webhook_endpoints t
-  set inbox_acknowledged = e.position
-  from pay.inbox_entries e
+  set inbox_acknowledged = entry.position
+  from pay.inbox_entries entry
   where t.environment_id = p_environment_id and t.id = p_endpoint_id
-    and e.environment_id = p_environment_id
-    and e.delivery_id = v_cancelled[cardinality(v_cancelled)];
+    and entry.environment_id = p_environment_id
+    and entry.delivery_id = v_cancelled[cardinality(v_cancelled)];
   return cardinality(v_unread) <= pay_internal.called_off_at_once();
 end
 $$;
@@ -427,15 +428,15 @@ declare
     where t.environment_id = p_environment_id and t.id = p_endpoint_id);
 begin
   return array(
-    select e.delivery_id from pay.inbox_entries e
+    select entry.delivery_id from pay.inbox_entries entry
     cross join lateral (
       select from pay.webhook_deliveries d
-      where d.environment_id = p_environment_id and d.id = e.delivery_id
+      where d.environment_id = p_environment_id and d.id = entry.delivery_id
         and d.status || '' = 'available' limit 1
     ) d
-    where e.environment_id = p_environment_id and e.endpoint_id = p_endpoint_id
-      and e.position > v_acknowledged
-    order by e.position
+    where entry.environment_id = p_environment_id and entry.endpoint_id = p_endpoint_id
+      and entry.position > v_acknowledged
+    order by entry.position
     limit pay_internal.called_off_at_once() + 1
   );
 end

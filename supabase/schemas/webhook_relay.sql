@@ -95,7 +95,8 @@ begin
       v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
     exit when v_due is null;
     -- One probe of an index that is mostly empty.
-    if exists (select from pay.faults f where f.kind = 'delivery' and f.times_left > 0) then
+    if exists (select from pay.faults fault where fault.kind = 'delivery'
+      and fault.times_left > 0) then
       v_due := pay_internal.give_faults(v_due, v_at);
     end if;
     return query select * from pay_internal.claim_due(

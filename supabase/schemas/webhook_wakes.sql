@@ -63,7 +63,7 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  delete from pay.relay_wakes w where w.woken_at < now() - interval '1 hour';
+  delete from pay.relay_wakes wake where wake.woken_at < now() - interval '1 hour';
   insert into pay.relay_wakes (request_id) values (p_request_id::text)
   on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
 end
@@ -79,8 +79,8 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select w.request_id::bigint, w.woken_at from pay.relay_wakes w
-    where w.woken_at >= now() - interval '1 hour';
+    select wake.request_id::bigint, wake.woken_at from pay.relay_wakes wake
+    where wake.woken_at >= now() - interval '1 hour';
 end
 $$;
 grant execute on function pay.recent_wakes() to pay_operator;
