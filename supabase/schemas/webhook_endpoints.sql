@@ -348,20 +348,13 @@ begin
   end if;
   perform pay_internal.call_off_deliveries(
     p_environment_id, p_id, pay_internal.called_off_at_once());
-  insert into pay.events (environment_id, id, type, subject_id, sequence, created_at, body)
-  values (p_environment_id, p_event_id, 'webhook_endpoint.disabled', p_id, p_expects_revision + 1,
-    p_at, p_event_body);
-  insert into pay.webhook_deliveries
-    (environment_id, id, event_id, event_type, endpoint_id, subject_id, sequence, status,
-      next_attempt_at, created_at, due_at)
-  select p_environment_id, pay_internal.delivery_id(p_delivery_id, t.slot), p_event_id,
-    'webhook_endpoint.disabled', t.id, p_id, p_expects_revision + 1, 'pending',
-    least(p_at, pay_internal.server_time()), p_at,
-    (select p_at from pay.sandbox_settings w where w.environment_id = p_environment_id)
-  from pay.webhook_endpoints t
-  where t.environment_id = p_environment_id
-    and t.status = 'enabled'
-    and t.events && pay_internal.patterns_of('webhook_endpoint.disabled');
+  perform pay_internal.write_events(
+    jsonb_build_array(jsonb_build_object('n', 1, 'id', p_event_id,
+      'type', 'webhook_endpoint.disabled', 'subject_id', p_id, 'sequence', p_expects_revision + 1,
+      'created_at', p_at, 'delivery_id', p_delivery_id, 'body', p_event_body)),
+    array[row(1, p_environment_id, null, (
+      select pay_internal.time_ahead(w) from pay.sandbox_settings w
+      where w.environment_id = p_environment_id))::pay_internal.caller]);
   return 'committed';
 end
 $$;
