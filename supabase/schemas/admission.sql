@@ -195,7 +195,6 @@ begin
 end
 $$;
 
--- Admits a single request that writes.
 create or replace function pay_internal.admit_one(p_request text, p_hold text default 'shared')
 returns pay.admission
 language plpgsql volatile

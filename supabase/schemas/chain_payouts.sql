@@ -1,7 +1,6 @@
 -- Purpose: payouts on a chain (architecture §7). The nonce and the fees of a transaction are
 -- committed before it is sent.
 
--- A payout as the connector reads it.
 create or replace function pay_internal.payout_json(p_payout pay.chain_payouts)
 returns json
 language plpgsql stable

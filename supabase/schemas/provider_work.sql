@@ -14,7 +14,6 @@ union all
 select tr.environment_id, tr.id, tr.status, tr.sequence, tr.body from pay.transfers tr;
 comment on view pay_internal.provider_subjects is 'Payments and transfers.';
 
--- Whether there is work for the worker.
 create or replace function pay_internal.provider_work_is_due()
 returns boolean
 language sql stable
@@ -270,7 +269,6 @@ exception when others then
 end
 $$;
 
--- Reads leased pieces of work, in their order.
 create or replace function pay_internal.read_work(
   p_kind text, p_environments text[], p_accounts text[], p_ids text[], p_at timestamptz
 )
@@ -292,7 +290,6 @@ begin
 end
 $$;
 
--- Calls to send, as the worker needs them.
 create or replace function pay_internal.read_calls(p_environments text[], p_ids text[])
 returns setof pay.provider_work
 language plpgsql stable rows 10

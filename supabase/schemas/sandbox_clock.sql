@@ -13,7 +13,6 @@
 -- Order of locks: the sandbox's own lock, deliveries by id, calls by id, the row of the settings.
 -- The relay and pay.record lock the row of the settings last too (pay_internal.count_did).
 
--- The most by which one request moves a clock.
 create or replace function pay_internal.longest_advance()
 returns interval
 language sql immutable parallel safe

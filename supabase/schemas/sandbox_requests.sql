@@ -7,7 +7,6 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
 
--- A logged request as JSON text.
 create or replace function pay_internal.request_body(p_request pay.requests)
 returns text
 language sql stable

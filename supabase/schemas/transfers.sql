@@ -50,7 +50,6 @@ begin
 end
 $$;
 
--- Writes the transfers of the committed changes, as pay_internal.write_payments does.
 create or replace function pay_internal.write_transfers(
   p_transfers jsonb, p_callers pay_internal.caller[], p_moved integer[]
 )

@@ -82,7 +82,6 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 5 $$;
 
--- How long an exchange is kept.
 create or replace function pay_internal.exchange_retention()
 returns interval
 language sql immutable parallel safe
