@@ -41,7 +41,9 @@ import { createWebhookStore, type WebhookStore } from "../store/webhook_store.ts
 import { inBackground } from "./background.ts";
 import { readSettings } from "./read_settings.ts";
 import { attemptLine, failedTurn, type LogLine, lostNotes, writeLogLine } from "./request_log.ts";
+import { sandboxWorld } from "./sandbox_world.ts";
 import type { Settings } from "./settings.ts";
+import type { World } from "./world.ts";
 
 /** The dependencies of both functions. */
 export interface Dependencies {
@@ -82,8 +84,8 @@ export interface Dependencies {
   log: (line: LogLine) => void;
   /** Notes that are written behind the answers. */
   notes: RequestNotes;
-  /** Whether the requests of sandboxes are logged for their merchants. */
-  logs_requests: boolean;
+  /** The worlds of requests. */
+  world: World;
 }
 
 /** Seconds without a read after which the connection of the read lane closes. */
@@ -211,7 +213,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     allowed_origins: settings.allowed_origins ?? [],
     log,
     notes,
-    logs_requests: settings.request_log ?? false,
+    world: sandboxWorld({ random, notes: settings.request_log ? notes : null }),
     async close() {
       await Promise.all([webhooks?.close(), provider_worker.stop(), notes.close()]);
       await Promise.all([database.close(), reads.close()]);

@@ -14,7 +14,6 @@ import type { Health } from "../schema/service.ts";
 import type { Reply } from "../domain/changes/service_request.ts";
 import { renderError } from "../domain/changes/error_body.ts";
 import type { Answer } from "../store/commit_rows.ts";
-import type { SandboxSettings } from "../store/known_settings.ts";
 import type { Access, Idempotency } from "../store/outcome.ts";
 import { apiKeyHeader, invalidKey } from "./api_key_header.ts";
 import { crossOrigin } from "./cross_origin.ts";
@@ -31,20 +30,11 @@ import {
   unknownParameters,
 } from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
-import { withPresentSettings } from "./present_settings.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
-import {
-  breakOff,
-  ConnectionLost,
-  FAULT_HEADER,
-  FaultOfRequest,
-  faultThing,
-  readFaultHeader,
-} from "./request_faults.ts";
 import { faultOf } from "./request_log.ts";
 import type { Env } from "./request_state.ts";
-import { keepTranscript, numberRequests, sourceOf } from "./seeded_run.ts";
 import { unknownRoute } from "./unknown_route.ts";
+import type { Given, World } from "./world.ts";
 
 type Ctx = Context<Env>;
 
@@ -80,7 +70,7 @@ export function createFunctionApp(
   );
   const open_paths = ["/health", ...Object.keys(open)].map((path) => `/${name}${path}`);
   app.use(observe(deps));
-  app.use(keepTranscript());
+  app.use(deps.world.around);
   for (const [path, handlers] of Object.entries(open)) {
     app.get(`/${name}${path}`, nameRoute, ...handlers);
   }
@@ -94,7 +84,7 @@ export function createFunctionApp(
     limited: deps.rate_limits !== null,
     local: deps.base_url.startsWith("http://"),
   }));
-  app.use(numberRequests((path) => TRANSCRIPT.test(path)));
+  app.use(deps.world.inside);
   for (const { operation, path } of routes) {
     app.on(operation.method, path, (c) => handle(c, operation, path));
   }
@@ -125,9 +115,6 @@ function pathBehindMount(request: Request): string {
   return path.startsWith(`${MOUNT}/`) ? path.slice(MOUNT.length) : path;
 }
 
-/** The path of a transcript, which does not change with each look at it. */
-const TRANSCRIPT = /\/transcript$/;
-
 /** Answers a request to an operation. */
 function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   const state = c.get("state");
@@ -137,10 +124,11 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
   const scope = scopeOf(operation, searchParams);
   return keyFirst(c, scope, async () => {
     const { headers } = c.req.raw;
-    if (state.key!.livemode) refuseLiveKey(operation, headers);
+    const { world } = c.get("deps");
+    if (state.key!.livemode) refuseLiveKey(operation, headers, world);
     const mutating = MUTATING.has(operation.method);
     const sent = mutating ? await readBody(c.req.raw) : null;
-    if (state.run && sent) state.run.body = sent.value;
+    if (sent) state.body = sent.value;
     const unknown = unknownParameters(operation, sent, searchParams);
     if (unknown) {
       c.header("Unknown-Parameters", unknown);
@@ -149,25 +137,19 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
     }
     const idempotency_key = mutating ? readIdempotencyKey(headers) : null;
     state.idempotency_key = idempotency_key;
-    const fault = readFaultHeader(c.req.raw);
+    const sent_id = c.req.param("id") ?? "";
+    const decide = world.read(c, { operation, sent_id, idempotency_key });
     const query = parseQuery(operation.query, searchParams);
     const body = sent ? parseBody(operation.body, sent) : undefined;
 
-    const sent_id = c.req.param("id") ?? "";
     const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
     const named_key = c.req.param("key") ?? "";
     const deps = c.get("deps");
     const idempotency = idempotency_key === null
       ? null
       : identify(operation, id, idempotency_key, sent!);
-    const faults = new FaultOfRequest(
-      c,
-      fault,
-      () => faultThing(operation, sent_id, idempotency_key),
-    );
-    const run = (access: Access, { fault_kinds }: SandboxSettings) => {
-      const source = sourceOf(state, access.version, deps.random);
-      return operation.run({
+    const run = (access: Access, { random, order_ms, run_number, settings }: Given) =>
+      operation.run({
         deps,
         request: {
           access,
@@ -175,13 +157,13 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
             request_id: state.request_id,
             idempotency_key,
             livemode: state.key!.livemode,
-            run_number: state.run?.n ?? null,
+            run_number,
             at_ms: access.at_ms,
-            mint: idMint(access.at_ms, source.random, source.order_ms),
-            random: source.random,
+            mint: idMint(access.at_ms, random, order_ms),
+            random,
           },
           idempotency,
-          has_provider_faults: fault_kinds.includes("provider"),
+          settings,
         },
         key_text: state.key!.text,
         // Deno prints a warning when the signal is first read, so only reads that wait read it.
@@ -191,18 +173,7 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
         body,
         query,
       });
-    };
-    const outcome = await withPresentSettings(
-      c,
-      scope,
-      (access, settings) =>
-        faults.decide(
-          access,
-          settings,
-          !operation.without_faults,
-          (access) => run(access, settings),
-        ),
-    ).catch((error) => {
+    const outcome = await decide(scope, run).catch((error) => {
       const kind = pathKind(path);
       const is_missing = error instanceof ApiError && error.code === "not_found";
       throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
@@ -212,15 +183,14 @@ function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
 }
 
 /** Refuses a live key where only test keys are taken. Throws `test_key_required`. */
-function refuseLiveKey(operation: Operation, headers: Headers): void {
-  const refuse = (subject: string) => {
+function refuseLiveKey({ test_only }: Operation, headers: Headers, world: World): void {
+  if (test_only) {
     throw new ApiError(
       "test_key_required",
-      `${subject} takes test keys only: use a key that has "_test_" in its text`,
+      'The sandbox takes test keys only: use a key that has "_test_" in its text',
     );
-  };
-  if (operation.test_only) refuse("The sandbox");
-  if (headers.has(FAULT_HEADER)) refuse(`The header "${FAULT_HEADER}"`);
+  }
+  world.checkLive(headers);
 }
 
 /** The form of every id. The service neither hashes any other text nor sends it to the database. */
@@ -245,8 +215,8 @@ async function keyFirst(
     const unasked = state.key_id === null && error instanceof ApiError &&
       !NEEDS_NO_KEY.has(error.code);
     if (unasked) {
-      const { store } = c.get("deps");
-      await withPresentSettings(c, scope, (access) => store.authenticate(access))
+      const { store, world } = c.get("deps");
+      await world.admit(c, scope, (access) => store.authenticate(access))
         .catch((refusal) => {
           throw inKeyWords(refusal);
         });
@@ -272,10 +242,10 @@ function identify(operation: Operation, id: string, key: string, body: ReadBody)
 }
 
 function respond(c: Ctx, outcome: Reply | Answer, media_type = "application/json"): Response {
-  const { answer, replayed, fault }: Reply = "answer" in outcome
+  const { answer, replayed, headers = {} }: Reply = "answer" in outcome
     ? outcome
     : { answer: outcome, replayed: false };
-  if (fault !== undefined) c.header(FAULT_HEADER, fault);
+  for (const [name, value] of Object.entries(headers)) c.header(name, value);
   if (replayed) c.header("Idempotent-Replayed", "true");
   if (answer.status === 201) c.header("Location", locationOf(answer, c.get("deps").base_url));
   if (answer.status >= 400) c.get("state").code = JSON.parse(answer.body).error.code;
@@ -289,7 +259,8 @@ function locationOf(answer: Answer, base_url: string): string {
 
 function renderFailure(c: Ctx, error: Error): Response {
   const state = c.get("state");
-  if (error instanceof ConnectionLost) return breakOff(c);
+  const answered = c.get("deps").world.answerTo(c, error);
+  if (answered) return answered;
   const shown = error instanceof ApiError
     ? error
     : new ApiError("internal_error", "Something went wrong on our side: try again");

@@ -9,6 +9,7 @@ import { formatTime } from "../core/clock.ts";
 import { memberOf } from "../schema/requirement.ts";
 import type { NotedRequest } from "../store/request_notes.ts";
 import type { RequestState } from "./request_state.ts";
+import type { Seen } from "./world.ts";
 
 /** Replaces text of the client. */
 const MASK = "***";
@@ -22,20 +23,6 @@ const PLAIN_VALUE =
   /^(?:[a-z]{2,4}_[0-9a-z]{26}|[a-z_.*]{1,40}|[A-Z]{3,5}|[0-9]{1,4}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(?:Z|[+-][0-9]{2}:[0-9]{2}))$/;
 /** Parameters whose value is free text, even if it looks like a word. */
 const FREE_TEXT: ReadonlySet<string> = new Set(["reference", "customer"]);
-
-/** The request as the server saw it. */
-export interface Seen {
-  method: string;
-  /** The whole URL, for its query. */
-  url: string;
-  /** The path from the name of the function on. */
-  path: string;
-  status: number;
-  is_replay: boolean;
-  /** True if a web page sent the request. */
-  is_from_page: boolean;
-  duration_ms: number;
-}
 
 /** Makes the note of a request, or null if it does not belong into the log of a sandbox. */
 export function notedRequest(state: RequestState, seen: Seen): NotedRequest | null {

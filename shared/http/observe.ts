@@ -8,8 +8,8 @@ import { formatTime } from "../core/clock.ts";
 import { idMint } from "../core/ids.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { notedRequest, type Seen } from "./noted_request.ts";
 import type { Env, RequestState } from "./request_state.ts";
+import type { Seen } from "./world.ts";
 
 /** Window of the rate limit in seconds, as in the database (`pay_internal.requests_used`). */
 const WINDOW_S = 2;
@@ -34,7 +34,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       request_id: idMint(at_ms, deps.random)("req_"),
       at_ms,
       key: null,
-      run: null,
+      body: null,
       key_id: null,
       environment_id: null,
       idempotency_key: null,
@@ -87,14 +87,13 @@ function isFromPage(headers: Headers): boolean {
   return headers.has("Origin") || headers.has("Sec-Fetch-Site");
 }
 
-/** Notes the request for the log of its sandbox, and a replay for its idempotency key. */
-function note({ notes, logs_requests }: Dependencies, state: RequestState, seen: Seen): void {
+/** Notes the request for its world, and a replay for its idempotency key. */
+function note({ notes, world }: Dependencies, state: RequestState, seen: Seen): void {
   const { key_id, environment_id, idempotency_key } = state;
   if (seen.is_replay && idempotency_key !== null) {
     notes.countReplay(environment_id!, key_id!, idempotency_key);
   }
-  const request = logs_requests ? notedRequest(state, seen) : null;
-  if (request !== null) notes.logRequest(request);
+  world.note(state, seen);
 }
 
 /** Returns the requests of a key in a window, if no other key of its environment sends any. */

@@ -6,16 +6,6 @@ import type { ErrorCode } from "../core/errors.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Operation } from "./operation.ts";
 
-/** A request of a seeded sandbox. */
-export interface NumberedRequest {
-  /** Its place in the run, from 1. */
-  n: number;
-  /** Hex text that is derived from the seed. */
-  root: string;
-  /** The body after its parsing; null without a readable one. */
-  body: unknown;
-}
-
 /** The well-formed key of a request. The database decides whether it is valid. */
 export interface PresentedKey {
   /** Lower-case hex SHA-256 of the key text. */
@@ -30,8 +20,8 @@ export interface RequestState {
   request_id: string;
   at_ms: number;
   key: PresentedKey | null;
-  /** Null unless the request belongs to a seeded sandbox. */
-  run: NumberedRequest | null;
+  /** The body after its parsing; null without a readable one. */
+  body: unknown;
   /** The id of the API key; null before the database has admitted the key. */
   key_id: string | null;
   /** The environment of the key; null as long as `key_id` is. */

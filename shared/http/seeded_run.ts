@@ -14,6 +14,21 @@ import type { Env, RequestState } from "./request_state.ts";
 import { faultOf } from "./request_log.ts";
 import { transcriptLine } from "./transcript_line.ts";
 
+/** A request of a seeded sandbox. */
+interface NumberedRequest {
+  /** Its place in the run, from 1. */
+  n: number;
+  /** Hex text that is derived from the seed. */
+  root: string;
+}
+
+const runs = new WeakMap<RequestState, NumberedRequest>();
+
+/** Returns the number of a request in the run of its seeded sandbox; null: it has no seed. */
+export function runOf(state: RequestState): NumberedRequest | null {
+  return runs.get(state) ?? null;
+}
+
 /**
  * Keeps the transcripts of seeded sandboxes. Stands before all other middleware, so that it sees the
  * answer of every error.
@@ -22,12 +37,13 @@ export function keepTranscript(): MiddlewareHandler<Env> {
   return async function kept(c, next) {
     await next();
     const state = c.get("state");
-    if (state.run === null) return;
+    const run = runOf(state);
+    if (run === null) return;
     try {
       await c.get("deps").seeded_store.keep(
         presentAccess(c),
-        state.run.n,
-        await transcriptLine(c, state.run),
+        run.n,
+        await transcriptLine(c, run.n),
       );
     } catch (error) {
       // The request is done, so it is answered.
@@ -52,7 +68,8 @@ export function numberRequests(is_unnumbered: (path: string) => boolean): Middle
  * @param version the version of the sandbox's settings; 0: it has none
  */
 export function sourceOf(state: RequestState, version: number, random: RandomSource): Source {
-  const { run, at_ms } = state;
+  const { at_ms } = state;
+  const run = runOf(state);
   if (run !== null) {
     return { random: seededRandom(run.root, `request ${run.n}`), order_ms: run.n };
   }
@@ -71,9 +88,9 @@ async function begin(c: Context<Env>): Promise<void> {
   if (detail === null) return;
   known_settings.learn(hash, detail);
   const settings = readSettings(detail);
-  const run = { n: settings.requests, root: settings.seed_root!, body: null };
+  const run = { n: settings.requests, root: settings.seed_root! };
   const random = seededRandom(run.root, `request_id ${run.n}`);
-  state.run = run;
+  runs.set(state, run);
   state.request_id = idMint(timeIn(settings, state.at_ms), random, run.n)("req_");
 }
 

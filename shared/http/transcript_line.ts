@@ -11,7 +11,7 @@ import { containsCardNumber } from "../core/card_number.ts";
 import { containsIban } from "../core/iban.ts";
 import type { ApiKey } from "../schema/api_key.ts";
 import { memberOf } from "../schema/requirement.ts";
-import type { Env, NumberedRequest } from "./request_state.ts";
+import type { Env } from "./request_state.ts";
 
 /** Stands for what a line leaves out. */
 const LEFT_OUT = "…";
@@ -40,12 +40,9 @@ const MOUNT = /^\/functions\/v1(?=\/)/;
 
 type Members = Record<string, unknown>;
 
-/** Returns the line of a request. */
-export async function transcriptLine(
-  c: Context<Env>,
-  { n, body }: NumberedRequest,
-): Promise<string> {
-  const { operation, request_id } = c.get("state");
+/** Returns the line of the request with a number. */
+export async function transcriptLine(c: Context<Env>, n: number): Promise<string> {
+  const { operation, request_id, body } = c.get("state");
   const { method, url } = c.req.raw;
   const { pathname, search } = new URL(url);
   const { base_url, console_url } = c.get("deps");

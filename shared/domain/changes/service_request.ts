@@ -10,8 +10,8 @@ export interface ServiceRequest {
   access: Access;
   context: RequestContext;
   idempotency: Idempotency | null;
-  /** True: the sandbox has declared faults of its provider, and the operation asks for them. */
-  has_provider_faults?: boolean;
+  /** What only the world of the request reads, such as the faults that are declared there. */
+  settings?: unknown;
 }
 
 /** The reply of the domain. */
@@ -23,8 +23,8 @@ export interface Reply {
   call?: ClaimedCall;
   /** The declared fault that the commit has counted. */
   fault_id?: string;
-  /** The name of that fault. */
-  fault?: string;
+  /** Further headers of the answer. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 /** Returns the access for later round trips, which do not count against the rate limit again. */

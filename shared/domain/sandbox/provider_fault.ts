@@ -5,6 +5,7 @@
  */
 
 import { PROVIDER_OPERATIONS } from "../../core/vocabulary.ts";
+import type { SandboxSettings } from "../../store/known_settings.ts";
 import type { FaultStore } from "../../store/fault_store.ts";
 import { methodOf } from "../changes/change_builder.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
@@ -36,14 +37,21 @@ export function createSandboxProvider(faults: FaultStore, urls: PayerUrls): Prov
 
   return {
     reply(begun, request) {
-      if (request.has_provider_faults) return faulty(begun, request);
+      if (hasFaults(request)) return faulty(begun, request);
       const { at_ms, random } = request.context;
       return { reply: replyAtOnce(begun, null, at_ms, { random, urls }) };
     },
 
     finish(reply: Reply, { context }: ServiceRequest): Reply {
       const fault = reply.fault_id === undefined ? undefined : found.get(context);
-      return fault?.id === reply.fault_id && fault ? { ...reply, fault: fault.fault } : reply;
+      return fault?.id === reply.fault_id && fault
+        ? { ...reply, headers: { "Sandbox-Fault": fault.fault } }
+        : reply;
     },
   };
+}
+
+/** Reports whether the sandbox of a request has declared faults of its provider. */
+function hasFaults({ settings }: ServiceRequest): boolean {
+  return settings !== undefined && (settings as SandboxSettings).fault_kinds.includes("provider");
 }
