@@ -13,6 +13,7 @@ import { CallRunner } from "../domain/operations/call_runner.ts";
 import { ProviderAccounts } from "../domain/operations/provider_accounts.ts";
 import { ProviderWorker } from "../domain/operations/provider_worker.ts";
 import { type Challenges, createChallenges } from "../domain/sandbox/challenges.ts";
+import { sandboxOrigins } from "../domain/sandbox/sandbox_origins.ts";
 import { createSandboxProvider } from "../domain/sandbox/provider_fault.ts";
 import {
   createSandboxOperations,
@@ -112,6 +113,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const reads = openDatabase({ ...address, max_connections: 1, idle_s: READS_IDLE_S });
   const clock = settings.clock ?? systemClock;
   const random = settings.random ?? systemRandom;
+  const origins = sandboxOrigins({ clock, random });
   const log = settings.log ?? writeLogLine;
   const notifyDispatcher = () => {
     if (webhooks) inBackground(webhooks.notify());
@@ -136,6 +138,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     },
     clock,
     random,
+    origins,
     on_error: (error) => log(failedTurn("relay", clock(), error)),
     on_attempt: (delivery, { record }) => log(attemptLine(delivery, record)),
     ...(webhook_sender && { sender: webhook_sender }),
@@ -151,8 +154,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
   const runner = new CallRunner({
     store: provider_store,
     accounts: provider_accounts,
-    clock,
-    random,
+    origins,
     ...(deadline_ms !== undefined && { deadline_ms }),
     on_facts: () => inBackground(provider_worker.notify()),
     on_retry: (at_ms) => provider_worker.notifyAt(at_ms),
@@ -195,7 +197,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     provider_worker,
     operations,
     sandbox: createSandboxOperations({ store, changes, urls }),
-    challenges: createChallenges({ store: provider_store, clock, random }),
+    challenges: createChallenges({ store: provider_store, origins }),
     faults,
     api_keys: createApiKeys(createApiKeyStore(calls)),
     sandboxes: createSandboxes(createSandboxStore(calls)),

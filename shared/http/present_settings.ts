@@ -7,7 +7,8 @@
 import type { Context } from "hono";
 import { databaseUnavailable } from "../store/database.ts";
 import type { Scope } from "../schema/api_key.ts";
-import { OutdatedSettings, type SandboxSettings, timeIn } from "../store/known_settings.ts";
+import { type SandboxSettings, timeIn } from "../store/known_settings.ts";
+import { OutdatedSettings } from "../store/outcome.ts";
 import type { Access } from "../store/outcome.ts";
 import type { Env } from "./request_state.ts";
 

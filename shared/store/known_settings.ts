@@ -47,35 +47,6 @@ export function timeIn(settings: SandboxSettings, real_ms: number): number {
     : Date.parse(frozen_at);
 }
 
-/**
- * The database has refused a request that was decided with outdated settings. Nothing has happened,
- * and the request is not counted.
- */
-export class OutdatedSettings extends Error {
-  /** @param detail the present settings as JSON text; null: the sandbox has none */
-  constructor(readonly detail: string | null) {
-    super("The request was decided with outdated settings of its sandbox");
-  }
-}
-
-/**
- * Asks with the present settings: for the last step of a request that has already done something,
- * so that it cannot be decided again.
- */
-export async function withAnySettings<
-  A extends { version: number; at_ms: number },
-  T,
->(access: A, ask: (access: A) => Promise<T>): Promise<T> {
-  for (let asked = access, i = 0;; i++) {
-    try {
-      return await ask(asked);
-    } catch (error) {
-      if (!(error instanceof OutdatedSettings) || i === 20) throw error;
-      asked = { ...access, version: readSettings(error.detail).version };
-    }
-  }
-}
-
 /** Settings by the hash of a key. Keys of sandboxes without settings have no entry. */
 export class KnownSettings {
   readonly #settings = new Map<string, SandboxSettings>();

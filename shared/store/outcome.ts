@@ -9,7 +9,6 @@ import { ApiError, tryAgain } from "../core/errors.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { Answer } from "./commit_rows.ts";
 import { requestInProgress } from "./database.ts";
-import { OutdatedSettings } from "./known_settings.ts";
 import type { WaitingRequests } from "./waiting_requests.ts";
 
 /** Limits in requests a second, with bursts of twice that; 0: no limit. */
@@ -42,6 +41,36 @@ export interface Access {
     remaining: number | null,
     environment_id: string | null,
   ) => void;
+}
+
+/**
+ * The database has refused a request that was decided with outdated settings of its sandbox. Nothing
+ * has happened, and the request is not counted.
+ */
+export class OutdatedSettings extends Error {
+  /** @param detail the present settings as JSON text; null: the sandbox has none */
+  constructor(readonly detail: string | null) {
+    super("The request was decided with outdated settings of its sandbox");
+  }
+}
+
+/**
+ * Asks with the present settings: for the last step of a request that has already done something,
+ * so that it cannot be decided again.
+ */
+export async function withAnySettings<A extends { version: number; at_ms: number }, T>(
+  access: A,
+  ask: (access: A) => Promise<T>,
+): Promise<T> {
+  for (let asked = access, i = 0;; i++) {
+    try {
+      return await ask(asked);
+    } catch (error) {
+      if (!(error instanceof OutdatedSettings) || i === 20) throw error;
+      const { detail } = error;
+      asked = { ...access, version: detail === null ? 0 : JSON.parse(detail).version };
+    }
+  }
 }
 
 /** The idempotency key of a request, and the fingerprint of the request. */

@@ -8,7 +8,6 @@ import type { DeclineCode } from "../core/errors.ts";
 import type { DisputeReason } from "../schema/dispute.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
 import type { Answer, ChangedRows } from "./commit_rows.ts";
-import type { SandboxSettings } from "./known_settings.ts";
 import type { CallRequest, ProviderOp } from "./provider_call.ts";
 
 /** States that a fact reports. */
@@ -151,7 +150,7 @@ export interface StoredCall {
   /** When it is due by the clock of the sandbox; null: the sandbox has no clock of its own. */
   due_at: string | null;
   /** The settings of the sandbox; null: it has none. */
-  settings: SandboxSettings | null;
+  settings: unknown;
   /** The place of the payment's address; null: the account reads no chain. */
   deposit: DepositIndex | null;
 }

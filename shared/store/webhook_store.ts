@@ -10,7 +10,6 @@ import type { EndpointDelivery, EndpointStatus } from "../schema/webhook.ts";
 import type { Answer } from "./commit_rows.ts";
 import type { Database } from "./database.ts";
 import type { EntryCalls } from "./entry_calls.ts";
-import { withAnySettings } from "./known_settings.ts";
 import {
   type Access,
   type Admitted,
@@ -18,6 +17,7 @@ import {
   type Idempotency,
   requestParameter,
   type Row,
+  withAnySettings,
 } from "./outcome.ts";
 
 /** The stored part of a secret. The master secret and the endpoint's id complete it. */

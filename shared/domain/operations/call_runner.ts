@@ -4,16 +4,13 @@
  * the same id.
  */
 
-import type { Clock } from "../../core/clock.ts";
-import { idMint, type RandomSource } from "../../core/ids.ts";
-import { sourceIn } from "../../core/seeded_random.ts";
 import { databaseUnavailable } from "../../store/database.ts";
-import { timeIn } from "../../store/known_settings.ts";
 import type { ProviderOp } from "../../store/provider_call.ts";
 import type { Answer } from "../../store/commit_rows.ts";
 import type { ProviderRecord, StoredAccount } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import type { EventContext } from "../changes/event.ts";
+import type { Origins } from "../changes/origin.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import { retryOnStale } from "../changes/retry_on_stale.ts";
 import { portOf, type ProviderReply } from "../providers/connector.ts";
@@ -38,8 +35,7 @@ const COUNTED_AS: Partial<Record<ProviderOp, string>> = {
 export class CallRunner {
   readonly #store: ProviderStore;
   readonly #accounts: ProviderAccounts;
-  readonly #clock: Clock;
-  readonly #random: RandomSource;
+  readonly #origins: Origins;
   readonly #deadline_ms: number;
   readonly #on_facts: () => void;
   readonly #on_retry: (at_ms: number) => void;
@@ -47,8 +43,7 @@ export class CallRunner {
   constructor(options: {
     store: ProviderStore;
     accounts: ProviderAccounts;
-    clock: Clock;
-    random: RandomSource;
+    origins: Origins;
     deadline_ms?: number;
     /** Called after a reply with facts that the worker applies. */
     on_facts: () => void;
@@ -57,8 +52,7 @@ export class CallRunner {
   }) {
     this.#store = options.store;
     this.#accounts = options.accounts;
-    this.#clock = options.clock;
-    this.#random = options.random;
+    this.#origins = options.origins;
     this.#on_facts = options.on_facts;
     this.#on_retry = options.on_retry;
     this.#deadline_ms = options.deadline_ms ?? CALL_DEADLINE_MS;
@@ -71,22 +65,12 @@ export class CallRunner {
 
   /** Makes the origin of events that belong to no request, but perhaps to a call. */
   context(livemode: boolean, call?: Operation): EventContext {
-    const real_ms = this.#clock();
-    const at_ms = timeOf(call, real_ms);
+    const { settings = null, due_ms = 0 } = call?.clock ?? {};
+    const due = call?.clock && { due_ms, not_before: call.subject.updated_at };
+    const at_ms = this.#origins.at(settings, due);
     // A call can change its payment more than once.
     const label = () => `call ${call!.id} ${call!.subject.sequence}`;
-    const { random, order_ms } = sourceIn(call?.clock?.settings ?? null, label, {
-      random: this.#random,
-      real_ms,
-    });
-    return {
-      request_id: null,
-      idempotency_key: null,
-      livemode,
-      at_ms,
-      mint: idMint(at_ms, random, order_ms),
-      random,
-    };
+    return this.#origins.of({ settings, livemode, at_ms, label });
   }
 
   async #ask(stored: StoredAccount, call: Operation): Promise<ProviderReply> {
@@ -184,16 +168,4 @@ function provenRefusal(
     reason,
     unusable_account: id,
   };
-}
-
-/**
- * Returns the time of a call's result at a real time. In an advance it is the time at which the call
- * is due, but not before the last change of the payment.
- */
-function timeOf(call: Operation | undefined, real_ms: number): number {
-  if (!call?.clock) return real_ms;
-  const { settings, due_ms } = call.clock;
-  if (settings.target_at === null) return timeIn(settings, real_ms);
-  const { updated_at } = call.subject;
-  return Math.max(due_ms, Date.parse(updated_at));
 }

@@ -1,6 +1,5 @@
 /** An operation of a provider: one shape from the request that begins it to its record. */
 
-import type { SandboxSettings } from "../../store/known_settings.ts";
 import type { DisputeRequest, ProviderOp } from "../../store/provider_call.ts";
 import type { DepositIndex } from "../../store/provider_rows.ts";
 import type { CallRow } from "../../store/commit_rows.ts";
@@ -48,7 +47,7 @@ export interface Operation {
   /** The result that the sandbox's provider replies later; absent: that of its instrument. */
   simulated?: SimulatedResult;
   /** Of an operation that comes later: when it is due by the clock of its sandbox. */
-  clock?: { due_ms: number; settings: SandboxSettings };
+  clock?: { due_ms: number; settings: unknown };
 }
 
 /** An operation that a request begins, with the change that the request makes by itself. */

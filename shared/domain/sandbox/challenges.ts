@@ -4,15 +4,12 @@
  * answers its challenge once (security §2).
  */
 
-import type { Clock } from "../../core/clock.ts";
 import { ApiError } from "../../core/errors.ts";
-import { idMint, type RandomSource } from "../../core/ids.ts";
-import { sourceIn } from "../../core/seeded_random.ts";
 import { withPaymentId } from "../../core/return_url.ts";
 import type { Challenge } from "../../schema/challenge.ts";
 import type { AuthenticationResult, Payment } from "../../schema/payment.ts";
-import { readSettings, timeIn } from "../../store/known_settings.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
+import type { Origins } from "../changes/origin.ts";
 import { ChangeBuilder } from "../changes/change_builder.ts";
 import { readPayment } from "../changes/read_resource.ts";
 import { retryOnStale } from "../changes/retry_on_stale.ts";
@@ -28,7 +25,7 @@ export interface Challenges {
 
 /** Creates the operations over a store. */
 export function createChallenges(
-  { store, clock, random }: { store: ProviderStore; clock: Clock; random: RandomSource },
+  { store, origins }: { store: ProviderStore; origins: Origins },
 ): Challenges {
   async function find(token: string) {
     const found = isChallengeToken(token) ? await store.readChallenge(token) : null;
@@ -45,20 +42,11 @@ export function createChallenges(
     answer: (token, result) =>
       retryOnStale(async () => {
         const { environment_id, account, payment, settings } = await find(token);
-        const real_ms = clock();
-        const present = readSettings(settings);
-        const at_ms = timeIn(present, real_ms);
         const label = () => `challenge ${payment.id} ${payment.sequence}`;
-        const source = sourceIn(settings === null ? null : present, label, { random, real_ms });
-        const change = new ChangeBuilder(payment, {
-          // As with a live provider, the result comes later and belongs to no request.
-          request_id: null,
-          idempotency_key: null,
-          livemode: false,
-          at_ms,
-          mint: idMint(at_ms, source.random, source.order_ms),
-          random: source.random,
-        });
+        const at_ms = origins.at(settings);
+        // As with a live provider, the result comes later and belongs to no request.
+        const origin = origins.of({ settings, livemode: false, at_ms, label });
+        const change = new ChangeBuilder(payment, origin);
         authenticate(change, result);
         const [recorded] = await store.record([{
           environment_id,

@@ -1,12 +1,10 @@
 /** Disables an endpoint whose receiver is gone, or that has been failing for too long. */
 
-import { type Clock, formatTime } from "../../core/clock.ts";
-import { idMint, type RandomSource } from "../../core/ids.ts";
-import { sourceIn } from "../../core/seeded_random.ts";
+import { formatTime } from "../../core/clock.ts";
 import type { DisabledReason } from "../../schema/webhook.ts";
-import { readSettings } from "../../store/known_settings.ts";
 import type { ClaimedDelivery, WebhookStore } from "../../store/webhook_store.ts";
 import { eventRow } from "../changes/event.ts";
+import type { Origins } from "../changes/origin.ts";
 import type { EndedAttempt } from "./attempt.ts";
 import { FAILING_LIMIT_MS } from "./retry_schedule.ts";
 
@@ -30,7 +28,7 @@ export async function disableEndpoint(
   delivery: ClaimedDelivery,
   reason: DisabledReason,
   at_ms: number,
-  { store, random, clock }: { store: WebhookStore; random: RandomSource; clock: Clock },
+  { store, origins }: { store: WebhookStore; origins: Origins },
 ): Promise<boolean> {
   const { environment_id, endpoint_id, livemode } = delivery;
   const stored = await store.loadEndpoint(environment_id, endpoint_id);
@@ -44,24 +42,14 @@ export async function disableEndpoint(
     updated_at: formatTime(at_ms),
   });
   const { settings } = delivery;
-  const source = sourceIn(
-    settings === null ? null : readSettings(settings),
-    () => `disabled ${endpoint_id} ${stored.revision}`,
-    { random, real_ms: clock() },
-  );
+  const label = () => `disabled ${endpoint_id} ${stored.revision}`;
+  const origin = origins.of({ settings, livemode, at_ms, label });
   const event = eventRow({
     type: "webhook_endpoint.disabled",
     subject_id: endpoint_id,
     sequence: stored.revision + 1,
     object: body,
-  }, {
-    request_id: null,
-    idempotency_key: null,
-    livemode,
-    at_ms,
-    mint: idMint(at_ms, source.random, source.order_ms),
-    random: source.random,
-  });
+  }, origin);
   return await store.disableEndpoint({
     environment_id,
     id: endpoint_id,

@@ -22,8 +22,8 @@ import type { RandomSource } from "../../core/ids.ts";
 import { GivenUp, sendBatch } from "../../jobs/batcher.ts";
 import { FairTime } from "../../jobs/fair_time.ts";
 import { type Claimed, Worker } from "../../jobs/worker.ts";
-import { readSettings, timeIn } from "../../store/known_settings.ts";
 import type { AttemptResult, ClaimedDelivery, WebhookStore } from "../../store/webhook_store.ts";
+import type { Origins } from "../changes/origin.ts";
 import { crashedAttempt, type EndedAttempt, makeAttempt, type Send } from "./attempt.ts";
 import { type Chain, chainsOf, DeliveryQueue, FIRST_CLAIM, MAX_CLAIMED } from "./delivery_queue.ts";
 import { disableEndpoint, disablingReason, GONE } from "./disable_endpoint.ts";
@@ -47,6 +47,7 @@ export interface DispatcherOptions {
   send: Send;
   clock: Clock;
   random: RandomSource;
+  origins: Origins;
   /** Duration of a lease; `LEASE_MS` by default. */
   lease_ms?: number;
   /**
@@ -228,7 +229,7 @@ export class Dispatcher {
   /** Makes an attempt and adds its result. Returns true if the receiver answered 2xx. */
   async #attempt(delivery: ClaimedDelivery): Promise<boolean> {
     const real_ms = this.#options.clock();
-    const at_ms = timeIn(readSettings(delivery.settings), real_ms);
+    const at_ms = this.#options.origins.at(delivery.settings);
     const ended = delivery.crashed
       ? crashedAttempt(delivery.attempt, at_ms)
       : await this.#make(delivery, real_ms, at_ms);

@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from "../../core/clock.ts";
+import type { Origins } from "../changes/origin.ts";
 import type { RandomSource } from "../../core/ids.ts";
 import type { Store } from "../../store/store.ts";
 import { WebhookConnectionPool } from "../../delivery/webhook_connection.ts";
@@ -45,6 +46,7 @@ export function createWebhooks(options: {
   settings: WebhookSettings;
   clock: Clock;
   random: RandomSource;
+  origins: Origins;
   on_error: (error: unknown) => void;
   on_attempt: DispatcherOptions["on_attempt"];
   sender?: Partial<WebhookRequest>;
