@@ -8,8 +8,8 @@ import { type Database, openDatabase } from "../shared/store/database.ts";
 import { EntryCalls } from "../shared/store/entry_calls.ts";
 import { createStore } from "../shared/store/store.ts";
 import { sandboxOperations } from "./sandbox_operations.ts";
-import { createDependencies } from "../shared/http/dependencies.ts";
-import { createPaymentsFunction } from "../shared/http/payments_function.ts";
+import { createDependencies } from "../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../shared/functions/payments_function.ts";
 
 /** One sent statement. */
 export interface RecordedStatement {
@@ -66,7 +66,7 @@ export function openRecorder(database_url: string, base_url: string): Recorder {
   const answer = createPaymentsFunction({
     ...own,
     store,
-    operations: sandboxOperations(store, own.faults, base_url),
+    operations: sandboxOperations(store, own.sandbox.faults, base_url),
   });
   return {
     async record(request) {

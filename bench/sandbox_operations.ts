@@ -2,8 +2,8 @@
 
 import { ChangeWriter } from "../shared/domain/changes/change_writer.ts";
 import { Operations } from "../shared/domain/operations/operations.ts";
-import { createSandboxProvider } from "../shared/domain/sandbox/provider_fault.ts";
-import type { FaultStore } from "../shared/store/fault_store.ts";
+import { createSandboxProvider } from "../shared/sandbox/provider_fault.ts";
+import type { FaultStore } from "../shared/sandbox/fault_store.ts";
 import type { Store } from "../shared/store/store.ts";
 
 /** Creates the operations of sandboxes over a store. */

@@ -10,8 +10,8 @@
 import postgres from "postgres";
 import { openServerLog, redirectConsole } from "../scripts/local/server_log.ts";
 import { sandboxOperations } from "./sandbox_operations.ts";
-import { createDependencies } from "../shared/http/dependencies.ts";
-import { createPaymentsFunction } from "../shared/http/payments_function.ts";
+import { createDependencies } from "../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../shared/functions/payments_function.ts";
 import { openDatabase } from "../shared/store/database.ts";
 import { EntryCalls } from "../shared/store/entry_calls.ts";
 import { createStore, type Store } from "../shared/store/store.ts";
@@ -40,7 +40,7 @@ if (import.meta.main) {
   const answer = createPaymentsFunction({
     ...own,
     store,
-    operations: sandboxOperations(store, own.faults, base_url),
+    operations: sandboxOperations(store, own.sandbox.faults, base_url),
   });
   Deno.serve({
     hostname: "127.0.0.1",

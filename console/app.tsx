@@ -31,7 +31,7 @@ import { EndpointsPage, NewEndpointPage } from "./endpoints_page.tsx";
 import { TransferPage } from "./transfer_page.tsx";
 import { TransfersPage } from "./transfers_page.tsx";
 
-/** The first step of the route to the payer's page (shared/domain/sandbox/challenge_url.ts). */
+/** The first step of the route to the payer's page (shared/sandbox/challenge_url.ts). */
 const CHALLENGE = "challenge";
 /** The sections, in the order of the navigation. */
 const SECTIONS = [

@@ -1,7 +1,7 @@
 /** The decision that a payment waits for, with the buttons that make it. */
 
 import { useState } from "preact/hooks";
-import { isChallengeUrl } from "../shared/domain/sandbox/challenge_url.ts";
+import { isChallengeUrl } from "../shared/sandbox/challenge_url.ts";
 import { advancesOf, isDeposit } from "../shared/domain/payments/lifecycle.ts";
 import { MAX_PAGE } from "../shared/schema/limits.ts";
 import type { Payment } from "../shared/schema/payment.ts";

@@ -330,7 +330,7 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: "fault: a lost answer leaves its request undone",
     edits: [{
-      file: "shared/http/request_faults.ts",
+      file: "shared/sandbox/request_faults.ts",
       find:
         'if (fault === "server_error_after" || fault === "connection_lost_after") await done(decide);',
       replace: 'if (fault === "connection_lost_after") await done(decide);',

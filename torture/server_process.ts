@@ -2,9 +2,9 @@
 
 import { openLocalServer } from "../scripts/local/local_server.ts";
 import { startTicker } from "../scripts/local/ticker.ts";
-import { createDependencies } from "../shared/http/dependencies.ts";
-import { createPaymentsFunction } from "../shared/http/payments_function.ts";
-import { createSandboxFunction } from "../shared/http/sandbox_function.ts";
+import { createDependencies } from "../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../shared/functions/payments_function.ts";
+import { createSandboxFunction } from "../shared/functions/sandbox_function.ts";
 import { onLines, settingsOf, tell } from "./process.ts";
 
 /** The settings of the process. */

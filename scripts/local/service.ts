@@ -133,9 +133,9 @@ async function openDataDir(data_dir: string, shutdown: Shutdown): Promise<void> 
 
 async function loadFunctions() {
   const [dependencies, payments, sandbox] = await Promise.all([
-    import("../../shared/http/dependencies.ts"),
-    import("../../shared/http/payments_function.ts"),
-    import("../../shared/http/sandbox_function.ts"),
+    import("../../shared/functions/dependencies.ts"),
+    import("../../shared/functions/payments_function.ts"),
+    import("../../shared/functions/sandbox_function.ts"),
   ]);
   return { ...dependencies, ...payments, ...sandbox };
 }

@@ -7,7 +7,7 @@
 
 import postgres from "postgres";
 import { join } from "node:path";
-import { createConnectors } from "../../shared/connectors/connectors.ts";
+import { createConnectors } from "../../shared/functions/connectors.ts";
 import type { ConnectorFinder } from "../../shared/domain/providers/connector.ts";
 import { createChainStore } from "../../shared/store/chain_store.ts";
 import type { Database } from "../../shared/store/database.ts";

@@ -5,7 +5,7 @@
  */
 
 import { parseArgs } from "node:util";
-import { LIVE_METHODS } from "../../shared/connectors/connectors.ts";
+import { LIVE_METHODS } from "../../shared/functions/connectors.ts";
 import type { METHOD_KINDS } from "../../shared/core/vocabulary.ts";
 import { isId } from "../../shared/core/ids.ts";
 import { MAX_KEY_NAME } from "../../shared/schema/limits.ts";

@@ -1,6 +1,6 @@
 /** The usage text of `deno task providers`. */
 
-import { LIVE_METHODS } from "../../shared/connectors/connectors.ts";
+import { LIVE_METHODS } from "../../shared/functions/connectors.ts";
 
 const CONNECTORS = [...LIVE_METHODS.keys()].join(", ");
 const METHODS = [...LIVE_METHODS]

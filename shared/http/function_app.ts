@@ -49,8 +49,9 @@ const NEEDS_NO_KEY: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
 /** Methods whose requests can carry an idempotency key. */
 const MUTATING: ReadonlySet<string> = new Set(["POST", "PUT", "DELETE"]);
 
-/** Routes without an API key, besides `/health`. */
-interface KeylessRoutes {
+/** The world of the requests, and routes without an API key besides `/health`. */
+interface AppOptions {
+  world: World;
   /** `GET` routes that any web page may read, by path. */
   open?: Readonly<Record<string, readonly Handler<Env>[]>>;
   /** Adds the routes of callers that have no API key. */
@@ -62,15 +63,15 @@ export function createFunctionApp(
   name: string,
   operations: readonly Operation[],
   deps: Dependencies,
-  { open = {}, serveKeyless }: KeylessRoutes = {},
+  { world, open = {}, serveKeyless }: AppOptions,
 ): Hono<Env> {
   const app = new Hono<Env>({ getPath: pathBehindMount });
   const routes = operations.flatMap((operation) =>
     operation.paths.map((path) => ({ operation, path: `/${name}${path}` }))
   );
   const open_paths = ["/health", ...Object.keys(open)].map((path) => `/${name}${path}`);
-  app.use(observe(deps));
-  app.use(deps.world.around);
+  app.use(observe(deps, world));
+  app.use(world.around);
   for (const [path, handlers] of Object.entries(open)) {
     app.get(`/${name}${path}`, nameRoute, ...handlers);
   }
@@ -84,20 +85,20 @@ export function createFunctionApp(
     limited: deps.rate_limits !== null,
     local: deps.base_url.startsWith("http://"),
   }));
-  app.use(deps.world.inside);
+  app.use(world.inside);
   for (const { operation, path } of routes) {
-    app.on(operation.method, path, (c) => handle(c, operation, path));
+    app.on(operation.method, path, (c) => handle(c, world, operation, path));
   }
   const served = [
     ...routes.map(({ operation: { method }, path }) => ({ method, path })),
     ...open_paths.map((path) => ({ method: "GET", path })),
   ];
   app.notFound((c) =>
-    keyFirst(c, null, () => {
+    keyFirst(c, world, null, () => {
       throw unknownRoute(c.req.path, served, deps.base_url);
     })
   );
-  app.onError((error, c) => renderFailure(c, error));
+  app.onError((error, c) => world.answerTo(c, error) ?? renderFailure(c, error));
   return app;
 }
 
@@ -116,15 +117,14 @@ function pathBehindMount(request: Request): string {
 }
 
 /** Answers a request to an operation. */
-function handle(c: Ctx, operation: Operation, path: string): Promise<Response> {
+function handle(c: Ctx, world: World, operation: Operation, path: string): Promise<Response> {
   const state = c.get("state");
   state.route = path;
   state.operation = operation;
   const { searchParams } = new URL(c.req.url);
   const scope = scopeOf(operation, searchParams);
-  return keyFirst(c, scope, async () => {
+  return keyFirst(c, world, scope, async () => {
     const { headers } = c.req.raw;
-    const { world } = c.get("deps");
     if (state.key!.livemode) refuseLiveKey(operation, headers, world);
     const mutating = MUTATING.has(operation.method);
     const sent = mutating ? await readBody(c.req.raw) : null;
@@ -205,6 +205,7 @@ const UNKNOWN_KEY = "no key";
  */
 async function keyFirst(
   c: Ctx,
+  world: World,
   scope: Scope | null,
   run: () => Promise<Response> | Response,
 ): Promise<Response> {
@@ -215,7 +216,7 @@ async function keyFirst(
     const unasked = state.key_id === null && error instanceof ApiError &&
       !NEEDS_NO_KEY.has(error.code);
     if (unasked) {
-      const { store, world } = c.get("deps");
+      const { store } = c.get("deps");
       await world.admit(c, scope, (access) => store.authenticate(access))
         .catch((refusal) => {
           throw inKeyWords(refusal);
@@ -259,8 +260,6 @@ function locationOf(answer: Answer, base_url: string): string {
 
 function renderFailure(c: Ctx, error: Error): Response {
   const state = c.get("state");
-  const answered = c.get("deps").world.answerTo(c, error);
-  if (answered) return answered;
   const shown = error instanceof ApiError
     ? error
     : new ApiError("internal_error", "Something went wrong on our side: try again");

@@ -9,7 +9,7 @@ import { idMint } from "../core/ids.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env, RequestState } from "./request_state.ts";
-import type { Seen } from "./world.ts";
+import type { Seen, World } from "./world.ts";
 
 /** Window of the rate limit in seconds, as in the database (`pay_internal.requests_used`). */
 const WINDOW_S = 2;
@@ -26,7 +26,7 @@ const LOGGED_METHODS: ReadonlySet<string> = new Set([
 ]);
 
 /** Observes every request of a function. */
-export function observe(deps: Dependencies): MiddlewareHandler<Env> {
+export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env> {
   return async function observed(c, next) {
     const started = performance.now();
     const at_ms = deps.clock();
@@ -59,7 +59,7 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
     const is_replay = headers.has("Idempotent-Replayed");
     const method = LOGGED_METHODS.has(c.req.method) ? c.req.method : "other";
     const duration_ms = performance.now() - started;
-    note(deps, state, {
+    const seen: Seen = {
       method,
       url: c.req.url,
       path: c.req.path,
@@ -67,7 +67,9 @@ export function observe(deps: Dependencies): MiddlewareHandler<Env> {
       is_replay,
       is_from_page: isFromPage(c.req.raw.headers),
       duration_ms,
-    });
+    };
+    world.note(state, seen);
+    noteReplay(deps, state, is_replay);
     if (state.is_tick && status < 400) return;
     deps.log({
       time: formatTime(at_ms),
@@ -87,13 +89,12 @@ function isFromPage(headers: Headers): boolean {
   return headers.has("Origin") || headers.has("Sec-Fetch-Site");
 }
 
-/** Notes the request for its world, and a replay for its idempotency key. */
-function note({ notes, world }: Dependencies, state: RequestState, seen: Seen): void {
+/** Counts a replay for its idempotency key. */
+function noteReplay({ notes }: Dependencies, state: RequestState, is_replay: boolean): void {
   const { key_id, environment_id, idempotency_key } = state;
-  if (seen.is_replay && idempotency_key !== null) {
+  if (is_replay && idempotency_key !== null) {
     notes.countReplay(environment_id!, key_id!, idempotency_key);
   }
-  world.note(state, seen);
 }
 
 /** Returns the requests of a key in a window, if no other key of its environment sends any. */

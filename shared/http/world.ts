@@ -22,15 +22,15 @@ export interface Given {
 }
 
 /** A request as far as a world reads it. */
-export interface Asked {
-  operation: Operation;
+interface Asked {
+  operation: Pick<Operation, "method" | "home" | "paths" | "without_faults">;
   /** The id in the path as it was sent. */
   sent_id: string;
   idempotency_key: string | null;
 }
 
 /** Decides a request, with the access that its world gives. */
-export type Decide = <T>(
+type Decide = <T>(
   scope: Scope | null,
   decide: (access: Access, given: Given) => Promise<T>,
 ) => Promise<T>;

@@ -19,7 +19,7 @@ import { runLoad } from "../../bench/load_generator.ts";
 import type { Product } from "../../bench/product.ts";
 import { judgeStandard } from "../../bench/targets.ts";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
-import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { APPROVED_CARD, startService } from "../support/service/service.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));

@@ -7,8 +7,8 @@
 
 import assert from "node:assert/strict";
 import { ANSWER_BYTES_MAX } from "../../shared/delivery/http_answer.ts";
-import { createDependencies } from "../../shared/http/dependencies.ts";
-import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { createDependencies } from "../../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { findSlowText, type Reader } from "../support/core/growth.ts";
 import { asked, HEAD_BYTES, KEY, type NamedReader, READERS } from "../support/core/readers.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import { idMint } from "../../shared/core/ids.ts";
-import { seededRandom } from "../../shared/core/seeded_random.ts";
+import { seededRandom } from "../../shared/sandbox/seeded_random.ts";
 
 const ROOT = "5f".repeat(32);
 

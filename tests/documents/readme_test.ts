@@ -12,8 +12,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { nextStatuses, type Standing } from "../../shared/domain/payments/lifecycle.ts";
-import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
-import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
+import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/functions/payments_function.ts";
+import { SANDBOX_OPERATIONS } from "../../shared/sandbox/sandbox_routes.ts";
 import {
   CAPTURE_METHODS,
   METHOD_KINDS,

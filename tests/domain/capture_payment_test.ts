@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
-import { decideAdvance, decideAuthenticate } from "../../shared/domain/sandbox/advance.ts";
+import { decideAdvance, decideAuthenticate } from "../../shared/sandbox/advance.ts";
 import {
   BASE_URL,
   decideCancel,

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { isChallengeUrl, type PayerUrls } from "../../shared/domain/sandbox/challenge_url.ts";
+import { isChallengeUrl, type PayerUrls } from "../../shared/sandbox/challenge_url.ts";
 import { TEST_CARDS, TEST_TOKENS } from "../../shared/domain/providers/test_values.ts";
 import { CreatePaymentBody } from "../../shared/schema/payment.ts";
 import {

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { answerOnly } from "../../shared/domain/changes/change_builder.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
-import { decideAdvance, decideAuthenticate } from "../../shared/domain/sandbox/advance.ts";
+import { decideAdvance, decideAuthenticate } from "../../shared/sandbox/advance.ts";
 import {
   advanceTo,
   BASE_URL,

@@ -11,7 +11,7 @@ import { CAPTURE_METHODS, METHOD_KINDS, PAYMENT_STATUSES } from "../../shared/co
 import { Payment, type PaymentStatus } from "../../shared/schema/payment.ts";
 import { Refund } from "../../shared/schema/refund.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
-import { decideAdvanceRefund, decideAuthenticate } from "../../shared/domain/sandbox/advance.ts";
+import { decideAdvanceRefund, decideAuthenticate } from "../../shared/sandbox/advance.ts";
 import {
   advanceTo,
   decideCancel,

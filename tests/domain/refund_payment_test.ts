@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { Payment } from "../../shared/schema/payment.ts";
 import { Refund, type RefundStatus } from "../../shared/schema/refund.ts";
-import { decideAdvanceRefund } from "../../shared/domain/sandbox/advance.ts";
+import { decideAdvanceRefund } from "../../shared/sandbox/advance.ts";
 import {
   decideRefund,
   MADE_AT,

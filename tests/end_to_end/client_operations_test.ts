@@ -6,8 +6,8 @@
 
 import assert from "node:assert/strict";
 import { ApiError, type Event, verifyWebhook } from "../../client/mod.ts";
-import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
-import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
+import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/functions/payments_function.ts";
+import { SANDBOX_OPERATIONS } from "../../shared/sandbox/sandbox_routes.ts";
 import { ApiKey } from "../../shared/schema/api_key.ts";
 import { Dispute } from "../../shared/schema/dispute.ts";
 import { Clock, ClockAdvance } from "../../shared/schema/clock.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { DELAY_LIMITS } from "../../shared/store/waiting_requests.ts";
 import { openLocalServer } from "../../scripts/local/local_server.ts";
 import { until } from "../support/common/until.ts";

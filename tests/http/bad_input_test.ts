@@ -1,8 +1,8 @@
 /** Malformed paths, queries and headers get a documented 4xx, never a 500, and store nothing. */
 
 import assert from "node:assert/strict";
-import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
-import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
+import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
+import { createSandboxFunction } from "../../shared/functions/sandbox_function.ts";
 import type { TestService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";
 import { pathOf, ROUTES } from "../support/http/routes.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { startService } from "../support/service/service.ts";
 
 const FRAMINGS: [name: string, header: string, body: string][] = [

@@ -1,9 +1,9 @@
 /** `GET /health` needs no key and tells whether the database answers. */
 
 import assert from "node:assert/strict";
-import { createDependencies } from "../../shared/http/dependencies.ts";
-import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
-import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
+import { createDependencies } from "../../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
+import { createSandboxFunction } from "../../shared/functions/sandbox_function.ts";
 import { BASE_URL, type TestAnswer } from "../support/service/service.ts";
 import { assertCommonHeaders, assertError } from "../support/http/error_envelope.ts";
 import { serviceCase } from "../support/service/service_case.ts";

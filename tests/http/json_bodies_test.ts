@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
+import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import type { TestAnswer, TestService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";
 import { mutatingRoutes, pathOf, type Route } from "../support/http/routes.ts";

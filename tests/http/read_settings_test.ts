@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { readSettings } from "../../shared/http/read_settings.ts";
+import { readSettings } from "../../shared/functions/read_settings.ts";
 
 const LEAST = {
   PAYMENTS_DB_URL: "postgres://u:hush@db.example.com/d",

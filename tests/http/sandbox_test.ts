@@ -5,8 +5,8 @@
 
 import assert from "node:assert/strict";
 import type { Operation } from "../../shared/http/operation.ts";
-import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
-import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
+import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/functions/payments_function.ts";
+import { SANDBOX_OPERATIONS } from "../../shared/sandbox/sandbox_routes.ts";
 import { BASE_URL, type TestService } from "../support/service/service.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
 import { ENDPOINTS } from "../support/webhook/recording_receiver.ts";

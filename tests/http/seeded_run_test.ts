@@ -1,8 +1,8 @@
 /** Seeded sandboxes: their runs repeat byte for byte (ADR 0030). */
 
 import assert from "node:assert/strict";
-import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/http/payments_function.ts";
-import { SANDBOX_OPERATIONS } from "../../shared/http/sandbox_operations.ts";
+import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/functions/payments_function.ts";
+import { SANDBOX_OPERATIONS } from "../../shared/sandbox/sandbox_routes.ts";
 import type { Operation } from "../../shared/http/operation.ts";
 import { runRound, type Send } from "../support/http/seeded_run.ts";
 import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import type { Settings } from "../../shared/http/settings.ts";
+import type { Settings } from "../../shared/functions/settings.ts";
 import type { LogLine } from "../../shared/http/request_log.ts";
 import { startService } from "../support/service/service.ts";
 import { PUBLIC_ADDRESS } from "../support/webhook/live_endpoint.ts";

@@ -1,7 +1,7 @@
 /** Webhook endpoints over HTTP (contract §4): create, read, update, delete, and their refusals. */
 
 import assert from "node:assert/strict";
-import type { Settings } from "../../shared/http/settings.ts";
+import type { Settings } from "../../shared/functions/settings.ts";
 import { BASE_URL, type TestService } from "../support/service/service.ts";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 import { EVENT_TYPES } from "../../shared/core/vocabulary.ts";

@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import { createDependencies } from "../../shared/http/dependencies.ts";
-import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
-import type { Settings } from "../../shared/http/settings.ts";
+import { createDependencies } from "../../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
+import type { Settings } from "../../shared/functions/settings.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
 import { RELAY_TOKEN } from "../support/service/service.ts";

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { createDependencies } from "../../shared/http/dependencies.ts";
+import { createDependencies } from "../../shared/functions/dependencies.ts";
 import type { ClaimedDelivery } from "../../shared/store/webhook_store.ts";
 import { BASE_URL, MASTER_SECRET, type TestService } from "../support/service/service.ts";
 import { addEndpoint, deliveriesOf, settle } from "../support/webhook/recording_receiver.ts";

@@ -7,9 +7,9 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { openLocalServer } from "../../scripts/local/local_server.ts";
-import { createDependencies, type OpenDependencies } from "../../shared/http/dependencies.ts";
-import { createPaymentsFunction } from "../../shared/http/payments_function.ts";
-import { createSandboxFunction } from "../../shared/http/sandbox_function.ts";
+import { createDependencies, type OpenDependencies } from "../../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
+import { createSandboxFunction } from "../../shared/functions/sandbox_function.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 import { MASTER_SECRET, RELAY_TOKEN } from "../support/service/service.ts";

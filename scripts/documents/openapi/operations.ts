@@ -7,8 +7,8 @@ import {
   PAYMENTS_FUNCTION,
   SANDBOX_FUNCTION,
 } from "../../../shared/http/operation.ts";
-import { PAYMENTS_FUNCTION_OPERATIONS } from "../../../shared/http/payments_function.ts";
-import { SANDBOX_OPERATIONS } from "../../../shared/http/sandbox_operations.ts";
+import { PAYMENTS_FUNCTION_OPERATIONS } from "../../../shared/functions/payments_function.ts";
+import { SANDBOX_OPERATIONS } from "../../../shared/sandbox/sandbox_routes.ts";
 
 /** An operation at one of its addresses. */
 export interface Address {

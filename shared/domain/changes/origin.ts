@@ -6,7 +6,7 @@
 import type { EventContext } from "./event.ts";
 
 /** When work of an environment is due by the clock of that environment. */
-export interface Due {
+interface Due {
   due_ms: number;
   /** RFC 3339: the last change of its resource. */
   not_before: string;

@@ -1,5 +1,5 @@
 // Serves the edge function api-v1-payments. Its code is in shared/.
-import { openDependencies } from "../../../shared/http/dependencies.ts";
-import { createPaymentsFunction } from "../../../shared/http/payments_function.ts";
+import { openDependencies } from "../../../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
 
 Deno.serve(createPaymentsFunction(openDependencies((name) => Deno.env.get(name))));

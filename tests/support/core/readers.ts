@@ -28,9 +28,9 @@ import { readInstrument } from "../../../shared/domain/providers/instrument.ts";
 import { nextAttemptAt } from "../../../shared/domain/webhooks/retry_schedule.ts";
 import type { Operation } from "../../../shared/http/operation.ts";
 import { parseBody, parseQuery } from "../../../shared/http/parse_input.ts";
-import { PAYMENTS_FUNCTION_OPERATIONS } from "../../../shared/http/payments_function.ts";
+import { PAYMENTS_FUNCTION_OPERATIONS } from "../../../shared/functions/payments_function.ts";
 import { readBody } from "../../../shared/http/request_body.ts";
-import { SANDBOX_OPERATIONS } from "../../../shared/http/sandbox_operations.ts";
+import { SANDBOX_OPERATIONS } from "../../../shared/sandbox/sandbox_routes.ts";
 import { MAX_BODY_BYTES } from "../../../shared/schema/limits.ts";
 import type { Reader } from "./growth.ts";
 

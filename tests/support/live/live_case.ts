@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { idMint } from "../../../shared/core/ids.ts";
-import type { Settings } from "../../../shared/http/settings.ts";
+import type { Settings } from "../../../shared/functions/settings.ts";
 import {
   no_stripe_double,
   startStripeDouble,

@@ -7,9 +7,9 @@
 
 import { openLocalServer } from "../../../scripts/local/local_server.ts";
 import { startTicker } from "../../../scripts/local/ticker.ts";
-import { createDependencies } from "../../../shared/http/dependencies.ts";
-import { createPaymentsFunction } from "../../../shared/http/payments_function.ts";
-import { createSandboxFunction } from "../../../shared/http/sandbox_function.ts";
+import { createDependencies } from "../../../shared/functions/dependencies.ts";
+import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
+import { createSandboxFunction } from "../../../shared/functions/sandbox_function.ts";
 
 const server = await openLocalServer(Number(Deno.env.get("PORT")));
 const deps = createDependencies({

@@ -8,11 +8,14 @@
  * tests and names them at its end.
  */
 
-import { createDependencies, type OpenDependencies } from "../../../shared/http/dependencies.ts";
-import type { Settings } from "../../../shared/http/settings.ts";
-import { createPaymentsFunction } from "../../../shared/http/payments_function.ts";
+import {
+  createDependencies,
+  type OpenDependencies,
+} from "../../../shared/functions/dependencies.ts";
+import type { Settings } from "../../../shared/functions/settings.ts";
+import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
 import type { LogLine } from "../../../shared/http/request_log.ts";
-import { createSandboxFunction } from "../../../shared/http/sandbox_function.ts";
+import { createSandboxFunction } from "../../../shared/functions/sandbox_function.ts";
 import { testServer } from "../database/database.ts";
 import { type FunctionProcess, startFunction } from "../supabase/function_process.ts";
 import { NeedsInternals, recordUntested } from "./needs_internals.ts";

@@ -3,7 +3,7 @@
  * a second worker of a deployed function.
  */
 
-import type { Settings } from "../../../shared/http/settings.ts";
+import type { Settings } from "../../../shared/functions/settings.ts";
 import { type KeyedCall, keyedCall } from "./keyed_call.ts";
 import { openProduct } from "./product.ts";
 import { BASE_URL, MASTER_SECRET, type TestAnswer, type TestService } from "./service.ts";

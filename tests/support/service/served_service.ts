@@ -5,8 +5,8 @@
 
 import { type Exchange, PaymentsClient, type PaymentsClientOptions } from "../../../client/mod.ts";
 import { openLocalServer } from "../../../scripts/local/local_server.ts";
-import { createPaymentsFunction } from "../../../shared/http/payments_function.ts";
-import { createSandboxFunction } from "../../../shared/http/sandbox_function.ts";
+import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
+import { createSandboxFunction } from "../../../shared/functions/sandbox_function.ts";
 import { startService, type TestService } from "./service.ts";
 
 /** The served product. */

@@ -7,8 +7,8 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { idMint } from "../../../shared/core/ids.ts";
-import type { OpenDependencies } from "../../../shared/http/dependencies.ts";
-import type { Settings } from "../../../shared/http/settings.ts";
+import type { OpenDependencies } from "../../../shared/functions/dependencies.ts";
+import type { Settings } from "../../../shared/functions/settings.ts";
 import type { LogLine } from "../../../shared/http/request_log.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { cloneDatabase } from "../database/database.ts";

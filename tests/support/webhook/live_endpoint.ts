@@ -4,7 +4,7 @@
  * service accepts, and the seam of the sender connects them to receivers on loopback.
  */
 
-import type { Settings } from "../../../shared/http/settings.ts";
+import type { Settings } from "../../../shared/functions/settings.ts";
 import { idMint } from "../../../shared/core/ids.ts";
 import type { TestService } from "../service/service.ts";
 import { openRecorder, type RecordingReceiver } from "./recording_receiver.ts";

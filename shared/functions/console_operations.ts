@@ -1,0 +1,16 @@
+/**
+ * Operations of the sandbox function that `api-v1-payments` serves too, at paths for the console.
+ */
+
+import type { Operation } from "../http/operation.ts";
+import { advancePayment } from "../sandbox/sandbox_routes.ts";
+
+/** Aliases of operations of the sandbox function. */
+export const CONSOLE_OPERATIONS: readonly Operation[] = [
+  {
+    ...advancePayment,
+    id: "advanceSandboxPayment",
+    own_path: `/${advancePayment.home}${advancePayment.paths[0]}`,
+    paths: ["/v1/sandbox/:id/advance"],
+  },
+];

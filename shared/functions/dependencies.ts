@@ -1,0 +1,190 @@
+/**
+ * Builds the dependencies of the functions from settings. Each isolate has one set, which all its
+ * requests share.
+ */
+
+import { systemClock } from "../core/clock.ts";
+import { isLoopback, ownHosts } from "../core/loopback.ts";
+import { systemRandom } from "../core/ids.ts";
+import { createApiKeys } from "../domain/api_keys.ts";
+import { ChangeWriter } from "../domain/changes/change_writer.ts";
+import { createChainStore } from "../store/chain_store.ts";
+import { createConnectors } from "./connectors.ts";
+import { CallRunner } from "../domain/operations/call_runner.ts";
+import { ProviderAccounts } from "../domain/operations/provider_accounts.ts";
+import { ProviderWorker } from "../domain/operations/provider_worker.ts";
+import { createChallenges } from "../sandbox/challenges.ts";
+import { sandboxOrigins } from "../sandbox/sandbox_origins.ts";
+import { createSandboxProvider } from "../sandbox/provider_fault.ts";
+import { createSandboxMoves } from "../sandbox/sandbox_moves.ts";
+import { Operations } from "../domain/operations/operations.ts";
+import { createSandboxes } from "../sandbox/disposable_sandboxes.ts";
+import { createSandboxClock } from "../sandbox/sandbox_clock.ts";
+import { createWebhooks } from "../domain/webhooks/webhooks.ts";
+import { createApiKeyStore } from "../store/api_key_store.ts";
+import { createClockStore } from "../sandbox/clock_store.ts";
+import { openDatabase } from "../store/database.ts";
+import { EntryCalls } from "../store/entry_calls.ts";
+import { DELAY_LIMITS, LIVE_LIMITS, WaitingRequests } from "../store/waiting_requests.ts";
+import { KnownSettings } from "../sandbox/known_settings.ts";
+import { createFaultStore } from "../sandbox/fault_store.ts";
+import { createProviderStore } from "../store/provider_store.ts";
+import { createSeededStore } from "../sandbox/seeded_store.ts";
+import type { RateLimits } from "../store/outcome.ts";
+import { createSandboxStore } from "../sandbox/sandbox_store.ts";
+import { noteIn, RequestNotes } from "../store/request_notes.ts";
+import { createInboxStore } from "../store/inbox_store.ts";
+import { createStore } from "../store/store.ts";
+import { createWebhookStore } from "../store/webhook_store.ts";
+import { inBackground } from "../http/background.ts";
+import { readSettings } from "./read_settings.ts";
+import { attemptLine, failedTurn, lostNotes, writeLogLine } from "../http/request_log.ts";
+import type { Settings } from "./settings.ts";
+import type { Dependencies } from "../http/dependencies.ts";
+import type { Sandbox } from "../sandbox/sandbox.ts";
+
+/** Seconds without a read after which the connection of the read lane closes. */
+const READS_IDLE_S = 20;
+
+/** Dependencies with open connections, which `close` closes. */
+export type OpenDependencies = Dependencies & { sandbox: Sandbox; close(): Promise<void> };
+
+/** Builds the dependencies from settings. */
+export function createDependencies(settings: Settings): OpenDependencies {
+  const { max_connections, prepare, unavailable_after_ms, on_statement, database_authority } =
+    settings;
+  const address = {
+    url: settings.database_url,
+    ...(database_authority !== undefined && { authority: database_authority }),
+    ...(prepare !== undefined && { prepare }),
+    ...(unavailable_after_ms !== undefined && { unavailable_after_ms }),
+    ...(on_statement && { on_statement }),
+  };
+  const database = openDatabase({
+    ...address,
+    ...(max_connections !== undefined && { max_connections }),
+  });
+  const reads = openDatabase({ ...address, max_connections: 1, idle_s: READS_IDLE_S });
+  const clock = settings.clock ?? systemClock;
+  const random = settings.random ?? systemRandom;
+  const origins = sandboxOrigins({ clock, random });
+  const log = settings.log ?? writeLogLine;
+  const notifyDispatcher = () => {
+    if (webhooks) inBackground(webhooks.notify());
+  };
+  const calls = new EntryCalls(database);
+  const store = createStore(database, reads, calls, {
+    on_due: notifyDispatcher,
+    on_later: (delay_ms) => provider_worker.notifyAt(clock() + delay_ms),
+  });
+  const faults = createFaultStore(calls);
+  const changes = new ChangeWriter(store);
+  const webhook_store = createWebhookStore(database, calls, notifyDispatcher);
+  const { webhook_master_secret: master_secret, webhook_sender, webhook_lease_ms } = settings;
+  const webhooks = master_secret === undefined ? null : createWebhooks({
+    store,
+    webhook_store,
+    inbox_store: createInboxStore(database, calls, notifyDispatcher),
+    settings: {
+      master_secret,
+      allow_private: settings.allow_private_webhooks ?? false,
+      own_hosts: ownHosts(new URL(settings.base_url)),
+    },
+    clock,
+    random,
+    origins,
+    on_error: (error) => log(failedTurn("relay", clock(), error)),
+    on_attempt: (delivery, { record }) => log(attemptLine(delivery, record)),
+    ...(webhook_sender && { sender: webhook_sender }),
+    ...(webhook_lease_ms !== undefined && { lease_ms: webhook_lease_ms }),
+  });
+  const provider_store = createProviderStore(database, notifyDispatcher);
+  const provider_accounts = new ProviderAccounts(
+    createConnectors(createChainStore(database)),
+    settings.provider_secret ?? (() => undefined),
+    isLoopback(new URL(settings.base_url).hostname),
+  );
+  const { provider_deadline_ms: deadline_ms } = settings;
+  const runner = new CallRunner({
+    store: provider_store,
+    accounts: provider_accounts,
+    origins,
+    ...(deadline_ms !== undefined && { deadline_ms }),
+    on_facts: () => inBackground(provider_worker.notify()),
+    on_retry: (at_ms) => provider_worker.notifyAt(at_ms),
+  });
+  const provider_worker = new ProviderWorker({
+    store: provider_store,
+    accounts: provider_accounts,
+    runner,
+    clock,
+    on_error: (error) => log(failedTurn("provider worker", clock(), error)),
+  });
+  // Apart from the other requests that wait, so that no sandbox holds up money.
+  const live_waits = new WaitingRequests(calls.tenants, LIVE_LIMITS);
+  const { base_url, console_url = null } = settings;
+  const urls = { base_url, console_url };
+  const operations = new Operations({
+    store,
+    changes,
+    runner,
+    at_once: createSandboxProvider(faults, urls),
+    waits: live_waits,
+  });
+  const notes = new RequestNotes(
+    noteIn(database),
+    (count) => log(lostNotes(clock(), count)),
+    inBackground,
+  );
+  const known_settings = new KnownSettings();
+  const sandbox: Sandbox = {
+    moves: createSandboxMoves({ store, changes, urls }),
+    challenges: createChallenges({ store: provider_store, origins }),
+    disposable: createSandboxes(createSandboxStore(calls)),
+    clock: createSandboxClock({
+      store: createClockStore(calls, known_settings),
+      sends: webhooks !== null,
+      work: () => Promise.all([provider_worker.notify(), webhooks?.dispatcher.notify()]),
+      ...(settings.advance_ms !== undefined && { advance_ms: settings.advance_ms }),
+    }),
+    faults,
+    known_settings,
+    seeded_store: createSeededStore(calls),
+    delays: new WaitingRequests(calls.tenants, DELAY_LIMITS),
+    logs_requests: settings.request_log ?? false,
+  };
+  return {
+    store,
+    webhook_store,
+    provider_store,
+    provider_accounts,
+    provider_worker,
+    operations,
+    api_keys: createApiKeys(createApiKeyStore(calls)),
+    webhooks,
+    sandbox,
+    relay_token: settings.relay_token ?? null,
+    rate_limits: rateLimits(settings),
+    base_url,
+    console_url,
+    clock,
+    random,
+    allowed_origins: settings.allowed_origins ?? [],
+    log,
+    notes,
+    async close() {
+      await Promise.all([webhooks?.close(), provider_worker.stop(), notes.close()]);
+      await Promise.all([database.close(), reads.close()]);
+    },
+  };
+}
+
+/** Builds the dependencies from environment variables. Throws the errors of `readSettings`. */
+export function openDependencies(env: (name: string) => string | undefined): OpenDependencies {
+  return createDependencies({ ...readSettings(env), provider_secret: env });
+}
+
+function rateLimits(settings: Settings): RateLimits | null {
+  const { rate_limit: key = 0, account_rate_limit: account = 0 } = settings;
+  return key === 0 && account === 0 ? null : { key, account };
+}

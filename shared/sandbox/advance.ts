@@ -1,0 +1,341 @@
+/**
+ * The moves that a test makes in a sandbox (contract §2): an advance to a status, and the answer of
+ * the payer's bank. Each becomes facts of the simulated provider. Pure.
+ */
+
+import { ApiError, invalidParameter } from "../core/errors.ts";
+import type { Dispute, DisputeReason } from "../schema/dispute.ts";
+import type { AuthenticationResult, Payment, PaymentStatus } from "../schema/payment.ts";
+import type { RefundStatus } from "../schema/refund.ts";
+import type { Transfer } from "../schema/transfer.ts";
+import type { Change } from "../store/commit_rows.ts";
+import { applyEvent, NO_PARTS } from "../domain/operations/apply_event.ts";
+import type { Parts } from "../domain/providers/effect.ts";
+import { answerOnly, ChangeBuilder, type PaymentChange } from "../domain/changes/change_builder.ts";
+import type { RequestContext } from "../domain/changes/event.ts";
+import { readRefund } from "../domain/changes/read_resource.ts";
+import { invalidDisputeState, isOpen } from "../domain/payments/dispute_payment.ts";
+import {
+  advancesOf,
+  halfOfRest,
+  invalidState,
+  invalidTransferState,
+  isDeposit,
+  isOpenDeposit,
+  missingAmount,
+  nextStatuses,
+  refundable,
+  transferAdvances,
+} from "../domain/payments/lifecycle.ts";
+import { canRevertRefund } from "../domain/payments/refund_payment.ts";
+import { declineAnswer } from "../domain/payments/settlement.ts";
+import type { Fact } from "../domain/providers/connector.ts";
+import { beginOperation, type Operation } from "../domain/providers/operation.ts";
+import type { PayerUrls } from "./challenge_url.ts";
+import {
+  authorizedFact,
+  challengeFact,
+  disputedFact,
+  factOf,
+  finalFacts,
+  hashOf,
+  type PayerPage,
+  RAIL_FAILURES,
+} from "./sandbox_provider.ts";
+
+/** Options of an advance. */
+interface AdvanceOptions {
+  /** The present dispute of the payment. */
+  dispute?: Dispute | null;
+  /** The reason of a new dispute. */
+  reason?: DisputeReason | undefined;
+  /** The amount that the payer of a payment with an address sends now. */
+  amount_received?: number | undefined;
+}
+
+/**
+ * Decides an advance to the status `to`. Returns null if the payment has this status already.
+ * @param urls for the URL of a next action
+ * @param options.dispute of a payment that is charged back. Null for other payments, and if it has
+ *   ended since the payment was loaded
+ */
+export function decideAdvance(
+  payment: Payment,
+  to: PaymentStatus,
+  urls: PayerUrls,
+  context: RequestContext,
+  { dispute = null, reason, amount_received }: AdvanceOptions = {},
+): Change | null {
+  if (amount_received !== undefined && !isDeposit(payment)) {
+    throw invalidParameter(
+      "amount_received",
+      '"amount_received" is only for payments that are sent to an address: leave it out',
+    );
+  }
+  const { operation, change } = beginOperation(new ChangeBuilder(payment, context), "authorize");
+  if (to === payment.status) {
+    if (amount_received === undefined) return null;
+    return applied(change, NO_PARTS, moreMoney(operation, payment, amount_received), to);
+  }
+  const allowed = advancesOf(payment);
+  if (!allowed.includes(to)) throw invalidState(`advance to "${to}"`, payment, allowed);
+  if (dispute && !isOpen(dispute)) {
+    throw invalidDisputeState(`Cannot advance to "${to}": the dispute is lost`, dispute);
+  }
+  // Another request has ended the dispute since the payment was loaded, so this commit is stale.
+  if (payment.status === "chargeback" && !dispute) {
+    return answerOnly(payment, { status: 200, body: JSON.stringify(payment) });
+  }
+  let facts: Fact[];
+  if (isDeposit(payment) && isOpenDeposit(payment)) {
+    facts = depositFacts(operation, payment, to, amount_received);
+  } else if (amount_received !== undefined) throw lateWithMove(payment);
+  else if (to === "chargeback") {
+    facts = [disputedFact(operation, refundable(payment), reason)];
+  } else facts = [factTo(operation, payment, to, dispute, { random: context.random, urls })];
+  return applied(change, { ...NO_PARTS, dispute }, facts, to);
+}
+
+/** Applies facts, and answers 200 with the resource. Throws `invalid_state` if one changes nothing. */
+function applied(
+  change: PaymentChange,
+  parts: Parts,
+  facts: readonly Fact[],
+  to: PaymentStatus,
+): Change {
+  const { subject: payment } = change;
+  for (const fact of facts) {
+    const { provider_reference } = fact;
+    if (provider_reference !== null) change.addCall({ op: "authorize", provider_reference });
+    const { effect } = applyEvent(change, parts, fact);
+    if (effect.outcome !== "applied") {
+      throw invalidState(`advance to "${to}"`, payment, advancesOf(payment));
+    }
+  }
+  return change.finish({ status: 200, body: change.body || JSON.stringify(payment) });
+}
+
+/** Returns the fact that moves a payment to a status. */
+function factTo(
+  operation: Operation,
+  payment: Payment,
+  to: Exclude<PaymentStatus, "chargeback">,
+  dispute: Dispute | null,
+  page: PayerPage,
+): Fact {
+  if (dispute) {
+    const { amount_minor } = dispute;
+    return factOf(operation, "dispute_won", { op: "dispute", amount_minor });
+  }
+  const { status, method_kind } = payment;
+  switch (to) {
+    case "authorized":
+      return authorizedFact(operation);
+    case "completed":
+      return factOf(operation, "succeeded", hashOf(payment));
+    case "requires_action":
+      return challengeFact(operation, page);
+    case "processing":
+      return factOf(operation, "pending");
+    case "cancelled":
+      return factOf(operation, "cancelled", { op: "cancel" });
+    case "declined":
+      return factOf(operation, "declined", { decline_code: "payment_declined" });
+    case "failed":
+      return status === "completed" || status === "partially_refunded"
+        ? factOf(operation, "returned", {
+          amount_minor: refundable(payment),
+          ...RAIL_FAILURES[method_kind],
+        })
+        : factOf(operation, "failed", RAIL_FAILURES[method_kind]);
+    case "refunded":
+      return refundFact(operation, refundable(payment));
+    case "partially_refunded":
+      return refundFact(operation, halfOfRest(payment));
+    case "pending":
+      throw new Error("only a payment with an address can be moved to pending");
+    default:
+      return to satisfies never;
+  }
+}
+
+function refundFact(operation: Operation, amount_minor: number): Fact {
+  return factOf(operation, "succeeded", { op: "refund", amount_minor });
+}
+
+/**
+ * Returns the facts that advance an open payment with an address.
+ * @param sent the amount that the payer sends now; undefined: the missing amount
+ */
+function depositFacts(
+  operation: Operation,
+  payment: Payment & { amount_received: number },
+  to: PaymentStatus,
+  sent: number | undefined,
+): Fact[] {
+  const missing = missingAmount(payment);
+  const withSent = (amount: number) => ({
+    ...payment,
+    amount_received: checkedSum(payment, amount),
+  });
+  const received = (amount_minor: number) =>
+    amount_minor > 0 ? [factOf(operation, "received", { amount_minor })] : [];
+  switch (to) {
+    case "processing":
+      checkedSum(payment, sent ?? missing);
+      return received(sent ?? missing);
+    case "completed": {
+      if (sent !== undefined && sent < missing) throw tooLittle(missing);
+      const more = sent ?? missing;
+      return [...received(more), ...finalFacts(operation, withSent(more))];
+    }
+    case "pending":
+      return [
+        factOf(operation, "reorged", {
+          amount_minor: payment.amount_received,
+          is_counted: true,
+        }),
+      ];
+    case "failed": {
+      if (sent !== undefined && sent >= missing) throw notUnderpaid(missing);
+      return [
+        ...received(sent ?? 0),
+        ...finalFacts(operation, withSent(sent ?? 0)),
+        factOf(operation, "failed", { op: "abandon" }),
+      ];
+    }
+    case "cancelled":
+      return [factOf(operation, "cancelled", { op: "cancel" })];
+    default:
+      throw new Error(`no payment with an address can be moved to ${to}`);
+  }
+}
+
+/** Returns the fact that a further part has come, or late money for a payment that is over. */
+function moreMoney(operation: Operation, payment: Payment, amount_minor: number): Fact[] {
+  if (payment.status !== "processing") {
+    return [factOf(operation, "succeeded", { amount_minor })];
+  }
+  checkedSum(payment, amount_minor);
+  return [factOf(operation, "received", { amount_minor })];
+}
+
+/** Returns what the payment has received with a further amount. Throws if the sum is too large. */
+function checkedSum({ amount_received }: Payment, amount_minor: number): number {
+  const sum = amount_received! + amount_minor;
+  if (Number.isSafeInteger(sum)) return sum;
+  throw invalidParameter("amount_received", "The sum of the received amounts is too large");
+}
+
+function tooLittle(missing: number): ApiError {
+  return invalidParameter(
+    "amount_received",
+    `A payment completes with its whole amount: send at least the missing ${missing}, or advance ` +
+      'to "processing"',
+  );
+}
+
+function notUnderpaid(missing: number): ApiError {
+  return invalidParameter(
+    "amount_received",
+    `A payment fails as underpaid below its amount: send less than the missing ${missing}`,
+  );
+}
+
+function lateWithMove({ status }: Payment): ApiError {
+  return invalidParameter(
+    "amount_received",
+    `The payment is ${status}: to simulate late money, advance it to "${status}"`,
+  );
+}
+
+/** Decides an authentication with the given answer of the payer's bank. */
+export function decideAuthenticate(
+  payment: Payment,
+  result: AuthenticationResult,
+  context: RequestContext,
+): Change {
+  const change = new ChangeBuilder(payment, context);
+  authenticate(change, result);
+  return change.finish(
+    result === "success"
+      ? { status: 200, body: change.body }
+      : declineAnswer(change.subject, "authentication_failed", context.request_id),
+  );
+}
+
+/** Applies the answer of the payer's bank. Throws `invalid_state` if the payment waits for none. */
+export function authenticate(change: PaymentChange, result: AuthenticationResult): void {
+  const { subject: payment } = change;
+  if (payment.status !== "requires_action") {
+    throw invalidState("authenticate", payment, nextStatuses(payment));
+  }
+  const { operation } = beginOperation(change, "authorize");
+  applyEvent(change, NO_PARTS, authenticationFact(operation, payment, result));
+}
+
+function authenticationFact(
+  operation: Operation,
+  { capture }: Payment,
+  result: AuthenticationResult,
+): Fact {
+  if (result === "failure") {
+    return factOf(operation, "declined", { decline_code: "authentication_failed" });
+  }
+  return capture === "manual" ? authorizedFact(operation) : factOf(operation, "succeeded");
+}
+
+/**
+ * Decides an advance of a refund. If the refund has this status already, the change only answers.
+ * @param body the refund as it is stored
+ */
+export function decideAdvanceRefund(
+  payment: Payment,
+  body: string,
+  to: RefundStatus,
+  context: RequestContext,
+): Change {
+  const refund = readRefund(body);
+  const { id: refund_id, status, amount_minor } = refund;
+  if (to === status) return answerOnly(payment, { status: 200, body });
+  const allowed: RefundStatus[] = status === "pending"
+    ? ["completed", "failed"]
+    : status === "completed" && canRevertRefund(payment)
+    ? ["failed"]
+    : [];
+  if (!allowed.includes(to)) {
+    throw new ApiError("invalid_state", `Cannot advance to "${to}": the refund is ${status}`, {
+      current_status: status,
+      allowed,
+    });
+  }
+  const { operation, change } = beginOperation(new ChangeBuilder(payment, context), "refund");
+  const state = to === "completed" ? "succeeded" : status === "completed" ? "returned" : "failed";
+  applyEvent(
+    change,
+    { ...NO_PARTS, refund },
+    factOf(operation, state, { refund_id, amount_minor }),
+  );
+  return change.finish({ status: 200, body: change.refund_body ?? body });
+}
+
+/** Decides an advance of a transfer. Returns null if it has the status already. */
+export function decideAdvanceTransfer(
+  transfer: Transfer,
+  to: Transfer["status"],
+  context: RequestContext,
+): Change | null {
+  if (to === transfer.status) return null;
+  if (!transferAdvances(transfer).includes(to)) {
+    throw invalidTransferState(`advance to "${to}"`, transfer);
+  }
+  const { operation, change } = beginOperation(new ChangeBuilder(transfer, context), "transfer");
+  const is_wallet = transfer.destination.type === "wallet";
+  const fact = to === "completed"
+    ? factOf(operation, "succeeded", hashOf(transfer))
+    : to === "failed"
+    ? factOf(operation, "failed", RAIL_FAILURES[is_wallet ? "stablecoin" : "sepa"])
+    : factOf(operation, "cancelled");
+  applyEvent(change, NO_PARTS, fact);
+  return change.finish({ status: 200, body: change.body });
+}

@@ -1,0 +1,36 @@
+/**
+ * The routes of the page where the payer of a sandbox payment answers 3-D Secure. They take no API
+ * key, because a payer's browser has none: the token in the path opens the one payment.
+ */
+
+import { sandboxOf } from "./sandbox.ts";
+import type { Hono } from "hono";
+import type { Challenge } from "../schema/challenge.ts";
+import { AuthenticatePaymentBody } from "../schema/payment.ts";
+import type { Dependencies } from "../http/dependencies.ts";
+import { keylessLimit } from "../http/keyless_limit.ts";
+import { SANDBOX_FUNCTION } from "../http/operation.ts";
+import { parseBody } from "../http/parse_input.ts";
+import { readBody } from "../http/request_body.ts";
+import type { Env } from "../http/request_state.ts";
+
+/** Adds `GET` and `POST /challenges/{token}`. */
+export function serveChallenges(app: Hono<Env>, deps: Dependencies): void {
+  const { challenges } = sandboxOf(deps);
+  const limited = keylessLimit(deps);
+  const path = `/${SANDBOX_FUNCTION}/challenges/:token`;
+  app.get(path, (c) => {
+    c.get("state").route = path;
+    return limited(c, async () => {
+      return c.json(await challenges.read(c.req.param("token") ?? "") satisfies Challenge);
+    });
+  });
+  app.post(path, (c) => {
+    c.get("state").route = path;
+    return limited(c, async () => {
+      const { result } = parseBody(AuthenticatePaymentBody, await readBody(c.req.raw));
+      const answered = await challenges.answer(c.req.param("token") ?? "", result);
+      return c.json(answered satisfies Challenge);
+    });
+  });
+}

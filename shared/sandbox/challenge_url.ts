@@ -1,0 +1,41 @@
+/**
+ * The URL of the page where the payer of a sandbox payment answers 3-D Secure. The console has the
+ * page. Its route is in the fragment, so the token in it reaches no log of the page's host.
+ */
+
+import { randomHex, type RandomSource } from "../core/ids.ts";
+
+/** The part of the URL between the console's own URL and the token. */
+const ROUTE = "/#/challenge/";
+/** 192 random bits: nobody can guess the token of a payment. */
+const TOKEN_BYTES = 24;
+const TOKEN = /^[0-9a-f]{48}$/;
+
+/** The URLs at which a payer can answer. */
+export interface PayerUrls {
+  /** Base URL of the functions. */
+  base_url: string;
+  /** URL of the console without a slash at its end; null: it is not hosted. */
+  console_url: string | null;
+}
+
+/** Makes a token. */
+export function newChallengeToken(random: RandomSource): string {
+  return randomHex(TOKEN_BYTES, random);
+}
+
+/** Reports whether the text has the form of a token. */
+export function isChallengeToken(text: string): boolean {
+  return TOKEN.test(text);
+}
+
+/** Returns the URL of the page with a token. */
+export function challengeUrl(console_url: string, token: string): string {
+  return `${console_url}${ROUTE}${token}`;
+}
+
+/** Reports whether the URL leads to the page, and not to an operation or a provider. */
+export function isChallengeUrl(url: string): boolean {
+  const [, token] = url.split(ROUTE);
+  return token !== undefined && isChallengeToken(token);
+}

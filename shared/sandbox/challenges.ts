@@ -1,0 +1,77 @@
+/**
+ * The challenge of 3-D Secure in a sandbox: the payer's page shows the payment and answers for the
+ * payer. The page has a token in place of an API key. A token opens one payment of a sandbox, and
+ * answers its challenge once (security §2).
+ */
+
+import { ApiError } from "../core/errors.ts";
+import { withPaymentId } from "../core/return_url.ts";
+import type { Challenge } from "../schema/challenge.ts";
+import type { AuthenticationResult, Payment } from "../schema/payment.ts";
+import type { ProviderStore } from "../store/provider_store.ts";
+import type { Origins } from "../domain/changes/origin.ts";
+import { ChangeBuilder } from "../domain/changes/change_builder.ts";
+import { readPayment } from "../domain/changes/read_resource.ts";
+import { retryOnStale } from "../domain/changes/retry_on_stale.ts";
+import { isChallengeToken } from "./challenge_url.ts";
+import { authenticate } from "./advance.ts";
+
+/** The operations of the payer's page. Each throws `not_found` for an unknown token. */
+export interface Challenges {
+  read(token: string): Promise<Challenge>;
+  /** Answers for the payer. Throws `invalid_state` if the payment does not wait for the payer. */
+  answer(token: string, result: AuthenticationResult): Promise<Challenge>;
+}
+
+/** Creates the operations over a store. */
+export function createChallenges(
+  { store, origins }: { store: ProviderStore; origins: Origins },
+): Challenges {
+  async function find(token: string) {
+    const found = isChallengeToken(token) ? await store.readChallenge(token) : null;
+    if (!found) throw new ApiError("not_found", "This link leads to no payment");
+    return { ...found, payment: readPayment(found.body) };
+  }
+
+  return {
+    async read(token) {
+      const { account, payment } = await find(token);
+      return challengeOf(payment, account);
+    },
+
+    answer: (token, result) =>
+      retryOnStale(async () => {
+        const { environment_id, account, payment, settings } = await find(token);
+        const label = () => `challenge ${payment.id} ${payment.sequence}`;
+        const at_ms = origins.at(settings);
+        // As with a live provider, the result comes later and belongs to no request.
+        const origin = origins.of({ settings, livemode: false, at_ms, label });
+        const change = new ChangeBuilder(payment, origin);
+        authenticate(change, result);
+        const [recorded] = await store.record([{
+          environment_id,
+          call_id: null,
+          call: null,
+          facts: [],
+          change: change.finish({ status: 200, body: "" }),
+          answer: null,
+        }]);
+        return recorded!.outcome === "recorded" ? challengeOf(change.subject, account) : null;
+      }),
+  };
+}
+
+function challengeOf(payment: Payment, merchant: string): Challenge {
+  const { id, method, return_url } = payment;
+  return {
+    object: "challenge",
+    payment_id: id,
+    status: payment.status,
+    amount_minor: payment.amount_minor,
+    currency: payment.currency,
+    merchant,
+    reference: payment.reference,
+    card: method?.type === "card" ? { brand: method.card.brand, last4: method.card.last4 } : null,
+    return_url: return_url === null ? null : withPaymentId(return_url, id),
+  };
+}

@@ -1,0 +1,147 @@
+/** The store of sandboxes' clocks. Each call runs one entry function in one round trip (ADR 0028). */
+
+import { formatTime } from "../core/clock.ts";
+import { type ApiError, invalidParameter, tryAgain } from "../core/errors.ts";
+import { CLOCK_CEILING_MS, MAX_ADVANCE_DAYS, type SetClockBody } from "../schema/clock.ts";
+import type { Answer } from "../store/commit_rows.ts";
+import type { EntryCalls } from "../store/entry_calls.ts";
+import { type KnownSettings, readSettings } from "./known_settings.ts";
+import {
+  type Access,
+  answerOf,
+  type Idempotency,
+  requestParameter,
+  type Row,
+} from "../store/outcome.ts";
+
+/** A clock that was set. */
+interface SetClock {
+  environment_id: string;
+  api_key_id: string;
+  /** RFC 3339: the end of this advance; null: the clock does not move. */
+  target: string | null;
+  /** The answer if the advance goes no further. */
+  answer: Answer;
+  /** True: the answer is the stored one of an earlier request. */
+  replayed: boolean;
+}
+
+/** The state of the advance of a request after a step. */
+interface ClockStep {
+  /** `waiting`: something that is due is not done yet. `moved`: call again. `done`: it is complete. */
+  state: "waiting" | "moved" | "done";
+  answer: Answer;
+}
+
+/** The store of clocks. Each method throws `ApiError`. */
+export interface ClockStore {
+  /** Returns the clock as JSON text. */
+  read(access: Access): Promise<string>;
+  /** Sets the clock, or begins an advance. Throws `invalid_parameter` for a time out of range. */
+  set(access: Access, command: SetClockBody, idempotency: Idempotency | null): Promise<SetClock>;
+  /**
+   * Makes one step of an advance, and stores its answer under the idempotency key of the request.
+   * Throws `service_unavailable` if the sandbox was reset.
+   * @param sends whether this service sends webhooks; if not, the advance does not wait for them
+   */
+  step(
+    access: Access,
+    begun: SetClock,
+    sends: boolean,
+    idempotency: Idempotency | null,
+  ): Promise<ClockStep>;
+}
+
+const READ = `select * from pay.read_clock(p_request => $1::text)`;
+const SET = `select * from pay.set_clock(p_request => $1::text, p_command => $2::text)`;
+const STEP = `select * from pay.step_clock(
+  p_environment_id => $1::text, p_answer => $2::text, p_sends => $3::text::boolean)`;
+
+/** The outcomes of a target that a clock cannot have. */
+type OutOfRange = "behind" | "beyond" | "too_far";
+
+/** A row of `pay.set_clock`. */
+type SetRow = Row<OutOfRange> & { environment_id: string };
+
+/**
+ * Creates the store over the entry functions.
+ * @param calls the single calls of the database
+ * @param known learns the settings that a key has written
+ */
+export function createClockStore(
+  calls: EntryCalls,
+  known: KnownSettings,
+): ClockStore {
+  return {
+    async read(access) {
+      const row = await calls.ask(access, READ, [requestParameter(access)]);
+      return row.body!;
+    },
+
+    async set(access, { to, advance, mode }, idempotency) {
+      const row = await calls.ask<SetRow>(access, SET, [
+        requestParameter(access, idempotency),
+        JSON.stringify({ to: to && formatTime(to), advance_s: advance, mode }),
+      ]);
+      const { outcome } = row;
+      if (outcome === "behind" || outcome === "beyond" || outcome === "too_far") {
+        throw outOfRange(outcome, row.detail!, advance === undefined ? "to" : "advance");
+      }
+      const replayed = row.outcome === "replay";
+      if (!replayed) known.learn(access.key_hash, row.detail!);
+      const { environment_id, api_key_id } = row;
+      const target = replayed ? null : readSettings(row.detail!).target_at;
+      return { environment_id, api_key_id: api_key_id!, target, answer: answerOf(row), replayed };
+    },
+
+    async step(access, { environment_id, api_key_id, target }, sends, idempotency) {
+      type StepRow = { state: ClockStep["state"]; body: string; detail: string };
+      const { request_id } = access;
+      const answer = { api_key_id, request_id, idempotency_key: idempotency?.key, target };
+      const [row] = await calls.run<StepRow>(access, STEP, [
+        environment_id,
+        JSON.stringify(answer),
+        String(sends),
+      ]);
+      if (!row) {
+        throw tryAgain(
+          "service_unavailable",
+          "The sandbox was reset during the advance, and its clock is the real one again",
+        );
+      }
+      known.learn(access.key_hash, row.detail);
+      return { state: row.state, answer: { status: 200, body: row.body } };
+    },
+  };
+}
+
+function outOfRange(
+  outcome: OutOfRange,
+  now: string,
+  param: "to" | "advance",
+): ApiError {
+  const clock = `the clock of the sandbox, which shows ${now}`;
+  if (outcome === "behind") {
+    return invalidParameter(
+      param,
+      `"${param}" is before ${clock}: a clock never goes back. Send a later time, or reset the ` +
+        "sandbox",
+    );
+  }
+  if (outcome === "beyond") {
+    const fault = param === "to" ? '"to" is' : '"advance" ends';
+    return invalidParameter(
+      param,
+      `${fault} after ${formatTime(CLOCK_CEILING_MS)}, the latest time of ${clock}: send an ` +
+        "earlier time, or reset the sandbox to begin with the real time again",
+    );
+  }
+  return invalidParameter(
+    param,
+    param === "to"
+      ? `"to" is more than ${MAX_ADVANCE_DAYS} days after ${clock}: send an earlier time, and ` +
+        "then the next one"
+      : `"advance" ends more than ${MAX_ADVANCE_DAYS} days after ${clock}: it adds to the ` +
+        "advances that are not complete. Send it when the clock has reached their end",
+  );
+}

@@ -1,0 +1,75 @@
+/**
+ * The operations of `api-v1-sandbox` on disposable sandboxes (ADR 0027).
+ */
+
+import { sandboxOf } from "./sandbox.ts";
+import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
+import { listOf } from "../schema/list.ts";
+import { CreateSandboxBody, DisposableSandbox, ListSandboxesQuery } from "../schema/sandbox.ts";
+import { type Operation, operation, SANDBOX_FUNCTION } from "../http/operation.ts";
+import { answerPage } from "../http/page.ts";
+import { readOne } from "../http/read_one.ts";
+
+const sandboxes = {
+  home: SANDBOX_FUNCTION,
+  group: "Sandbox",
+  scope: "sandbox:write",
+  test_only: true,
+  body: EmptyBody,
+  query: EmptyQuery,
+  answer: DisposableSandbox,
+  status: 200,
+} as const;
+
+/** The operations on disposable sandboxes. */
+export const DISPOSABLE_SANDBOXES: readonly Operation[] = [
+  operation({
+    ...sandboxes,
+    id: "createSandbox",
+    summary: "Make a disposable sandbox",
+    description:
+      "Makes a new, empty sandbox of the same account, with a key of its own, so that each test, " +
+      "branch or pull request has its own data and rate limits. Only this answer shows " +
+      "`test_key`. The sandbox ends after `expires_in` seconds. An account has at most 1000 that " +
+      "have not ended; one more is 400. The key of a disposable sandbox makes no further ones. " +
+      "With a `seed` the same requests give the same bytes; a seed that another sandbox of the " +
+      "account has is 409.",
+    method: "POST",
+    paths: ["/sandboxes", "/v1/sandboxes"],
+    body: CreateSandboxBody,
+    status: 201,
+    errors: ["invalid_state"],
+    run: ({ deps, request, key_text, body }) =>
+      sandboxOf(deps).disposable.create(request, key_text, body),
+  }),
+  operation({
+    ...sandboxes,
+    id: "listSandboxes",
+    summary: "List disposable sandboxes",
+    description: "Lists the sandboxes that the caller's sandbox has made and that have not ended.",
+    method: "GET",
+    paths: ["/sandboxes", "/v1/sandboxes"],
+    query: ListSandboxesQuery,
+    answer: listOf(DisposableSandbox),
+    run: (call) => answerPage(call, "/sandboxes", { kind: "sandboxes", filters: {} }),
+  }),
+  readOne({
+    ...sandboxes,
+    id: "getSandbox",
+    summary: "Get a disposable sandbox",
+    description: "A sandbox that has ended can be read for 24 hours.",
+    paths: ["/sandboxes/:id", "/v1/sandboxes/:id"],
+    kind: "sandboxes",
+  }),
+  operation({
+    ...sandboxes,
+    id: "deleteSandbox",
+    summary: "Delete a disposable sandbox",
+    description:
+      "Ends the sandbox and its keys at once. The service then deletes its data. Deleting it again " +
+      "within 24 hours changes nothing and answers the same.",
+    method: "DELETE",
+    paths: ["/sandboxes/:id", "/v1/sandboxes/:id"],
+    run: ({ deps, request, id }) => sandboxOf(deps).disposable.end(request, id),
+  }),
+];

@@ -1,0 +1,77 @@
+/** The operations of `api-v1-sandbox` on declared faults (contract §7). */
+
+import { sandboxOf } from "./sandbox.ts";
+import { CreateFaultBody, DeletedFault, Fault, ListFaultsQuery } from "../schema/fault.ts";
+import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
+import { listOf } from "../schema/list.ts";
+import { type Operation, operation, SANDBOX_FUNCTION } from "../http/operation.ts";
+import { answerPage } from "../http/page.ts";
+
+const shared = {
+  home: SANDBOX_FUNCTION,
+  group: "Sandbox",
+  scope: "sandbox:write",
+  test_only: true,
+  // Otherwise a fault on every request would also concern its own deletion.
+  without_faults: true,
+  body: EmptyBody,
+  query: EmptyQuery,
+  answer: Fault,
+  status: 200,
+} as const;
+
+/** The operations on declared faults. */
+export const FAULT_OPERATIONS: readonly Operation[] = [
+  operation({
+    ...shared,
+    id: "createFault",
+    summary: "Declare a fault",
+    description:
+      "The next matching requests, deliveries or calls to the simulated provider fail in this way, " +
+      "exactly `times` times. The answer of what failed has the header `Sandbox-Fault`. A sandbox " +
+      "has at most 100 faults that have not happened yet; one more is 400.",
+    method: "POST",
+    paths: ["/faults", "/v1/faults"],
+    body: CreateFaultBody,
+    status: 201,
+    run({ deps, request, body }) {
+      const { access, context, idempotency } = request;
+      const { on, fault, times, where = {}, delay_ms = null } = body;
+      const row = { id: context.mint("flt_"), kind: on, fault, times, filter: where, delay_ms };
+      return sandboxOf(deps).faults.create(access, row, idempotency);
+    },
+  }),
+  operation({
+    ...shared,
+    id: "listFaults",
+    summary: "List declared faults",
+    method: "GET",
+    paths: ["/faults", "/v1/faults"],
+    query: ListFaultsQuery,
+    answer: listOf(Fault),
+    run: (call) => answerPage(call, "/faults", { kind: "faults", filters: {} }),
+  }),
+  operation({
+    ...shared,
+    id: "getFault",
+    summary: "Get a declared fault",
+    description: "`left` tells how often the fault will still happen.",
+    method: "GET",
+    paths: ["/faults/:id", "/v1/faults/:id"],
+    async run({ deps, request, id }) {
+      const loaded = await deps.store.load(request.access, "faults", id);
+      return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.answer;
+    },
+  }),
+  operation({
+    ...shared,
+    id: "deleteFault",
+    summary: "Delete a declared fault",
+    description: "The fault does not happen any more.",
+    method: "DELETE",
+    paths: ["/faults/:id", "/v1/faults/:id"],
+    answer: DeletedFault,
+    run: ({ deps, request, id }) =>
+      sandboxOf(deps).faults.delete(request.access, id, request.idempotency),
+  }),
+];

@@ -1,0 +1,113 @@
+/** The store of declared faults. Each call runs one entry function in one round trip (ADR 0029). */
+
+import { invalidParameter } from "../core/errors.ts";
+import type { FAULT_CONDITIONS, FAULTS } from "../core/vocabulary.ts";
+import type { Answer } from "../store/commit_rows.ts";
+import type { EntryCalls } from "../store/entry_calls.ts";
+import {
+  type Access,
+  answerOf,
+  type Idempotency,
+  requestParameter,
+  type Row,
+} from "../store/outcome.ts";
+
+/** Most faults of a sandbox that can still happen. The service chose the number. */
+const MAX_OPEN_FAULTS = 100;
+
+/** The kinds of faults that functions ask for. The relay finds those of deliveries itself. */
+type AskedKind = "request" | "provider";
+
+/** A fault to declare, with the names of the database's columns. */
+interface FaultRow {
+  id: string;
+  kind: string;
+  fault: string;
+  filter: Readonly<Record<string, string | undefined>>;
+  delay_ms: number | null;
+  times: number;
+}
+
+/** A fault that a thing matches. */
+export interface MatchedFault<Kind extends AskedKind> {
+  id: string;
+  fault: typeof FAULTS[Kind][number];
+  /** Of a delay; null for other faults. */
+  delay_ms: number | null;
+}
+
+/** The values of a thing, for each condition that a fault of its kind can have. */
+export type FaultThing<Kind extends AskedKind> = {
+  [Name in typeof FAULT_CONDITIONS[Kind][number]]?: string | readonly string[];
+};
+
+/** A written answer, and whether it is that of an earlier request. */
+interface WrittenAnswer {
+  answer: Answer;
+  replayed: boolean;
+}
+
+/** The store of faults. Each method throws `ApiError`. */
+export interface FaultStore {
+  /** Throws `invalid_parameter` if the sandbox has `MAX_OPEN_FAULTS` already. */
+  create(access: Access, fault: FaultRow, idempotency: Idempotency | null): Promise<WrittenAnswer>;
+  /** Throws `not_found`. */
+  delete(access: Access, id: string, idempotency: Idempotency | null): Promise<WrittenAnswer>;
+  /** Counts the fault of a request, and returns it. Null: no fault matches. */
+  take(access: Access, request: FaultThing<"request">): Promise<MatchedFault<"request"> | null>;
+  /** Finds the fault of a call to the provider. The commit of its result counts it. */
+  find(access: Access, call: FaultThing<"provider">): Promise<MatchedFault<"provider"> | null>;
+}
+
+const CREATE = `select * from pay.create_fault(
+  p_request => $1::text, p_fault => $2::text, p_limit => $3::int)`;
+const DELETE = `select * from pay.delete_fault(p_request => $1::text, p_id => $2::text)`;
+const MATCH = `select * from pay.match_fault(
+  p_request => $1::text, p_kind => $2::text, p_thing => $3::text,
+  p_takes => $4::text::boolean)`;
+
+/** Creates the store over the entry functions. */
+export function createFaultStore(calls: EntryCalls): FaultStore {
+  async function match<Kind extends AskedKind>(
+    access: Access,
+    kind: Kind,
+    thing: FaultThing<Kind>,
+    takes: boolean,
+  ): Promise<MatchedFault<Kind> | null> {
+    const row = await calls.ask(access, MATCH, [
+      requestParameter(access),
+      kind,
+      JSON.stringify(thing),
+      String(takes),
+    ]);
+    return row.body === null ? null : JSON.parse(row.body);
+  }
+
+  return {
+    async create(access, fault, idempotency) {
+      const row = await calls.ask<Row<"full">>(access, CREATE, [
+        requestParameter(access, idempotency, { status: 201, body: "" }),
+        JSON.stringify(fault),
+        MAX_OPEN_FAULTS,
+      ]);
+      if (row.outcome === "full") {
+        throw invalidParameter(
+          "times",
+          `Cannot declare a fault: this sandbox has ${MAX_OPEN_FAULTS} that have not happened yet. ` +
+            "Delete one first, or declare one with more times",
+        );
+      }
+      if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
+      return { answer: { status: 201, body: row.body! }, replayed: false };
+    },
+
+    async delete(access, id, idempotency) {
+      const row = await calls.ask(access, DELETE, [requestParameter(access, idempotency), id]);
+      if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
+      return { answer: { status: 200, body: row.body! }, replayed: false };
+    },
+
+    take: (access, request) => match(access, "request", request, true),
+    find: (access, call) => match(access, "provider", call, false),
+  };
+}

@@ -1,0 +1,76 @@
+/**
+ * The note of a request for the log of its sandbox (store/request_notes.ts). A note has the path and
+ * the query in a form without the client's own text: ids, words of the API, numbers and times stay,
+ * and everything else is masked (security §2, leaks through logs). It has no header but the
+ * idempotency key, and no body.
+ */
+
+import { formatTime } from "../core/clock.ts";
+import { memberOf } from "../schema/requirement.ts";
+import type { NotedRequest } from "../store/request_notes.ts";
+import type { RequestState } from "../http/request_state.ts";
+import type { Seen } from "../http/world.ts";
+
+/** Replaces text of the client. */
+const MASK = "***";
+/** Longest path and query in the log. */
+const MAX_CHARACTERS = 300;
+const ID = /^[a-z]{2,4}_[0-9a-z]{26}$/;
+/** A step of a path that has no route: a version or a word. */
+const PLAIN_STEP = /^(?:v[0-9]|[a-z_]{1,40})$/;
+/** Values of a query: an id, a word of the API, a currency, a number, a time. */
+const PLAIN_VALUE =
+  /^(?:[a-z]{2,4}_[0-9a-z]{26}|[a-z_.*]{1,40}|[A-Z]{3,5}|[0-9]{1,4}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,15}(?:Z|[+-][0-9]{2}:[0-9]{2}))$/;
+/** Parameters whose value is free text, even if it looks like a word. */
+const FREE_TEXT: ReadonlySet<string> = new Set(["reference", "customer"]);
+
+/** Makes the note of a request, or null if it does not belong into the log of a sandbox. */
+export function notedRequest(state: RequestState, seen: Seen): NotedRequest | null {
+  const { key, key_id, environment_id, operation, code, idempotency_key } = state;
+  if (key_id === null || environment_id === null || key!.livemode) return null;
+  if (operation?.unlogged) return null;
+  // A page such as the console repeats its reads, which would soon fill the log.
+  if (seen.is_from_page && seen.method === "GET") return null;
+  const query = seen.url.includes("?") ? shownQuery(state, seen.url) : "";
+  return {
+    environment_id,
+    api_key_id: key_id,
+    id: state.request_id,
+    method: seen.method,
+    path: shownPath(state.route, seen.path),
+    ...(query !== "" && { query }),
+    status: seen.status,
+    ...(code !== null && { error_code: code }),
+    ...(idempotency_key !== null && { idempotency_key }),
+    ...(seen.is_replay && { is_replay: true as const }),
+    duration_us: Math.round(seen.duration_ms * 1000),
+    ...(seen.is_from_page && { source: "web_page" as const }),
+    at: formatTime(state.at_ms),
+  };
+}
+
+/** Returns the route with the ids of the path, or the masked path if there is no route. */
+function shownPath(route: string, path: string): string {
+  const is_known = route.startsWith("/");
+  if (is_known && !route.includes(":")) return route;
+  const sent = path.split("/");
+  const steps = is_known
+    ? route.split("/").map((step, i) => {
+      if (!step.startsWith(":")) return step;
+      return ID.test(sent[i] ?? "") ? sent[i] : `{${step.slice(1)}}`;
+    })
+    // The first step is the name of the function.
+    : sent.map((step, i) => i < 2 || step === "" || PLAIN_STEP.test(step) ? step : MASK);
+  return steps.join("/").slice(0, MAX_CHARACTERS);
+}
+
+/** Returns the known parameters of the query. Masks the values that can be text of the client. */
+function shownQuery({ operation }: RequestState, url: string): string {
+  if (operation === null) return "";
+  return [...new URL(url).searchParams]
+    .filter(([name]) => memberOf(operation.query, name) !== undefined)
+    .map(([name, value]) =>
+      `${name}=${PLAIN_VALUE.test(value) && !FREE_TEXT.has(name) ? value : MASK}`
+    )
+    .join("&").slice(0, MAX_CHARACTERS);
+}

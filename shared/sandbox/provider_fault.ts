@@ -1,0 +1,61 @@
+/**
+ * The provider of the sandboxes, with its declared faults (contract §7). An operation asks for a
+ * fault before it decides, and its commit counts the fault together with the result. So a request
+ * that is refused or replayed uses no fault up.
+ */
+
+import { PROVIDER_OPERATIONS } from "../core/vocabulary.ts";
+import type { SandboxSettings } from "./known_settings.ts";
+import type { FaultStore } from "./fault_store.ts";
+import { methodOf } from "../domain/changes/change_builder.ts";
+import {
+  type Reply,
+  type ServiceRequest,
+  withoutRateCount,
+} from "../domain/changes/service_request.ts";
+import type { ProviderAtOnce, ReplyAtOnce } from "../domain/operations/operations.ts";
+import type { Begun } from "../domain/providers/operation.ts";
+import type { PayerUrls } from "./challenge_url.ts";
+import { type ProviderFault, replyAtOnce } from "./sandbox_provider.ts";
+
+/** Creates the provider. One round trip for an operation if the sandbox has faults, else none. */
+export function createSandboxProvider(faults: FaultStore, urls: PayerUrls): ProviderAtOnce {
+  /** The faults that were found, by request: an operation can ask several times, and uses one. */
+  const found = new WeakMap<object, ProviderFault>();
+
+  async function faulty(begun: Begun, request: ServiceRequest): Promise<ReplyAtOnce> {
+    const { at_ms, random } = request.context;
+    const { operation: { op }, change } = begun;
+    const operation = PROVIDER_OPERATIONS.find((name) => name === op);
+    const fault = operation
+      ? await faults.find(withoutRateCount(request.access), {
+        operation,
+        method_kind: methodOf(change.subject),
+      })
+      : null;
+    const reply = replyAtOnce(begun, fault, at_ms, { random, urls });
+    if (fault === null) return { reply };
+    found.set(request.context, fault);
+    return { reply, fault_id: fault.id };
+  }
+
+  return {
+    reply(begun, request) {
+      if (hasFaults(request)) return faulty(begun, request);
+      const { at_ms, random } = request.context;
+      return { reply: replyAtOnce(begun, null, at_ms, { random, urls }) };
+    },
+
+    finish(reply: Reply, { context }: ServiceRequest): Reply {
+      const fault = reply.fault_id === undefined ? undefined : found.get(context);
+      return fault?.id === reply.fault_id && fault
+        ? { ...reply, headers: { "Sandbox-Fault": fault.fault } }
+        : reply;
+    },
+  };
+}
+
+/** Reports whether the sandbox of a request has declared faults of its provider. */
+function hasFaults({ settings }: ServiceRequest): boolean {
+  return settings !== undefined && (settings as SandboxSettings).fault_kinds.includes("provider");
+}

@@ -1,0 +1,228 @@
+/**
+ * Faults of API requests in a sandbox (contract §7): declared ones, and the one that the header
+ * `Sandbox-Fault` asks for. A fault comes after all checks of the form of the request, so a request
+ * that is refused for its form uses none up.
+ */
+
+import { sandboxOf } from "./sandbox.ts";
+import type { Context } from "hono";
+import { ApiError, invalidParameter } from "../core/errors.ts";
+import { FAULTS } from "../core/vocabulary.ts";
+import { withoutRateCount } from "../domain/changes/service_request.ts";
+import { MAX_DELAY_MS } from "../schema/fault.ts";
+import type { FaultThing, MatchedFault } from "./fault_store.ts";
+import { type SandboxSettings, timeIn } from "./known_settings.ts";
+import type { Access } from "../store/outcome.ts";
+import type { Env } from "../http/request_state.ts";
+
+/** The header of a request that asks for a fault, and of an answer that has one. */
+export const FAULT_HEADER = "Sandbox-Fault";
+
+/** The fault of a request. */
+type RequestFault = Omit<MatchedFault<"request">, "id">;
+
+/** The value of the header on a read that no declared fault concerns. */
+const NO_FAULT = "none";
+
+/** A fault that the client gets no answer for. Everything that the request asks for is done. */
+export class ConnectionLost extends Error {
+  constructor() {
+    super("The connection is lost, as a declared fault of the sandbox demands");
+  }
+}
+
+/** Seconds in `Retry-After` of a declared `rate_limited`. */
+const RETRY_AFTER_S = "1";
+
+/**
+ * Reads the header `Sandbox-Fault` of a request: the name of a fault, and for a delay its duration:
+ * `delay; delay_ms=500`. A read can send `none`. Null without the header. Throws
+ * `invalid_parameter` for any other value.
+ */
+export function readFaultHeader({ method, headers }: Request): RequestFault | "none" | null {
+  const text = headers.get(FAULT_HEADER);
+  if (text === null) return null;
+  if (text.trim() === NO_FAULT) {
+    if (method === "GET") return NO_FAULT;
+    throw invalidParameter(
+      FAULT_HEADER,
+      `"${FAULT_HEADER}: ${NO_FAULT}" is for GET requests only: leave the header out, or delete the ` +
+        "declared faults",
+    );
+  }
+  const [, name, ms] = /^([a-z_]+)(?:; *delay_ms=(\d{1,6}))?$/.exec(text.trim()) ?? [];
+  const fault = FAULTS.request.find((known) => known === name);
+  if (fault === undefined || (ms !== undefined && fault !== "delay")) {
+    throw invalidParameter(
+      FAULT_HEADER,
+      `"${FAULT_HEADER}" must be one of ${FAULTS.request.join(", ")}. A delay has its duration ` +
+        'after it: "delay; delay_ms=500"',
+    );
+  }
+  const delay_ms = ms === undefined ? null : Number(ms);
+  if (fault === "delay" && (delay_ms === null || delay_ms < 1 || delay_ms > MAX_DELAY_MS)) {
+    throw invalidParameter(
+      FAULT_HEADER,
+      `The delay of "${FAULT_HEADER}" must be 1 to ${MAX_DELAY_MS} milliseconds: send ` +
+        '"delay; delay_ms=500"',
+    );
+  }
+  return { fault, delay_ms };
+}
+
+/**
+ * Returns the values of a request for the conditions of faults. A path in a condition can have the
+ * id or `{id}`, and can begin with the name of the function. Aliases of an operation match as well.
+ */
+export function faultThing(
+  operation: { method: string; home: string; paths: readonly string[] },
+  id: string,
+  idempotency_key: string | null,
+): FaultThing<"request"> {
+  const paths = operation.paths
+    .flatMap((path) => [path.replace(":id", id), path.replace(":id", "{id}")])
+    .flatMap((path) => [path, `/${operation.home}${path}`]);
+  return {
+    method: operation.method,
+    path: [...new Set(paths)],
+    ...(idempotency_key !== null && { idempotency_key }),
+  };
+}
+
+/** The fault of one request. It is the same for every decision of the request. */
+export class FaultOfRequest {
+  readonly #c: Context<Env>;
+  readonly #thing: () => FaultThing<"request">;
+  readonly #is_spared: boolean;
+  #fault: RequestFault | null;
+  /** True: the request is counted against the rate limit. */
+  #is_counted = false;
+  #has_waited = false;
+
+  /** @param sent the fault that the header of the request asks for; `none` spares the request */
+  constructor(
+    c: Context<Env>,
+    sent: RequestFault | "none" | null,
+    thing: () => FaultThing<"request">,
+  ) {
+    this.#c = c;
+    this.#is_spared = sent === NO_FAULT;
+    this.#fault = sent === NO_FAULT ? null : sent;
+    this.#thing = thing;
+  }
+
+  /**
+   * Decides the request, with its fault if it has one. Throws the errors of `decide`, the error of
+   * the fault, and `ConnectionLost`.
+   * @param is_open true: the operation can have a declared fault. If the settings name faults of
+   *   requests, this function takes one
+   */
+  async decide<T>(
+    access: Access,
+    settings: SandboxSettings,
+    is_open: boolean,
+    decide: (access: Access) => Promise<T>,
+  ): Promise<T> {
+    const { faults } = sandboxOf(this.#c.get("deps"));
+    const can_fail = this.#fault === null && is_open && !this.#is_spared;
+    if (can_fail && settings.fault_kinds.includes("request")) {
+      this.#fault = await faults.take(this.#counted(access), this.#thing());
+      this.#is_counted = true;
+    }
+    if (this.#fault === null) return await decide(this.#counted(access));
+    return await this.#fail(
+      this.#fault,
+      access,
+      () => decide(this.#present(this.#counted(access), settings)),
+    );
+  }
+
+  #counted(access: Access): Access {
+    return this.#is_counted ? withoutRateCount(access) : access;
+  }
+
+  /** The access at the present time, which a delay changes. */
+  #present(access: Access, settings: SandboxSettings): Access {
+    return { ...access, at_ms: timeIn(settings, this.#c.get("state").at_ms) };
+  }
+
+  async #fail<T>(
+    { fault, delay_ms }: RequestFault,
+    access: Access,
+    decide: () => Promise<T>,
+  ): Promise<T> {
+    if (fault === "server_error_after" || fault === "connection_lost_after") await done(decide);
+    this.#c.header(FAULT_HEADER, fault);
+    switch (fault) {
+      case "rate_limited":
+        throw new ApiError(
+          "rate_limited",
+          "The sandbox limits this request because of a declared fault: try again later",
+          {},
+          { "Retry-After": RETRY_AFTER_S },
+        );
+      case "server_error_before":
+        throw new ApiError(
+          "internal_error",
+          "The sandbox fails because of a declared fault, before it has done anything: try again",
+        );
+      case "server_error_after":
+        throw new ApiError(
+          "internal_error",
+          "The sandbox fails because of a declared fault, after it has processed the request: send " +
+            "it again with the same Idempotency-Key",
+        );
+      case "connection_lost_after":
+        throw new ConnectionLost();
+      case "delay":
+        if (!this.#has_waited) await this.#wait(access, delay_ms!);
+        return await decide();
+    }
+  }
+
+  /**
+   * Waits without a database connection, after the database has admitted the key. Throws the errors
+   * of admission, and `rate_limited` if too many requests of the account wait.
+   */
+  async #wait(access: Access, delay_ms: number): Promise<void> {
+    const deps = this.#c.get("deps");
+    const { store, clock } = deps;
+    const { delays } = sandboxOf(deps);
+    if (!this.#is_counted) await store.authenticate(access);
+    this.#is_counted = true;
+    await delays.hold(
+      access.key_hash,
+      () => new Promise((resolve) => setTimeout(resolve, delay_ms)),
+    );
+    this.#has_waited = true;
+    this.#c.get("state").at_ms = clock();
+  }
+}
+
+/** Errors after which the request was not processed, so they take the place of the fault. */
+const NOT_PROCESSED: ReadonlySet<number> = new Set([401, 403, 429, 500, 503]);
+
+/** Processes the request. A refusal for its content counts as processed. */
+async function done(decide: () => Promise<unknown>): Promise<void> {
+  try {
+    await decide();
+  } catch (error) {
+    if (!(error instanceof ApiError) || NOT_PROCESSED.has(error.status)) throw error;
+  }
+}
+
+/**
+ * Ends the connection without an answer, if the server of the function lets it: the local server
+ * passes a function for that. Elsewhere the answer begins and breaks off.
+ */
+export function breakOff(c: Context<Env>): Response {
+  const { loseConnection } = (c.env ?? {}) as { loseConnection?: () => void };
+  if (loseConnection) {
+    loseConnection();
+    return new Response(null, { status: 500 });
+  }
+  const broken = new ReadableStream({
+    start: (controller) => controller.error(new ConnectionLost()),
+  });
+  return new Response(broken, { status: 500 });
+}

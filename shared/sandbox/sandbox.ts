@@ -1,0 +1,34 @@
+/** What the routes and the worlds of sandboxes share. */
+
+import type { Dependencies } from "../http/dependencies.ts";
+import type { WaitingRequests } from "../store/waiting_requests.ts";
+import type { Challenges } from "./challenges.ts";
+import type { Sandboxes } from "./disposable_sandboxes.ts";
+import type { FaultStore } from "./fault_store.ts";
+import type { KnownSettings } from "./known_settings.ts";
+import type { SandboxClock } from "./sandbox_clock.ts";
+import type { SandboxMoves } from "./sandbox_moves.ts";
+import type { SeededStore } from "./seeded_store.ts";
+
+/** The parts of the sandboxes. */
+export interface Sandbox {
+  moves: SandboxMoves;
+  /** For the page where payers answer 3-D Secure. */
+  challenges: Challenges;
+  disposable: Sandboxes;
+  clock: SandboxClock;
+  /** The declared faults. */
+  faults: FaultStore;
+  /** The settings by key. */
+  known_settings: KnownSettings;
+  seeded_store: SeededStore;
+  /** The requests that wait for the end of a delay. */
+  delays: WaitingRequests;
+  /** Whether the requests are logged for their merchants. */
+  logs_requests: boolean;
+}
+
+/** Returns the parts of the sandboxes of a service. */
+export function sandboxOf(deps: Dependencies): Sandbox {
+  return deps.sandbox as Sandbox;
+}

@@ -1,0 +1,78 @@
+/**
+ * The clock of a sandbox: it is read, frozen, and advanced (contract §7). An advance moves the clock
+ * from one time at which something is due to the next. The relay and the provider worker do what is
+ * due at each of them before the clock moves on, so everything happens at its own time and in order.
+ * A request takes a bounded time; the answer tells how to go on (ADR 0028).
+ */
+
+import { invalidParameter } from "../core/errors.ts";
+import type { SetClockBody } from "../schema/clock.ts";
+import type { ClockStore } from "./clock_store.ts";
+import type { Reply, ServiceRequest } from "../domain/changes/service_request.ts";
+
+/** Longest time of one request. Clients and gateways wait longer. */
+const ADVANCE_MS = 2_000;
+/**
+ * The same in a seeded sandbox, whose answers must not depend on the speed of the machine: as long
+ * as the longest read of an inbox (contract §4), which clients and gateways wait for too.
+ */
+const SEEDED_ADVANCE_MS = 20_000;
+/** Longest wait before a further look at work under way, which another isolate can have done. */
+const LOOK_AGAIN_MS = 50;
+
+/** The operations on a sandbox's clock. Each throws `ApiError`. */
+export interface SandboxClock {
+  /** Returns the clock as JSON text. */
+  read(request: ServiceRequest): Promise<string>;
+  set(request: ServiceRequest, command: SetClockBody): Promise<Reply>;
+}
+
+/**
+ * Creates the operations.
+ * @param sends whether this service sends webhooks
+ * @param work does what is due; resolves when nothing is, but can take long
+ */
+export function createSandboxClock(
+  { store, sends, work, advance_ms = ADVANCE_MS }: {
+    store: ClockStore;
+    sends: boolean;
+    work: () => Promise<unknown>;
+    advance_ms?: number;
+  },
+): SandboxClock {
+  return {
+    read: ({ access }) => store.read(access),
+
+    async set({ access, context, idempotency }, command) {
+      requireOne(command);
+      const begun = await store.set(access, command, idempotency);
+      let { answer } = begun;
+      if (begun.replayed) return { answer, replayed: true };
+      const is_seeded = context.run_number !== null;
+      const until = performance.now() + (is_seeded ? SEEDED_ADVANCE_MS : advance_ms);
+      for (let state = ""; state !== "done" && performance.now() < until;) {
+        ({ state, answer } = await store.step(access, begun, sends, idempotency));
+        if (state === "waiting") await within(LOOK_AGAIN_MS, work());
+      }
+      return { answer, replayed: false };
+    },
+  };
+}
+
+/** Throws `invalid_parameter` unless the body moves the clock once, or sets its mode. */
+function requireOne({ to, advance, mode }: SetClockBody): void {
+  if (to !== undefined && advance !== undefined) {
+    throw invalidParameter("to", 'Send either "to" or "advance", and not both');
+  }
+  if (to === undefined && advance === undefined && mode === undefined) {
+    throw invalidParameter("to", 'Send "to", "advance" or "mode"');
+  }
+}
+
+/** Waits for a promise, but not longer than `wait_ms`. */
+async function within(wait_ms: number, promise: Promise<unknown>): Promise<void> {
+  let timer;
+  const waited = new Promise((resolve) => timer = setTimeout(resolve, wait_ms));
+  await Promise.race([promise, waited]);
+  clearTimeout(timer);
+}

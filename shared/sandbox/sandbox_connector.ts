@@ -1,0 +1,34 @@
+/**
+ * The connector of the sandbox's provider, for operations whose result comes later by itself: a late
+ * or lost answer, and the end of an authorization, of a payment whose payer does nothing, or of a
+ * dispute that the merchant has not won in time. The worker asks it as it asks live providers.
+ */
+
+import { METHOD_KINDS } from "../core/vocabulary.ts";
+import type { Connector, OperationPort } from "../domain/providers/connector.ts";
+import { laterReply } from "./sandbox_provider.ts";
+
+const port: OperationPort = {
+  send: (_account, operation) => Promise.resolve(laterReply(operation)),
+  look: (_account, operation) => Promise.resolve(laterReply(operation)),
+  find: (_account, operation) => Promise.resolve(laterReply(operation)),
+};
+
+/** Creates the connector of the sandbox. */
+export function sandboxConnector(): Connector {
+  return {
+    name: "sandbox",
+    method_kinds: METHOD_KINDS,
+    needs_secret: false,
+    changeable_settings: [],
+    checkSettings: (settings) => Promise.resolve(settings),
+    test: () => Promise.resolve("The sandbox needs no provider"),
+    charges: port,
+    payouts: port,
+    notifications: null,
+    feed: {
+      poll: (_account, cursor) => Promise.resolve({ facts: [], cursor, more: false }),
+      totals: () => Promise.resolve({ totals: [] }),
+    },
+  };
+}

@@ -1,0 +1,110 @@
+/** The operations that only sandboxes have: they act for the provider, the payer and its bank. */
+
+import type * as z from "zod";
+import { FairQueue } from "../jobs/fair_queue.ts";
+import type { AuthenticatePaymentBody, Payment } from "../schema/payment.ts";
+import type { AdvancePaymentBody } from "../schema/payment_advance.ts";
+import type { AdvanceRefundBody } from "../schema/refund.ts";
+import type { ResetSandboxBody } from "../schema/service.ts";
+import type { Transfer } from "../schema/transfer.ts";
+import type { Store } from "../store/store.ts";
+import { type ChangeWriter, replyOf, unavailable } from "../domain/changes/change_writer.ts";
+import { readRefund } from "../domain/changes/read_resource.ts";
+import {
+  type Reply,
+  type ServiceRequest,
+  withoutRateCount,
+} from "../domain/changes/service_request.ts";
+import { currentDispute } from "../domain/operations/load_dispute.ts";
+import {
+  decideAdvance,
+  decideAdvanceRefund,
+  decideAdvanceTransfer,
+  decideAuthenticate,
+} from "./advance.ts";
+import type { PayerUrls } from "./challenge_url.ts";
+
+/** The operations of sandboxes. Each throws `ApiError`. */
+export interface SandboxMoves {
+  advancePayment(
+    request: ServiceRequest,
+    id: string,
+    body: z.infer<typeof AdvancePaymentBody>,
+  ): Promise<Reply>;
+  authenticate(
+    request: ServiceRequest,
+    id: string,
+    body: z.infer<typeof AuthenticatePaymentBody>,
+  ): Promise<Reply>;
+  /** Moves a refund. */
+  advanceRefund(
+    request: ServiceRequest,
+    id: string,
+    body: z.infer<typeof AdvanceRefundBody>,
+  ): Promise<Reply>;
+  advanceTransfer(request: ServiceRequest, id: string, to: Transfer["status"]): Promise<Reply>;
+  reset(request: ServiceRequest, body: z.infer<typeof ResetSandboxBody>): Promise<Reply>;
+}
+
+/** Creates the operations over a store. */
+export function createSandboxMoves(
+  { store, changes, urls }: { store: Store; changes: ChangeWriter; urls: PayerUrls },
+): SandboxMoves {
+  const resets = new FairQueue({ slots: Infinity, levels: [1] });
+  return {
+    advancePayment: (request, id, { to, reason, amount_received }) =>
+      changes.change<Payment>(
+        request,
+        "payments",
+        id,
+        async (payment) => {
+          const dispute = await currentDispute(store, request, payment);
+          const options = { dispute, reason, amount_received };
+          return decideAdvance(payment, to, urls, request.context, options);
+        },
+      ),
+
+    authenticate: (request, id, { result }) =>
+      changes.change<Payment>(
+        request,
+        "payments",
+        id,
+        (payment) => decideAuthenticate(payment, result, request.context),
+      ),
+
+    async advanceRefund(request, id, { to }) {
+      const loaded = await store.load(request.access, "refunds", id, request.idempotency);
+      if (loaded.outcome === "replay") return { answer: loaded.answer, replayed: true };
+      const access = withoutRateCount(request.access);
+      const { payment_id } = readRefund(loaded.body);
+      return await changes.change<Payment>(
+        { ...request, access },
+        "payments",
+        payment_id,
+        async (payment) => {
+          // After the payment: each change of a refund changes its payment's sequence as well.
+          const refund = await store.load(access, "refunds", id);
+          if (refund.outcome === "replay") throw new Error("a load without a key has no replay");
+          return decideAdvanceRefund(payment, refund.body, to, request.context);
+        },
+      );
+    },
+
+    advanceTransfer: (request, id, to) =>
+      changes.change<Transfer>(
+        request,
+        "transfers",
+        id,
+        (transfer) => decideAdvanceTransfer(transfer, to, request.context),
+      ),
+
+    // One at a time for each key: a reset that waits for running changes occupies a connection.
+    reset: ({ access, idempotency }, { webhook_endpoints }) =>
+      resets.run(
+        [access.key_hash],
+        async () =>
+          replyOf(await store.resetSandbox(access, idempotency, webhook_endpoints === true)) ??
+            unavailable(),
+      ),
+  };
+}

@@ -1,0 +1,367 @@
+/**
+ * The simulated provider of the sandbox (interface §4, contract §2). Its reply is a pure function of
+ * the operation, so the same request always has the same result, on any machine and at any time. It
+ * says what happens to the money; which status follows is decided as with a live provider.
+ */
+
+import { createHash } from "node:crypto";
+import { formatTime } from "../core/clock.ts";
+import { canonicalJson } from "../core/canonical_json.ts";
+import { isStablecoin, type Stablecoin } from "../core/currency.ts";
+import { ETHEREUM_CHAIN_ID, ETHEREUM_CONTRACTS, tokenTransferUri } from "../core/token_contract.ts";
+import type { RandomSource } from "../core/ids.ts";
+import { type Network, withChecksumCase } from "../core/wallet_address.ts";
+import type { DisputeReason } from "../schema/dispute.ts";
+import type { MethodKind, NextAction, Payment } from "../schema/payment.ts";
+import type { Transfer } from "../schema/transfer.ts";
+import type { MatchedFault } from "./fault_store.ts";
+import { methodOf } from "../domain/changes/change_builder.ts";
+import { CAPTURE_WINDOW_MS } from "../domain/payments/settlement.ts";
+import { isDeposit } from "../domain/payments/lifecycle.ts";
+import type { Fact, FactOp, FactState, ProviderReply } from "../domain/providers/connector.ts";
+import type { Begun, Operation } from "../domain/providers/operation.ts";
+import {
+  OUTCOME_RESULTS,
+  type SimulatedResult,
+  TEST_RESULTS,
+  testCardOf,
+} from "../domain/providers/test_values.ts";
+import { challengeUrl, newChallengeToken, type PayerUrls } from "./challenge_url.ts";
+
+/** Time after which an operation with a late answer, and one whose answer is lost, has its result. */
+const LATE_ANSWER_MS = 2_000;
+const LOST_ANSWER_MS = 60_000;
+/** Time in which the payer can send the money of a payment to its address (contract §2). */
+const DEPOSIT_WINDOW_MS = 3_600_000;
+/** Time in which a dispute takes evidence, and after which it is lost (contract §3). */
+const EVIDENCE_WINDOW_MS = 7 * 24 * 3_600_000;
+/** Texts of evidence that decide a dispute at once. */
+const DECISIVE: ReadonlyMap<string, "dispute_won" | "dispute_lost"> = new Map([
+  ["winning_evidence", "dispute_won"],
+  ["losing_evidence", "dispute_lost"],
+]);
+
+/** The failure of each rail, for advances and declared faults. */
+export const RAIL_FAILURES: Record<MethodKind, Pick<Fact, "failure_code" | "return_code">> = {
+  card: { failure_code: "processing_failed" },
+  sepa: { failure_code: "bank_return", return_code: "R01" },
+  swift: { failure_code: "bank_return", return_code: "R01" },
+  stablecoin: { failure_code: "onchain_reverted" },
+};
+
+/** The result of an operation that has none of its own: an advance decides. */
+const WAITING: ProviderReply = { waiting: "an advance" };
+
+/** A declared fault of the provider. */
+export type ProviderFault = MatchedFault<"provider">;
+
+/** What the page of the payer's bank needs. */
+export interface PayerPage {
+  random: RandomSource;
+  urls: PayerUrls;
+}
+
+/** Replies to an operation within its request. */
+export function replyAtOnce(
+  { operation, test }: Begun,
+  fault: ProviderFault | null,
+  at_ms: number,
+  page: PayerPage,
+): ProviderReply {
+  const { op, subject } = operation;
+  const simulated = test === null ? null : simulate(test, subject);
+  if (fault) return faultyReply(operation, fault, simulated, test?.is_manual ?? false);
+  if (simulated === null) {
+    return op === "refund" && (subject as Payment).settlement === "manual"
+      ? WAITING
+      : laterReply(operation);
+  }
+  switch (simulated.result) {
+    case "pending": {
+      const address = op === "authorize" && !test?.outcome && addressFact(operation, at_ms);
+      return address ? { facts: [address] } : WAITING;
+    }
+    case "processing":
+      if (test?.is_manual) return { facts: [factOf(operation, "pending")] };
+      return unknown("in_progress", LATE_ANSWER_MS);
+    case "requires_action":
+      return { facts: [challengeFact(operation, page)] };
+    default:
+      return { facts: resultFacts(operation, simulated) };
+  }
+}
+
+/** Replies to an operation that comes later: its result, or the end of a time that nobody used. */
+export function laterReply(operation: Operation): ProviderReply {
+  const { op, subject, simulated, dispute } = operation;
+  if (dispute) return { facts: [disputeFact(operation, dispute)] };
+  switch (op) {
+    case "expire":
+      return { facts: [factOf(operation, "cancelled", { op: "cancel" })] };
+    case "abandon":
+      return { facts: endOfTime(operation, subject as Payment) };
+    case "cancel":
+      return { facts: [factOf(operation, "cancelled")] };
+    case "authorize":
+    case "transfer":
+    case "capture":
+      return { facts: resultFacts(operation, simulated ?? { result: "completed" }) };
+    default:
+      return { facts: [factOf(operation, "succeeded")] };
+  }
+}
+
+/** The result of a test value, or of the outcome that overrides it. */
+function simulate(
+  { behaviour, outcome, is_manual }: NonNullable<Begun["test"]>,
+  subject: Payment | Transfer,
+): SimulatedResult {
+  if (outcome) return OUTCOME_RESULTS[outcome];
+  if (subject.object === "transfer") {
+    if (is_manual) return { result: "pending" };
+    const answer = TEST_RESULTS[behaviour ?? "approve"];
+    return answer.result === "failed" ? answer : { result: "completed" };
+  }
+  if (!behaviour || is_manual && subject.method_kind !== "card") return { result: "pending" };
+  return TEST_RESULTS[behaviour] as SimulatedResult;
+}
+
+/** Returns the facts of a result. */
+function resultFacts(operation: Operation, result: SimulatedResult): [Fact, ...Fact[]] {
+  const { op, subject } = operation;
+  switch (result.result) {
+    case "declined":
+      return [factOf(operation, "declined", { decline_code: result.code })];
+    case "failed": {
+      const { code: failure_code, return_code } = result;
+      return [factOf(operation, "failed", { failure_code, ...(return_code && { return_code }) })];
+    }
+  }
+  if (subject.object === "transfer") {
+    return [factOf(operation, "succeeded", hashOf(subject))];
+  }
+  if (op === "authorize" && subject.capture === "manual") {
+    return [authorizedFact(operation)];
+  }
+  const money = factOf(operation, "succeeded", hashOf(subject));
+  const { amount_minor } = money;
+  if (result.result === "refunded") {
+    return [money, factOf(operation, "succeeded", { op: "refund", amount_minor })];
+  }
+  if (result.result === "chargeback") {
+    return [money, disputedFact(operation, amount_minor, result.reason)];
+  }
+  const reason = testDispute(operation);
+  if (reason === undefined) return [money];
+  return [money, disputedFact(operation, amount_minor, reason)];
+}
+
+/** Returns the reason of the dispute of a card that is disputed at its capture, if it is one. */
+function testDispute({ op, subject }: Operation): DisputeReason | undefined {
+  const method = op === "capture" ? (subject as Payment).method : null;
+  const is_disputed = method?.type === "card" && testCardOf(method.card)?.behaviour === "dispute";
+  return is_disputed ? "fraudulent" : undefined;
+}
+
+function faultyReply(
+  operation: Operation,
+  { fault }: ProviderFault,
+  simulated: SimulatedResult | null,
+  is_manual: boolean,
+): ProviderReply {
+  const { op, subject } = operation;
+  const is_new = op === "authorize" || op === "transfer";
+  if (fault === "timeout") {
+    if (op === "authorize" && is_manual) return { facts: [factOf(operation, "pending")] };
+    return unknown("timeout", LOST_ANSWER_MS, simulated);
+  }
+  if (fault === "declined" && op === "authorize") {
+    return { facts: [factOf(operation, "declined", { decline_code: "payment_declined" })] };
+  }
+  if (fault === "failed" && is_new) {
+    return { facts: [factOf(operation, "failed", RAIL_FAILURES[methodOf(subject)])] };
+  }
+  if (fault === "failed" && op === "refund") return { facts: [factOf(operation, "failed")] };
+  return { refused: "provider_refused", message: REFUSED };
+}
+
+const REFUSED = "The provider refused the payment";
+
+/**
+ * Makes the reply of an answer that is late or lost. The later one is success, unless the result of
+ * the instrument ends the payment in another way.
+ */
+function unknown(
+  reason: "in_progress" | "timeout",
+  after_ms: number,
+  result: SimulatedResult | null = null,
+): ProviderReply {
+  const is_success = result === null ||
+    ["completed", "pending", "processing", "requires_action"].includes(result.result);
+  return {
+    unknown: reason,
+    may_repeat: true,
+    after_ms,
+    ...(!is_success && { simulated: result }),
+  };
+}
+
+/** Makes the fact that the amount is held on the card. The hold ends by itself. */
+export function authorizedFact(operation: Operation): Fact {
+  return factOf(operation, "authorized", {
+    later: { op: "expire", delay_ms: CAPTURE_WINDOW_MS },
+  });
+}
+
+/**
+ * Makes the fact that the payer has to authenticate, at the console's page. The token of the page is
+ * the provider's reference of the payment. Where the console is not hosted, the URL is that of the
+ * operation that authenticates.
+ */
+export function challengeFact(operation: Operation, { random, urls }: PayerPage): Fact {
+  const { base_url, console_url } = urls;
+  const token = console_url === null ? null : newChallengeToken(random);
+  const url = token === null
+    ? `${base_url}/api-v1-sandbox/payments/${operation.subject.id}/authenticate`
+    : challengeUrl(console_url!, token);
+  return factOf(operation, "requires_action", {
+    next_action: { type: "authenticate", url },
+    provider_reference: token,
+  });
+}
+
+/** Makes the fact that the payer disputes an amount. The dispute ends by itself. */
+export function disputedFact(
+  operation: Operation,
+  amount_minor: number,
+  reason: DisputeReason = "general",
+): Fact {
+  return factOf(operation, "disputed", {
+    op: "dispute",
+    amount_minor,
+    dispute: { reason, evidence_due_by: null },
+    later: { op: "dispute_expire", delay_ms: EVIDENCE_WINDOW_MS },
+  });
+}
+
+/** Makes the fact of an operation on a dispute, or of the end of its time. */
+function disputeFact(
+  operation: Operation,
+  { present, request }: NonNullable<Operation["dispute"]>,
+): Fact {
+  const { amount_minor } = present;
+  if (operation.op !== "dispute_evidence") {
+    return factOf(operation, "dispute_lost", {
+      op: "dispute",
+      reference: `${present.id}:lost`,
+      amount_minor,
+    });
+  }
+  const text = request.text ?? "";
+  const evidence = { text, is_submitted: request.submit };
+  const dispute = { reason: present.reason, evidence_due_by: present.evidence_due_by, evidence };
+  const end = request.submit ? DECISIVE.get(text.trim()) : undefined;
+  return end
+    ? factOf(operation, end, { op: "dispute", amount_minor, dispute })
+    : factOf(operation, "succeeded", { amount_minor, dispute });
+}
+
+/** Makes the facts of a payment whose payer has done nothing, or has not sent the whole amount. */
+function endOfTime(operation: Operation, payment: Payment): [Fact, ...Fact[]] {
+  const expired = factOf(operation, "failed", { failure_code: "expired" });
+  const [final] = isDeposit(payment) ? finalFacts(operation, payment) : [];
+  return final ? [final, expired] : [expired];
+}
+
+/** Makes the fact that the money of a payment with an address, if there is some, is final. */
+export function finalFacts(operation: Operation, { amount_received }: Payment): Fact[] {
+  if (!amount_received) return [];
+  return [
+    factOf(operation, "succeeded", {
+      op: "authorize",
+      amount_minor: amount_received,
+      is_counted: true,
+    }),
+  ];
+}
+
+/** Makes the fact that a payment has an address, or returns null. There is no exchange rate. */
+function addressFact(operation: Operation, at_ms: number): Fact | null {
+  const payment = operation.subject as Payment;
+  const { id, currency, amount_minor, method_kind, method } = payment;
+  if (method_kind !== "stablecoin" || method || !isStablecoin(currency)) return null;
+  return factOf(operation, "pending", {
+    next_action: sendAction(id, currency, amount_minor, formatTime(at_ms + DEPOSIT_WINDOW_MS)),
+    later: { op: "abandon", delay_ms: DEPOSIT_WINDOW_MS },
+  });
+}
+
+function sendAction(
+  payment_id: string,
+  asset: Stablecoin,
+  amount_minor: number,
+  expires_at: string,
+): NextAction {
+  const contract = ETHEREUM_CONTRACTS[asset];
+  const address = sandboxAddress(payment_id);
+  const transfer = { contract, chain_id: ETHEREUM_CHAIN_ID, address, amount_minor };
+  const uri = tokenTransferUri(transfer);
+  const type = "send_stablecoin";
+  return { type, network: "ethereum", asset, contract, address, amount_minor, expires_at, uri };
+}
+
+/**
+ * Makes the address of a sandbox payment from a hash of its id. Nobody has a private key for it, so
+ * tokens that are sent to it by mistake are lost, as with any burn address.
+ */
+function sandboxAddress(payment_id: string): string {
+  const hash = createHash("sha256").update(`sandbox deposit ${payment_id}`).digest("hex");
+  return `0x${withChecksumCase(hash.slice(0, 40))}`;
+}
+
+/** Makes a fact about an operation. */
+export function factOf(
+  { id, op, subject, refund, amount_minor, currency, created_at_ms }: Operation,
+  state: FactState,
+  more: Partial<Fact> & { op?: FactOp } = {},
+): Fact {
+  return {
+    account_id: "sandbox",
+    reference: `${id}:${more.op ?? op}:${state}`,
+    op,
+    state,
+    subject_id: subject.id,
+    refund_id: refund?.id ?? null,
+    provider_reference: null,
+    amount_minor,
+    currency,
+    at: formatTime(created_at_ms),
+    livemode: false,
+    ...more,
+  };
+}
+
+/** Returns the hash of the transaction of money from or to a wallet, as a member of a fact. */
+export function hashOf(subject: Payment | Transfer): Pick<Fact, "tx_hash"> {
+  const { amount_minor, currency } = subject;
+  const method = subject.object === "payment" ? subject.method : subject.destination;
+  const wallet = method && "wallet" in method ? method.wallet : null;
+  return wallet ? { tx_hash: transactionHash(amount_minor, currency, wallet) } : {};
+}
+
+/** Makes a transaction hash (`0x` and 32 bytes in hex) from amount, currency and wallet. */
+export function transactionHash(amount_minor: number, currency: string, wallet: {
+  address: string;
+  network: Network;
+  asset: Stablecoin;
+}): string {
+  const { address, network, asset } = wallet;
+  const paid = canonicalJson({
+    amount_minor,
+    currency,
+    address: address.toLowerCase(),
+    network,
+    asset,
+  });
+  return "0x" + createHash("sha256").update(paid).digest("hex");
+}

@@ -1,0 +1,178 @@
+/**
+ * The operations of `api-v1-sandbox`. They take test keys only. Each has a path with and a path
+ * without `/v1`.
+ */
+
+import { sandboxOf } from "./sandbox.ts";
+import { Clock, ClockAdvance, SetClockBody } from "../schema/clock.ts";
+import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
+import { AuthenticatePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
+import { AdvancePaymentBody } from "../schema/payment_advance.ts";
+import { AdvanceRefundBody, Refund } from "../schema/refund.ts";
+import { ResetSandboxBody, SandboxReset, Transcript } from "../schema/service.ts";
+import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
+import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
+import { paymentOf } from "../domain/payments/create_payment.ts";
+import { DISPOSABLE_SANDBOXES } from "./disposable_sandbox_routes.ts";
+import { FAULT_OPERATIONS } from "./fault_routes.ts";
+import { type Operation, operation, SANDBOX_FUNCTION } from "../http/operation.ts";
+import { listRequests } from "../http/request_operations.ts";
+import { webhooksOf } from "../http/webhook_operations.ts";
+
+const sandbox = {
+  home: SANDBOX_FUNCTION,
+  group: "Sandbox",
+  method: "POST",
+  scope: "sandbox:write",
+  test_only: true,
+  query: EmptyQuery,
+  answer: Payment,
+  status: 200,
+} as const;
+
+/** The advance of a payment. Both functions serve it (console_operations.ts). */
+export const advancePayment: Operation = operation({
+  ...sandbox,
+  id: "advancePayment",
+  summary: "Advance a payment",
+  description:
+    "Moves a payment to another status without waiting. An advance to the current status changes " +
+    "nothing.",
+  paths: ["/payments/:id/advance", "/v1/payments/:id/advance"],
+  body: AdvancePaymentBody,
+  errors: ["invalid_state"],
+  run: ({ deps, request, id, body }) => sandboxOf(deps).moves.advancePayment(request, id, body),
+});
+
+/** All operations of `api-v1-sandbox`. */
+export const SANDBOX_OPERATIONS: readonly Operation[] = [
+  operation({
+    ...sandbox,
+    id: "createSandboxPayment",
+    summary: "Create a payment in a chosen state",
+    description:
+      "Creates a payment as the payments function does, but always answers 201 with the payment, " +
+      "also after a decline.",
+    paths: ["/payments", "/v1/payments"],
+    body: CreatePaymentBody,
+    status: 201,
+    run: ({ deps, request, body }) =>
+      deps.operations.create(request, () => paymentOf(body, false, request.context)),
+  }),
+  advancePayment,
+  operation({
+    ...sandbox,
+    id: "authenticatePayment",
+    summary: "Authenticate the payer",
+    description:
+      "Simulates the answer of the payer's bank to 3-D Secure. `success` completes the payment. " +
+      "`failure` declines it and answers 402.",
+    paths: ["/payments/:id/authenticate", "/v1/payments/:id/authenticate"],
+    body: AuthenticatePaymentBody,
+    errors: ["invalid_state", "authentication_failed"],
+    run: ({ deps, request, id, body }) => sandboxOf(deps).moves.authenticate(request, id, body),
+  }),
+  operation({
+    ...sandbox,
+    id: "advanceRefund",
+    summary: "Advance a refund",
+    description:
+      "Completes a `pending` refund or makes it fail. Refunds wait if the payment was created with " +
+      '`settlement: "manual"`. A `completed` refund can fail too, as a payer\'s bank can refuse it days ' +
+      "later: its amount can be refunded again.",
+    paths: ["/refunds/:id/advance", "/v1/refunds/:id/advance"],
+    body: AdvanceRefundBody,
+    answer: Refund,
+    errors: ["invalid_state"],
+    run: ({ deps, request, id, body }) => sandboxOf(deps).moves.advanceRefund(request, id, body),
+  }),
+  operation({
+    ...sandbox,
+    id: "advanceTransfer",
+    summary: "Advance a transfer",
+    description: "Moves a `pending` transfer to another status without waiting.",
+    paths: ["/transfers/:id/advance", "/v1/transfers/:id/advance"],
+    body: AdvanceTransferBody,
+    answer: Transfer,
+    errors: ["invalid_state"],
+    run: ({ deps, request, id, body }) =>
+      sandboxOf(deps).moves.advanceTransfer(request, id, body.to),
+  }),
+  operation({
+    ...sandbox,
+    id: "triggerWebhook",
+    summary: "Deliver an event now",
+    description:
+      "Makes one synchronous attempt, signed with the endpoint's real secret. The answer is 200 " +
+      "with the delivery, also if the receiver fails. No payment changes. At most 16 attempts of " +
+      "a sandbox and 32 of an account are under way at a time; one more is 429 `rate_limited`.",
+    paths: ["/webhooks/trigger", "/v1/webhooks/trigger"],
+    body: TriggerWebhookBody,
+    answer: WebhookDelivery,
+    errors: ["not_found"],
+    run: ({ deps, request, body }) => webhooksOf(deps).trigger(request, body),
+  }),
+  operation({
+    ...sandbox,
+    id: "readTranscript",
+    method: "GET",
+    summary: "Read the transcript",
+    description:
+      "The run of a seeded sandbox so far, as newline-delimited JSON: compare it with a file in your " +
+      "repository. It keeps the first 10 000 requests. Reading it is no part of the run.",
+    paths: ["/transcript", "/v1/transcript"],
+    body: EmptyBody,
+    answer: Transcript,
+    media_type: "text/plain",
+    errors: ["invalid_state"],
+    async run({ deps, request: { access } }) {
+      return { status: 200, body: await sandboxOf(deps).seeded_store.transcript(access) };
+    },
+  }),
+  operation({
+    ...sandbox,
+    id: "getClock",
+    summary: "Retrieve the clock",
+    description: "The clock of the key's sandbox: the real one until it is set.",
+    method: "GET",
+    paths: ["/clock", "/v1/clock"],
+    body: EmptyBody,
+    answer: Clock,
+    run: async ({ deps, request }) => ({
+      status: 200,
+      body: await sandboxOf(deps).clock.read(request),
+    }),
+  }),
+  operation({
+    ...sandbox,
+    id: "setClock",
+    summary: "Set or advance the clock",
+    description:
+      "Everything of the sandbox obeys its clock, and no other sandbox notices. An advance does " +
+      "what becomes due, in the order of time, and answers with the numbers. A request works for " +
+      "about 2 seconds. If `has_more` is true, send `to` with the value of `target` again. An " +
+      "advance that is not complete is never lost: the next request goes on from its end. A clock " +
+      "never goes back; a reset makes it the real one. Signatures always carry the real time.",
+    paths: ["/clock", "/v1/clock"],
+    body: SetClockBody,
+    answer: ClockAdvance,
+    run: ({ deps, request, body }) => sandboxOf(deps).clock.set(request, body),
+  }),
+  operation({
+    ...sandbox,
+    id: "resetSandbox",
+    summary: "Reset the sandbox",
+    description:
+      "Deletes all payments, refunds, transfers, ledger entries, events and deliveries of the " +
+      "key's sandbox, and its declared faults. Keys stay, and webhook endpoints unless " +
+      "`webhook_endpoints` is true.",
+    paths: ["/reset", "/v1/reset"],
+    without_faults: true,
+    body: ResetSandboxBody,
+    answer: SandboxReset,
+    run: ({ deps, request, body }) => sandboxOf(deps).moves.reset(request, body),
+  }),
+  ...DISPOSABLE_SANDBOXES,
+  listRequests,
+  ...FAULT_OPERATIONS,
+];

@@ -1,0 +1,109 @@
+/**
+ * The store of disposable sandboxes. Each call runs one entry function in one round trip
+ * (supabase/schemas/sandboxes.sql).
+ */
+
+import { ApiError } from "../core/errors.ts";
+import type { SecretFacts } from "../store/api_key_store.ts";
+import type { Answer } from "../store/commit_rows.ts";
+import type { EntryCalls } from "../store/entry_calls.ts";
+import {
+  type Access,
+  answerOf,
+  type Idempotency,
+  requestParameter,
+  type Row,
+} from "../store/outcome.ts";
+
+/** Most disposable sandboxes of an account that have not ended, as in `pay_internal.max_sandboxes`. */
+const MAX_SANDBOXES = 1_000;
+/** Most of an account with those that have ended within a day, as in `pay_internal.max_kept_sandboxes`. */
+const MAX_KEPT_SANDBOXES = 10_000;
+
+/** A new sandbox, with its first key. */
+interface NewSandbox {
+  id: string;
+  name: string | undefined;
+  /** Seconds until it ends. */
+  expires_in: number;
+  /** The seed of its ids and secrets; undefined: they are random. */
+  seed: string | undefined;
+  key: SecretFacts & { key_id: string };
+}
+
+/** The answer of a change, and whether it is a stored one. */
+interface Changed {
+  answer: Answer;
+  replayed: boolean;
+}
+
+/** The store of disposable sandboxes. */
+export interface SandboxStore {
+  /**
+   * Makes a sandbox. Throws `permission_denied` if the caller's own sandbox is disposable, and
+   * `invalid_parameter` if the account has `MAX_SANDBOXES` already, and `invalid_state` if one of
+   * them has the same seed.
+   */
+  create(
+    access: Access,
+    sandbox: NewSandbox,
+    idempotency: Idempotency | null,
+  ): Promise<Changed>;
+  /** Ends a sandbox. Throws `not_found` for an id that the caller's sandbox has not made. */
+  end(access: Access, id: string, idempotency: Idempotency | null): Promise<Changed>;
+}
+
+const CREATE = `select * from pay.make_sandbox(
+  p_request => $1::text, p_sandbox => $2::text, p_secret => $3::text)`;
+const END = `select * from pay.end_sandbox(p_request => $1::text, p_id => $2::text)`;
+
+/** Creates the store over the entry functions. */
+export function createSandboxStore(calls: EntryCalls): SandboxStore {
+  return {
+    async create(access, { key, ...sandbox }, idempotency) {
+      const status = 201;
+      const row = await calls.ask<Row<Refused>>(access, CREATE, [
+        requestParameter(access, idempotency, { status, body: "" }),
+        JSON.stringify(sandbox),
+        JSON.stringify(key),
+      ]);
+      if (row.outcome in REFUSALS) throw REFUSALS[row.outcome as Refused]();
+      return changed(row, status);
+    },
+
+    async end(access, id, idempotency) {
+      const request = requestParameter(access, idempotency, { status: 200, body: "" });
+      return changed(await calls.ask(access, END, [request, id]), 200);
+    },
+  };
+}
+
+function changed(row: Row<string>, status: number): Changed {
+  if (row.outcome === "replay") return { answer: answerOf(row), replayed: true };
+  return { answer: { status, body: row.body! }, replayed: false };
+}
+
+/** Errors of the outcomes after which nothing has changed and no answer is stored. */
+const REFUSALS = {
+  disposable: () =>
+    new ApiError(
+      "permission_denied",
+      "A disposable sandbox cannot make further sandboxes: use the key that made this one",
+    ),
+  full: () =>
+    new ApiError(
+      "invalid_parameter",
+      `Cannot make a sandbox: this account has ${MAX_SANDBOXES} disposable sandboxes that have ` +
+        `not ended, or ${MAX_KEPT_SANDBOXES} with those of the last day. Delete one first, or try ` +
+        "again later",
+    ),
+  seed_taken: () =>
+    new ApiError(
+      "invalid_state",
+      'Cannot make a sandbox with this "seed": a sandbox of the account that has not ended has the ' +
+        "same seed. Delete that sandbox, or reset it and use it again",
+      { param: "seed" },
+    ),
+} as const;
+
+type Refused = keyof typeof REFUSALS;

@@ -1,0 +1,55 @@
+/**
+ * The store of seeded sandboxes: the numbers of their requests, and their transcripts. Each call
+ * runs one entry function in one round trip.
+ */
+
+import { ApiError } from "../core/errors.ts";
+import type { EntryCalls } from "../store/entry_calls.ts";
+import { type Access, requestParameter, type Row } from "../store/outcome.ts";
+
+/** The store of seeded sandboxes. */
+export interface SeededStore {
+  /**
+   * Gives a request its number. Returns the settings of its sandbox with that number as JSON text;
+   * null if the key is not valid or its sandbox has no seed.
+   */
+  number(access: Access): Promise<string | null>;
+  /** Keeps a line of the transcript. */
+  keep(access: Access, n: number, line: string): Promise<void>;
+  /**
+   * Returns the transcript of the caller's sandbox: a line for each request, each with a line feed.
+   * Throws `invalid_state` if the sandbox has no seed.
+   */
+  transcript(access: Access): Promise<string>;
+}
+
+const NUMBER = `select pay.number_request(p_key_hash => $1::text) as settings`;
+const KEEP = `select pay.keep_transcript_line(
+  p_key_hash => $1::text, p_n => $2::text::bigint, p_line => $3::text)`;
+const TRANSCRIPT = `select * from pay.transcript(p_request => $1::text)`;
+
+/** Creates the store over the entry functions. Every statement waits for the turn of its tenant. */
+export function createSeededStore(calls: EntryCalls): SeededStore {
+  return {
+    async number(access) {
+      const { key_hash } = access;
+      const [row] = await calls.run<{ settings: string | null }>(access, NUMBER, [key_hash]);
+      return row!.settings;
+    },
+
+    async keep(access, n, line) {
+      await calls.run(access, KEEP, [access.key_hash, String(n), line]);
+    },
+
+    async transcript(access) {
+      const row = await calls.ask<Row<"not_seeded">>(access, TRANSCRIPT, [
+        requestParameter(access),
+      ]);
+      if (row.outcome !== "not_seeded") return row.body!;
+      throw new ApiError(
+        "invalid_state",
+        'This sandbox has no seed, so it has no transcript: make a sandbox with a "seed"',
+      );
+    },
+  };
+}
