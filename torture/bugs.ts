@@ -79,7 +79,7 @@ export const BUGS: readonly PlantedBug[] = [
     name: "a capture takes more than was authorized, with no constraint to stop it",
     edits: [
       {
-        file: "shared/domain/payments/capture_and_cancel.ts",
+        file: "shared/domain/payments/move_payment.ts",
         find: "if (amount_minor > payment.amount_minor) {",
         replace: "if (amount_minor > payment.amount_minor + 1) {",
       },
@@ -167,7 +167,7 @@ export const BUGS: readonly PlantedBug[] = [
           ...begun.operation,
           id: early.calls[0].id,
           environment_id: known_account.environment_id,
-          attempt: 1,
+          attempts: 1,
         }).catch(() => {});
       }
       const reply = await this.#changes.create(asked, () => early);
@@ -175,8 +175,8 @@ export const BUGS: readonly PlantedBug[] = [
       },
       {
         file: "shared/domain/operations/operations.ts",
-        find: "const { call_id, account, provider_reference, created_at, deposit } = reply.call;",
-        replace: `const { call_id, account, provider_reference, created_at, deposit } = reply.call;
+        find: "const { account, ...row } = reply.call;",
+        replace: `const { account, ...row } = reply.call;
     known_account = account;`,
       },
       {

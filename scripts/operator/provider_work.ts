@@ -19,7 +19,6 @@ import {
   ProviderAccounts,
   type ReadyAccount,
 } from "../../shared/domain/operations/provider_accounts.ts";
-import { ownCall } from "../../shared/domain/operations/provider_worker.ts";
 import {
   type ConnectorFinder,
   type Fact,
@@ -28,6 +27,7 @@ import {
   type ProviderReply,
   type StoredFact,
 } from "../../shared/domain/providers/connector.ts";
+import { operationOf } from "../../shared/domain/providers/operation.ts";
 import type { ProviderRecord, ProviderWork } from "../../shared/store/provider_rows.ts";
 import {
   createProviderStore,
@@ -119,7 +119,7 @@ class Desk {
   /** Looks at the provider, and records the result if there is one. */
   async retry(id: string): Promise<void> {
     const work = await this.#openCall(id);
-    const call = ownCall(work);
+    const call = operationOf(work.call!, work);
     const ready = this.#open(work);
     const reply = await look(ready, call);
     const facts = factsIn(reply, ready, `${id} left unchanged`, "nothing of this call");
@@ -129,7 +129,7 @@ class Desk {
   /** Records the result that the operator has found, or that the call did nothing. */
   async settle(id: string, reference: string | null): Promise<void> {
     const work = await this.#openCall(id);
-    const call = ownCall(work);
+    const call = operationOf(work.call!, work);
     const ready = this.#open(work);
     if (reference === null) return await this.#settleFailed(work, call, ready);
     const reply = await portOf(ready.connector, call.op)
@@ -189,7 +189,9 @@ class Desk {
       const [given] = ours(work, [work.fact!]);
       const refund_id = refund?.id ?? null;
       const fact: StoredFact = { ...work.fact!, ...given, subject_id: subject.id, refund_id };
-      const call = work.call === null || work.call.state === "settled" ? null : ownCall(work);
+      const call = work.call === null || work.call.state === "settled"
+        ? null
+        : operationOf(work.call!, work);
       const { environment_id } = work;
       const context = contextOf(work);
       const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
@@ -221,14 +223,7 @@ class Desk {
         .readSubject(environment_id, call.subject.id, refund_id, facts[0]);
       if (!present) break;
       const { booked_minor } = present;
-      const current = {
-        ...call,
-        subject: readSubject(present.subject_body),
-        refund: present.refund_body === null ? null : readRefund(present.refund_body),
-        dispute: call.dispute && present.dispute_body !== null
-          ? { ...call.dispute, present: JSON.parse(present.dispute_body) }
-          : call.dispute,
-      };
+      const current = operationOf(call, present, call.dispute);
       const context = contextOf(work);
       const { subject } = current;
       const { effect, status } = effectOn(current, facts[0], context, booked_minor);

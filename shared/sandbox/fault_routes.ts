@@ -4,7 +4,7 @@ import { sandboxOf } from "./sandbox.ts";
 import { CreateFaultBody, DeletedFault, Fault, ListFaultsQuery } from "../schema/fault.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";
-import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
+import { type Operation, operation, SANDBOX_FUNCTION } from "../http/operation.ts";
 import { answerPage } from "../http/page.ts";
 
 const shared = {
@@ -21,8 +21,8 @@ const shared = {
 } as const;
 
 /** The operations on declared faults. */
-export const FAULT_ROUTES: readonly Route[] = [
-  route({
+export const FAULT_OPERATIONS: readonly Operation[] = [
+  operation({
     ...shared,
     id: "createFault",
     summary: "Declare a fault",
@@ -41,7 +41,7 @@ export const FAULT_ROUTES: readonly Route[] = [
       return sandboxOf(deps).faults.create(access, row, idempotency);
     },
   }),
-  route({
+  operation({
     ...shared,
     id: "listFaults",
     summary: "List declared faults",
@@ -51,7 +51,7 @@ export const FAULT_ROUTES: readonly Route[] = [
     answer: listOf(Fault),
     run: (call) => answerPage(call, "/faults", { kind: "faults", filters: {} }),
   }),
-  route({
+  operation({
     ...shared,
     id: "getFault",
     summary: "Get a declared fault",
@@ -63,7 +63,7 @@ export const FAULT_ROUTES: readonly Route[] = [
       return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.answer;
     },
   }),
-  route({
+  operation({
     ...shared,
     id: "deleteFault",
     summary: "Delete a declared fault",

@@ -75,15 +75,15 @@ export function readFaultHeader({ method, headers }: Request): RequestFault | "n
  * id or `{id}`, and can begin with the name of the function. Aliases of an operation match as well.
  */
 export function faultThing(
-  route: { method: string; home: string; paths: readonly string[] },
+  operation: { method: string; home: string; paths: readonly string[] },
   id: string,
   idempotency_key: string | null,
 ): FaultThing<"request"> {
-  const paths = route.paths
+  const paths = operation.paths
     .flatMap((path) => [path.replace(":id", id), path.replace(":id", "{id}")])
-    .flatMap((path) => [path, `/${route.home}${path}`]);
+    .flatMap((path) => [path, `/${operation.home}${path}`]);
   return {
-    method: route.method,
+    method: operation.method,
     path: [...new Set(paths)],
     ...(idempotency_key !== null && { idempotency_key }),
   };

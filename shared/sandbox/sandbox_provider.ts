@@ -11,7 +11,7 @@ import { isStablecoin, type Stablecoin } from "../core/currency.ts";
 import { ETHEREUM_CHAIN_ID, ETHEREUM_CONTRACTS, tokenTransferUri } from "../core/token_contract.ts";
 import type { RandomSource } from "../core/ids.ts";
 import { type Network, withChecksumCase } from "../core/wallet_address.ts";
-import type { DisputeReason } from "../schema/dispute.ts";
+import type { Dispute, DisputeReason } from "../schema/dispute.ts";
 import type { MethodKind, NextAction, Payment } from "../schema/payment.ts";
 import type { Transfer } from "../schema/transfer.ts";
 import type { MatchedFault } from "./fault_store.ts";
@@ -93,7 +93,8 @@ export function replyAtOnce(
 
 /** Replies to an operation that comes later: its result, or the end of a time that nobody used. */
 export function laterReply(operation: Operation): ProviderReply {
-  const { op, subject, simulated, dispute } = operation;
+  const { op, subject, request, dispute } = operation;
+  const simulated = request.simulated as SimulatedResult | undefined;
   if (dispute) return { facts: [disputeFact(operation, dispute)] };
   switch (op) {
     case "expire":
@@ -245,10 +246,7 @@ export function disputedFact(
 }
 
 /** Makes the fact of an operation on a dispute, or of the end of its time. */
-function disputeFact(
-  operation: Operation,
-  { present, request }: NonNullable<Operation["dispute"]>,
-): Fact {
+function disputeFact(operation: Operation, present: Dispute): Fact {
   const { amount_minor } = present;
   if (operation.op !== "dispute_evidence") {
     return factOf(operation, "dispute_lost", {
@@ -257,10 +255,10 @@ function disputeFact(
       amount_minor,
     });
   }
-  const text = request.text ?? "";
-  const evidence = { text, is_submitted: request.submit };
+  const { text, submit } = operation.request.dispute!;
+  const evidence = { text: text ?? "", is_submitted: submit };
   const dispute = { reason: present.reason, evidence_due_by: present.evidence_due_by, evidence };
-  const end = request.submit ? DECISIVE.get(text.trim()) : undefined;
+  const end = submit ? DECISIVE.get(evidence.text.trim()) : undefined;
   return end
     ? factOf(operation, end, { op: "dispute", amount_minor, dispute })
     : factOf(operation, "succeeded", { amount_minor, dispute });
@@ -321,7 +319,7 @@ function sandboxAddress(payment_id: string): string {
 
 /** Makes a fact about an operation. */
 export function factOf(
-  { id, op, subject, refund, amount_minor, currency, created_at_ms }: Operation,
+  { id, op, subject, refund, amount_minor, currency, created_at }: Operation,
   state: FactState,
   more: Partial<Fact> & { op?: FactOp } = {},
 ): Fact {
@@ -335,7 +333,7 @@ export function factOf(
     provider_reference: null,
     amount_minor,
     currency,
-    at: formatTime(created_at_ms),
+    at: created_at,
     livemode: false,
     ...more,
   };

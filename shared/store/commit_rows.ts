@@ -9,7 +9,7 @@ import type { MethodKind, PaymentStatus } from "../schema/payment.ts";
 import type { RefundStatus } from "../schema/refund.ts";
 import type { TransferStatus } from "../schema/transfer.ts";
 import type { LedgerAccount } from "../schema/ledger.ts";
-import type { CallRequest, ProviderOp } from "./provider_call.ts";
+import type { NewOperationRow } from "./operation_row.ts";
 
 /** An HTTP answer as text, which the service sends, stores and replays unchanged. */
 export interface Answer {
@@ -125,32 +125,6 @@ export interface EventRow {
   body: string;
 }
 
-/** A row of `pay.provider_calls`: a call to a provider, which is committed before it is sent. */
-export interface CallRow {
-  /** `pc_…` */
-  id: string;
-  op: ProviderOp;
-  /** The payment or transfer. */
-  subject_id: string;
-  refund_id: string | null;
-  /** Chooses the account of a new payment or transfer. */
-  method_kind: MethodKind;
-  amount_minor: number;
-  currency: string;
-  request: CallRequest;
-  /** True: a decline is answered with 402. */
-  decline_is_error: boolean;
-  /** How long the request holds the call while it sends it. The worker takes it over then. */
-  lease_ms: number;
-  /** The worker sends the call after this time; null: the request sends it at once. */
-  delay_ms: number | null;
-  /**
-   * The provider's id of the payment, if the provider has answered already, as the simulated one
-   * of the sandbox does. Then the call is settled, and nobody sends it.
-   */
-  provider_reference: string | null;
-}
-
 /** A decided change, which the database writes whole in one transaction or not at all. */
 export interface Change {
   /** The answer to the request, which is stored under its idempotency key. */
@@ -171,7 +145,7 @@ export interface Change {
    * At most one that the request sends: then its idempotency key is claimed with the status 102. The
    * others have a delay.
    */
-  calls: CallRow[];
+  calls: NewOperationRow[];
   /** The declared fault that has decided the change, in a sandbox. The commit counts it. */
   fault_id?: string;
 }

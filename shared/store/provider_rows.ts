@@ -8,7 +8,7 @@ import type { DeclineCode } from "../core/errors.ts";
 import type { DisputeReason } from "../schema/dispute.ts";
 import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
 import type { Answer, ChangedRows } from "./commit_rows.ts";
-import type { CallRequest, ProviderOp } from "./provider_call.ts";
+import type { OperationResult, OperationRow, ProviderOp } from "./operation_row.ts";
 
 /** States that a fact reports. */
 export type FactState =
@@ -125,64 +125,12 @@ export interface StoredAccount {
   notification_secret_names: string[];
 }
 
-/** A stored call. Times are RFC 3339. */
-export interface StoredCall {
-  id: string;
-  op: ProviderOp;
-  subject_id: string;
-  refund_id: string | null;
-  amount_minor: number;
-  currency: string;
-  request: CallRequest;
-  state: "pending" | "settled" | "operator";
-  /** Number of leases, with this one. */
-  attempts: number;
-  created_at: string;
-  first_sent_at: string | null;
-  /** False: only look. */
-  may_repeat: boolean;
-  provider_reference: string | null;
-  /** The request that made the call. */
-  api_key_id: string;
-  idempotency_key: string | null;
-  request_id: string;
-  decline_is_error: boolean;
-  /** When it is due by the clock of the sandbox; null: the sandbox has no clock of its own. */
-  due_at: string | null;
-  /** The settings of the sandbox; null: it has none. */
-  settings: unknown;
-  /** The place of the payment's address; null: the account reads no chain. */
-  deposit: DepositIndex | null;
-}
-
-/** The place of a payment's address below the extended public key of its account. */
-export interface DepositIndex {
-  /** Allocated by the database, never used twice. */
-  index: number;
-  /** RFC 3339. The payer can send until then. */
-  expires_at: string;
-}
-
 /** The booked state of the transfers to the address of a payment by stablecoin. */
 export interface DepositState {
   /** Sum of the final transfers that are applied, in minor units. */
   final_minor: number;
   /** The handled facts about the transfer of a fact. */
   reports: readonly { state: FactState; reference: string }[];
-}
-
-/** The result of an attempt. A member that is absent stays as it is. The lease ends. */
-export interface CallResult {
-  /** `operator`: the service gives up, and the operator decides. */
-  state?: StoredCall["state"];
-  /** RFC 3339. Of a pending call. */
-  next_attempt_at?: string;
-  provider_reference?: string | null;
-  /** For the operator. */
-  last_reply?: string;
-  may_repeat?: boolean;
-  /** Only the operator can end the wait. Absent: false. */
-  needs_operator?: boolean;
 }
 
 /** A fact with the outcome that a record gives it. */
@@ -213,7 +161,7 @@ export interface ProviderRecord {
   environment_id: string;
   /** The call with this result; null if there is none. */
   call_id: string | null;
-  call: CallResult | null;
+  call: OperationResult | null;
   facts: readonly HandledFact[];
   /**
    * The payment or transfer that changes, and its new rows; null if nothing changes. Without rows
@@ -245,7 +193,7 @@ export interface ProviderWork {
   livemode: boolean;
   account: StoredAccount;
   /** The call to send or to look at; for a fact the newest call of its kind, or null. */
-  call: StoredCall | null;
+  call: OperationRow | null;
   /** The fact to handle. */
   fact: StoredFact | null;
   /** The payment or transfer; null if there is none. */

@@ -8,8 +8,8 @@ import { formatTime } from "../core/clock.ts";
 import { Batcher, GivenUp, sendBatch } from "../jobs/batcher.ts";
 import { changedRows, numberedRows } from "./commit_statement.ts";
 import { type Database, toApiError } from "./database.ts";
+import type { OperationResult, OperationRow } from "./operation_row.ts";
 import type {
-  CallResult,
   DepositState,
   Fact,
   ProviderRecord,
@@ -17,7 +17,6 @@ import type {
   ProviderWork,
   RecordOutcome,
   StoredAccount,
-  StoredCall,
   StoredFact,
 } from "./provider_rows.ts";
 
@@ -28,7 +27,9 @@ export interface ProviderStore {
    */
   record(records: readonly ProviderRecord[]): Promise<RecordOutcome[]>;
   /** Notes replies that change nothing but their calls. */
-  noteCalls(calls: readonly (CallResult & { environment_id: string; id: string })[]): Promise<void>;
+  noteCalls(
+    calls: readonly (OperationResult & { environment_id: string; id: string })[],
+  ): Promise<void>;
   /**
    * Stores the facts of an account that are new, for the worker. Returns their number. If the
    * database refuses one, stores the others and throws: the fact can be money, so its sender has to
@@ -249,7 +250,7 @@ export function createProviderStore(
 
 /** Reads a row with `WORK_COLUMNS`. */
 export function readWork(row: WorkRow): ProviderWork {
-  const call = parsePiece<StoredCall>(row.call);
+  const call = parsePiece<OperationRow>(row.call);
   const fact = parsePiece<StoredFact>(row.fact);
   return {
     ...row,

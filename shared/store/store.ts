@@ -29,7 +29,8 @@ import {
 } from "./load_statement.ts";
 import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
 import { PendingRoom } from "./pending_room.ts";
-import type { DepositIndex, StoredAccount } from "./provider_rows.ts";
+import type { OperationRow } from "./operation_row.ts";
+import type { StoredAccount } from "./provider_rows.ts";
 import { type BatchLimits, batchRequests, type ListRow } from "./request_batcher.ts";
 import { type Access, answerOf, type Idempotency, requestParameter } from "./outcome.ts";
 
@@ -41,8 +42,8 @@ export type Loaded =
 
 /** The outcome of a change. */
 export type Committed =
-  /** `call`: the call to a provider that the request sends now. */
-  | { outcome: "committed"; answer: Answer; call: ClaimedCall | null }
+  /** `call`: the operation of a provider that the request sends now. */
+  | { outcome: "committed"; answer: Answer; call: ReservedOperation | null }
   | { outcome: "replay"; answer: Answer }
   /** Another request has changed the resource meanwhile; nothing was written. */
   | { outcome: "stale" }
@@ -57,17 +58,10 @@ interface Page {
   next_cursor: string | null;
 }
 
-/** A call that is committed and leased to the request that sends it. */
-export interface ClaimedCall {
-  /** `pc_…`, the provider's idempotency key. */
-  call_id: string;
+/** An operation that is committed and leased to the request that sends it. */
+export interface ReservedOperation
+  extends Pick<OperationRow, "id" | "provider_reference" | "created_at" | "reserved"> {
   account: StoredAccount;
-  /** The provider's id of the payment; null for a new payment or transfer. */
-  provider_reference: string | null;
-  /** The time of the claim, RFC 3339. */
-  created_at: string;
-  /** The place of the payment's address; null: the account reads no chain. */
-  deposit: DepositIndex | null;
 }
 
 /** The store of payments, transfers and lists. Each method throws `ApiError`. */
@@ -220,7 +214,7 @@ export function createStore(
       if (Number(row.deliveries) > 0) on_due();
       if (row.outcome === "committed") {
         for (const { delay_ms } of change.calls) if (delay_ms !== null) on_later(delay_ms);
-        const call = row.detail ? JSON.parse(row.detail) as ClaimedCall : null;
+        const call = row.detail ? JSON.parse(row.detail) as ReservedOperation : null;
         return { outcome: "committed", answer: change.answer, call };
       }
       if (row.outcome === "unconfigured") throw unconfigured(change.calls[0]!.method_kind);

@@ -3065,7 +3065,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select row_to_json(t) from (
-    select p_call.id, p_call.op, p_call.subject_id, p_call.refund_id, p_call.amount_minor,
+    select p_call.id, p_call.environment_id, p_call.op, p_call.subject_id, p_call.refund_id, p_call.amount_minor,
       p_call.currency, p_call.request, p_call.state, p_call.attempts,
       pay_internal.wire_time(p_call.created_at) as created_at,
       pay_internal.wire_time(p_call.first_sent_at) as first_sent_at,
@@ -3074,8 +3074,7 @@ as $$
       p_call.may_repeat and (p_call.op = 'abandon'
         or coalesce(p_call.first_sent_at, p_call.created_at)
           > pay_internal.server_time() - interval '23 hours') as may_repeat,
-      p_call.provider_reference, p_call.api_key_id, p_call.idempotency_key, p_call.request_id,
-      p_call.decline_is_error,
+      p_call.provider_reference, p_call.request_id, p_call.decline_is_error,
       case when p_call.request ? 'dispute' then pay_internal.dispute_body(p_call.environment_id,
         p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body,
       case when p_call.connector = 'evm' then (
@@ -3083,7 +3082,7 @@ as $$
           'index', d.xpub_index, 'expires_at', pay_internal.wire_time(d.expires_at))
         from pay.deposit_addresses d
         where d.environment_id = p_call.environment_id and d.call_id = p_call.id
-      ) end as deposit,
+      ) end as reserved,
       pay_internal.wire_time(p_call.due_at) as due_at,
       (select row_to_json(w) from pay.sandbox_settings w
        where w.environment_id = p_call.environment_id) as settings
@@ -3208,8 +3207,8 @@ begin
   )
   select array_agg(
     case when c.n is not null then json_build_object(
-      'call_id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
-      'created_at', pay_internal.wire_time(c.made_at), 'deposit', v_deposits -> c.n::text)::text end
+      'id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
+      'created_at', pay_internal.wire_time(c.made_at), 'reserved', v_deposits -> c.n::text)::text end
     order by f.n)
   into v_details
   from unnest(p_found) f

@@ -107,7 +107,7 @@ $$;
 -- p_document     the members of pay_internal.document except records, reports and counts. The n of
 --                a row is the place of its change in the list
 -- p_patience_ms  how long the statement waits for a lock; null for the 3 s of a twin
--- detail is JSON text for a change with a call: {call_id, account, provider_reference, created_at},
+-- detail is JSON text for a change with a call: {id, account, provider_reference, created_at, reserved},
 -- and for an outdated change its sandbox's settings. deliveries is the number of deliveries that
 -- the whole list made due.
 create or replace function pay.commit(p_document text, p_patience_ms integer default null)

@@ -7,6 +7,7 @@ import { depositAddress } from "../../shared/connectors/evm/evm_address.ts";
 import { evmConnector } from "../../shared/connectors/evm/evm_connector.ts";
 import { NO_CHAIN } from "../support/chain/no_chain.ts";
 import { DOUBLE_TOKEN } from "../support/chain/node_double.ts";
+import { FIRST_ATTEMPT } from "../support/connectors/stripe_case.ts";
 import { chainAccount, XPUB } from "../support/chain/watched.ts";
 
 const account = chainAccount({ rpc_urls: "http://127.0.0.1:1", "contract.USDC": DOUBLE_TOKEN });
@@ -17,21 +18,19 @@ function makeCall(parts: Partial<Operation> = {}): Operation {
   return {
     id: "pc_1",
     op: "authorize",
+    environment_id: "env_1",
+    subject_id: "pay_1",
     subject: { id: "pay_1" } as Payment,
+    refund_id: null,
     refund: null,
     dispute: null,
     amount_minor: 1_990_000,
     currency: "USDC",
-    token: null,
+    request: { token: null },
     provider_reference: null,
-    deposit: { index: 7, expires_at },
-    created_at_ms: Date.parse("2027-01-02T03:04:05.000Z"),
-    environment_id: "env_1",
-    first_sent_at_ms: Date.parse("2027-01-02T03:04:05.000Z"),
-    attempt: 1,
-    may_repeat: true,
-    request_id: "req_1",
-    decline_is_error: false,
+    ...FIRST_ATTEMPT,
+    created_at: "2027-01-02T03:04:05.000Z",
+    reserved: { index: 7, expires_at },
     ...parts,
   };
 }

@@ -96,8 +96,11 @@ Deno.test("the fact of evidence has the text, the reason and the date", async ()
 });
 
 Deno.test("send() refuses a dispute without an id at Stripe, and sends nothing", async () => {
-  const { present, request } = submitted.dispute!;
-  const asked = { ...submitted, dispute: { present, request: { ...request, reference: null } } };
+  const { request } = submitted;
+  const asked = {
+    ...submitted,
+    request: { ...request, dispute: { ...request.dispute!, reference: null } },
+  };
   const { reply, received } = await sent(asked, json(200, LOST));
   assert.ok("refused" in reply);
   assert.deepEqual(received, []);

@@ -19,7 +19,7 @@ import {
 const XPUB = "xpub-of-two-networks";
 const STABLECOIN = {
   method_kind: "stablecoin",
-  request: { token: null, return_url: null },
+  request: { token: null },
 } as const;
 
 Deno.test("addresses of payments by stablecoin", async (t) => {
@@ -38,26 +38,27 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
   const tell = ({ environment_id, call }: Claim, address: string) =>
     store.noteCalls([{
       environment_id,
-      id: call.call_id,
+      id: call.id,
       state: "settled",
       provider_reference: address,
     }]);
+  const placeOf = ({ call }: Claim) => call.reserved as { index: number; expires_at: string };
   const watched = (account_id: string, after: number | null = null, limit = 100) =>
     chain_store.watchedDeposits(account_id, after, limit);
   try {
     const account_id = await evm({ xpub: XPUB, expires_after_seconds: "60" });
     const first = await open();
     await t.step("the claim gets the first index, and the expiry of its account", async () => {
-      const { deposit, created_at } = first.call;
+      const { reserved, created_at } = first.call;
       const expires_at_ms = Date.parse(created_at) + 60_000;
-      assert.deepEqual(deposit, { index: 0, expires_at: new Date(expires_at_ms).toISOString() });
+      assert.deepEqual(reserved, { index: 0, expires_at: new Date(expires_at_ms).toISOString() });
       assert.deepEqual(await watched(account_id), []);
     });
     await t.step("after a crash the worker gets the same index and expiry", async () => {
       await service.setClock(Date.now() + 20_000);
       const { work } = await store.claimWork(10, 10, 1000, Date.now() + 20_000);
-      const again = work.find(({ call }) => call?.id === first.call.call_id);
-      assert.deepEqual(again!.call!.deposit, first.call.deposit);
+      const again = work.find(({ call }) => call?.id === first.call.id);
+      assert.deepEqual(again!.call!.reserved, first.call.reserved);
     });
     await t.step(
       "claims at the same moment, alone and in lists, never share an index",
@@ -69,19 +70,19 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
           ];
           return await commit(functions, asked);
         }));
-        const indexes = lists.flat().map(({ detail }) => JSON.parse(detail!).deposit.index);
+        const indexes = lists.flat().map(({ detail }) => JSON.parse(detail!).reserved.index);
         assert.deepEqual(indexes.sort((a, b) => a - b), [1, 2, 3, 4, 5, 6, 7, 8]);
       },
     );
     await t.step("an index is not used again after its row is purged", async () => {
       await sql`delete from pay.deposit_addresses where xpub_index > 0`;
-      assert.equal((await open()).call.deposit!.index, 9);
+      assert.equal(placeOf(await open()).index, 9);
     });
     await t.step("another account with the key goes on where the first has ended", async () => {
       await sql`select pay.disable_provider_account(p_id => ${account_id})`;
       const other = await evm({ xpub: XPUB });
-      const { account, deposit } = (await open()).call;
-      assert.deepEqual([account.id, deposit!.index], [other, 10]);
+      const opened = await open();
+      assert.deepEqual([opened.call.account.id, placeOf(opened).index], [other, 10]);
     });
     await t.step("a known address is watched, also of a disabled account", async () => {
       await tell(first, "0xA");
@@ -90,7 +91,7 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
         payment_id: first.payment.id,
         address: "0xA",
         currency: first.payment.currency,
-        expires_at: first.call.deposit!.expires_at,
+        expires_at: placeOf(first).expires_at,
         is_open: true,
         has_open_facts: false,
         unfinal: [],
@@ -144,7 +145,7 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
     });
     await t.step("the watch ends after its last day, unless the payment still waits", async () => {
       await sql`update pay.deposit_addresses set watch_until = now() - interval '1 second'
-        where call_id = ${first.call.call_id}`;
+        where call_id = ${first.call.id}`;
       const ends = async () => {
         await sql`select pay.purge()`;
         return (await watched(account_id)).length === 0;

@@ -30,7 +30,7 @@ serviceCase("pay.claim_provider_work() with work that cannot be read", async (t,
   const account_id = await addAccount(sql, live.environment_id);
   const made: Claim[] = [];
   for (let i = 0; i < 3; i++) made.push(await claim(functions, live));
-  const bad = made[1]!.call.call_id;
+  const bad = made[1]!.call.id;
   const work = async (after_ms: number) => {
     await service.setClock(now += after_ms);
     const { work, given_up } = await store.claimWork(100, 100, LEASE_MS, now);
@@ -45,9 +45,7 @@ serviceCase("pay.claim_provider_work() with work that cannot be read", async (t,
     await t.step(
       "a bad call is given up until its lease ends, and the others are got",
       async () => {
-        const good = made.filter(({ call }) => call.call_id !== bad).map(({ call }) =>
-          call.call_id
-        );
+        const good = made.filter(({ call }) => call.id !== bad).map(({ call }) => call.id);
         const first = await work(LEASE_MS);
         assert.deepEqual(first.calls, good.sort());
         assert.deepEqual(first.given_up, [`call ${bad} ${POISON_CODE}`]);

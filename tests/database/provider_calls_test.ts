@@ -81,7 +81,7 @@ Deno.test("pay.commit() with calls", async (t) => {
       const list = [simulated, await claimed(live.text), await claimed(live.text)];
       const rows = await commit(functions, list);
       assert.deepEqual(
-        rows.map(({ detail }) => JSON.parse(detail!).call_id),
+        rows.map(({ detail }) => JSON.parse(detail!).id),
         list.map(({ change }) => change.calls[0]!.id),
       );
     });
@@ -109,7 +109,7 @@ Deno.test("pay.commit() with calls", async (t) => {
       );
       assert.deepEqual(call!.first_sent_at, call!.created_at);
       assert.deepEqual(JSON.parse(row!.detail!), {
-        call_id: asked.change.calls[0]!.id,
+        id: asked.change.calls[0]!.id,
         account: {
           id: account,
           environment_id: live.environment_id,
@@ -119,7 +119,7 @@ Deno.test("pay.commit() with calls", async (t) => {
           notification_secret_names: ["PROVIDER_SIGNS"],
         },
         provider_reference: null,
-        deposit: null,
+        reserved: null,
         created_at: call!.created_at.toISOString(),
       });
       const [twin] = await commit(functions, [{ ...asked, change: await created() }]);
@@ -138,7 +138,7 @@ Deno.test("pay.commit() with calls", async (t) => {
       const served = (await claimed(live.text)).change;
       const committed = await service.deps.store.commit(access, served, null);
       assert.equal(
-        committed.outcome === "committed" && committed.call?.call_id,
+        committed.outcome === "committed" && committed.call?.id,
         served.calls[0]!.id,
       );
       const plain = await service.deps.store.commit(access, await created(), null);

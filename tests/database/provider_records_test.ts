@@ -45,14 +45,14 @@ Deno.test("the results of calls to providers", async (t) => {
         coalesce((select max(f.outcome) from pay.provider_facts f
           where f.subject_id = p.id and f.op = 'authorize'), 'none') as fact,
         c.state
-      from pay.payments p join pay.provider_calls c on c.id = ${call.call_id}
+      from pay.payments p join pay.provider_calls c on c.id = ${call.id}
       where p.id = ${payment.id}`;
     return Object.values(row!).join(" ");
   };
   const answerOf = async ({ call }: Claim) => {
     const [row] = await sql`
       select k.status, k.body from pay.idempotency_keys k
-      join pay.provider_calls c on c.request_id = k.request_id where c.id = ${call.call_id}`;
+      join pay.provider_calls c on c.request_id = k.request_id where c.id = ${call.id}`;
     return row!;
   };
 
@@ -171,7 +171,7 @@ Deno.test("the results of calls to providers", async (t) => {
       "a result of a call that the operator has",
       async (made) => {
         const { environment_id, call } = made;
-        await store.noteCalls([{ environment_id, id: call.call_id, state: "operator" }]);
+        await store.noteCalls([{ environment_id, id: call.id, state: "operator" }]);
         return completion(made);
       },
       "recorded",
@@ -209,7 +209,7 @@ Deno.test("the results of calls to providers", async (t) => {
         const other = await begin();
         await sql`update pay.idempotency_keys set status = 200, body = 'kept'
         where request_id = (select request_id from pay.provider_calls
-          where id = ${other.call.call_id})`;
+          where id = ${other.call.id})`;
         await store.record([completion(other)]);
         assert.deepEqual({ ...await answerOf(other) }, { status: 200, body: "kept" });
       },
@@ -322,7 +322,7 @@ Deno.test("the results of calls to providers", async (t) => {
       const made = await begin();
       const { payment, call, environment_id } = made;
       const provider_reference = `pi_${payment.id}`;
-      await store.noteCalls([{ environment_id, id: call.call_id, provider_reference }]);
+      await store.noteCalls([{ environment_id, id: call.id, provider_reference }]);
       const fact = { ...succeeded(made), subject_id: null };
       const unknown = { ...fact, reference: `${payment.id}:x`, provider_reference: "pi_other" };
       assert.equal(await store.storeFacts(account_id, [fact, unknown, fact]), 2);
@@ -342,12 +342,12 @@ Deno.test("the results of calls to providers", async (t) => {
         const made = await begin();
         const { environment_id, call } = made;
         const next_attempt_at = "2030-01-01T00:00:00.000Z";
-        const note = { environment_id, id: call.call_id, next_attempt_at, last_reply: "timeout" };
+        const note = { environment_id, id: call.id, next_attempt_at, last_reply: "timeout" };
         await store.noteCalls([{ ...note, may_repeat: false }]);
         const read = async () => {
           const [row] = await sql`
           select state, next_attempt_at, leased_until, last_reply, may_repeat, provider_reference
-          from pay.provider_calls where id = ${call.call_id}`;
+          from pay.provider_calls where id = ${call.id}`;
           return { ...row };
         };
         const noted = {

@@ -82,22 +82,22 @@ Deno.test("pay.claim_provider_work()", async (t) => {
         assert.deepEqual(await names(), []);
         await advance(1);
         const [found, ...more] = await work();
-        assert.deepEqual([nameOf(found!), more.length], [`call ${call.call_id}`, 0]);
+        assert.deepEqual([nameOf(found!), more.length], [`call ${call.id}`, 0]);
         assert.equal(found!.subject_body, JSON.stringify(payment));
         assert.equal(found!.subject_sequence, 1);
         assert.deepEqual(
           [found!.call!.attempts, found!.call!.request, found!.call!.op, found!.call!.may_repeat],
-          [2, { token: "pm_1", return_url: null }, "authorize", true],
+          [2, { token: "pm_1" }, "authorize", true],
         );
         assert.deepEqual(found!.account, call.account);
         assert.deepEqual(await names(), []);
         const { environment_id } = live;
         const next_attempt_at = new Date(now + MINUTE_MS).toISOString();
-        await store.noteCalls([{ environment_id, id: call.call_id, next_attempt_at }]);
+        await store.noteCalls([{ environment_id, id: call.id, next_attempt_at }]);
         assert.deepEqual(await names(), []);
         await advance(MINUTE_MS);
-        assert.deepEqual(await names(), [`call ${call.call_id}`]);
-        await store.noteCalls([{ environment_id, id: call.call_id, state: "operator" }]);
+        assert.deepEqual(await names(), [`call ${call.id}`]);
+        await store.noteCalls([{ environment_id, id: call.id, state: "operator" }]);
         await advance(HOUR_MS);
         const later = await work();
         assert.deepEqual(later.map(({ kind }) => kind).sort(), ["look", "poll"]);
@@ -107,7 +107,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
     await t.step("two workers never get the same work, and skip locked rows", async () => {
       const calls = [];
       for (let i = 0; i < 20; i++) {
-        calls.push((await claim(functions, live, { delay_ms: 0 })).call.call_id);
+        calls.push((await claim(functions, live, { delay_ms: 0 })).call.id);
       }
       const holder = await sql.reserve();
       await holder`begin`;
@@ -135,7 +135,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       await store.storeFacts(account_id, [{ ...fact, subject_id: null }]);
       const provider_reference = fact.provider_reference;
       const next_attempt_at = new Date(now + DAY_MS).toISOString();
-      const note = { environment_id, id: call.call_id, provider_reference, next_attempt_at };
+      const note = { environment_id, id: call.id, provider_reference, next_attempt_at };
       await store.noteCalls([note]);
       const [found, ...more] = await work();
       assert.equal(more.length, 0);
@@ -148,7 +148,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       };
       assert.deepEqual(found!.fact, { ...fact, ...stored });
       assert.equal(found!.subject_body, JSON.stringify(payment));
-      assert.equal(found!.call!.id, call.call_id);
+      assert.equal(found!.call!.id, call.id);
       assert.equal(found!.livemode, true);
       assert.deepEqual(await names(), []);
       await advance(LEASE_MS);
@@ -160,9 +160,9 @@ Deno.test("pay.claim_provider_work()", async (t) => {
     await t.step("looks every hour at a payment that is not final, then once more", async () => {
       const made = await claim(functions, live);
       const { environment_id, call } = made;
-      await sql`update pay.provider_calls set next_look_at = null where id <> ${call.call_id}`;
+      await sql`update pay.provider_calls set next_look_at = null where id <> ${call.id}`;
       await store.record([completion(made, { change: null, facts: [], answer: null })]);
-      const reference = `look ${call.call_id}`;
+      const reference = `look ${call.id}`;
       await advance(10 * MINUTE_MS - 1);
       assert.deepEqual(await names(), []);
       await advance(1);
@@ -177,17 +177,17 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       assert.deepEqual((await names()).filter((name) => name.startsWith("look")), []);
       const [row] = await sql`
         select next_look_at from pay.provider_calls
-        where environment_id = ${environment_id} and id = ${call.call_id}`;
+        where environment_id = ${environment_id} and id = ${call.id}`;
       assert.equal(row!.next_look_at, null);
       await store.saveCursor(account_id, null, true);
     });
     await t.step("does not look at a pending call, whose next attempt asks the same", async () => {
       const { call, environment_id } = await claim(functions, live);
       const next_attempt_at = new Date(now + DAY_MS).toISOString();
-      await store.noteCalls([{ environment_id, id: call.call_id, next_attempt_at }]);
+      await store.noteCalls([{ environment_id, id: call.id, next_attempt_at }]);
       await advance(10 * MINUTE_MS);
       assert.deepEqual(await names(), []);
-      await store.noteCalls([{ environment_id, id: call.call_id, state: "settled" }]);
+      await store.noteCalls([{ environment_id, id: call.id, state: "settled" }]);
     });
     await t.step("looks at a pending refund", async () => {
       const made = await claim(functions, live);
@@ -256,8 +256,8 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       const other = await claim(functions, service.other, { delay_ms: 0 });
       await service.call("POST", "/api-v1-sandbox/reset", {});
       const found = (await names()).filter((name) => name.startsWith("call"));
-      assert.deepEqual(found, [`call ${other.call.call_id}`]);
-      assert.notEqual(call.call_id, other.call.call_id);
+      assert.deepEqual(found, [`call ${other.call.id}`]);
+      assert.notEqual(call.id, other.call.id);
     });
     await t.step("provider_work_is_due() is true for a due call or fact only", async () => {
       await service.setClock(null);

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
 import { pointlessRecord } from "../../shared/domain/operations/decide_result.ts";
 import type { Operation, ProviderOp } from "../../shared/domain/providers/connector.ts";
-import { NOW_MS, paymentWith } from "../support/domain/decided_change.ts";
+import { FIRST_ATTEMPT } from "../support/connectors/stripe_case.ts";
+import { paymentWith } from "../support/domain/decided_change.ts";
 
 const ALL = PAYMENT_STATUSES.join(" ");
 /** [operation, the statuses in which it is sent in a sandbox, and those in a live environment] */
@@ -22,19 +23,16 @@ function callOf(op: ProviderOp, subject: Operation["subject"]): Operation {
     id: `pc_${"1".repeat(26)}`,
     environment_id: `env_${"1".repeat(26)}`,
     op,
+    subject_id: subject.id,
     subject,
+    refund_id: null,
     refund: null,
     dispute: null,
     amount_minor: subject.amount_minor,
     currency: subject.currency,
-    token: null,
+    request: { token: null },
     provider_reference: "pi_1",
-    created_at_ms: NOW_MS,
-    first_sent_at_ms: NOW_MS,
-    attempt: 1,
-    may_repeat: true,
-    request_id: `req_${"1".repeat(26)}`,
-    decline_is_error: false,
+    ...FIRST_ATTEMPT,
   };
 }
 

@@ -4,6 +4,7 @@
  * 0035).
  */
 
+import * as z from "zod";
 import { STABLECOINS } from "../../core/currency.ts";
 import { invalidParameter } from "../../core/errors.ts";
 import { tokenTransferUri } from "../../core/token_contract.ts";
@@ -16,9 +17,18 @@ import { canonicalXpub, depositAddress } from "./evm_address.ts";
 import { openedFact } from "./evm_facts.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
+/** The place of a payment's address below the extended public key of its account. */
+const Reserved = z.object({
+  /** Allocated by the database, never used twice. */
+  index: z.number().int(),
+  /** RFC 3339. The payer can send until then. */
+  expires_at: z.string(),
+});
+
 /** Derives the address of an authorization. The same call always gets the same address. */
 export function openDeposit(account: ProviderAccount, call: Operation): ProviderReply {
-  if (call.op !== "authorize" || !call.deposit) {
+  const reserved = Reserved.safeParse(call.reserved);
+  if (call.op !== "authorize" || !reserved.success) {
     const message = "A chain takes only payments by stablecoin, refunds and transfers";
     return { refused: "provider_refused", message };
   }
@@ -31,13 +41,13 @@ export function openDeposit(account: ProviderAccount, call: Operation): Provider
     return { refused: "invalid_parameter", message, param: "currency" };
   }
   const { amount_minor } = call;
-  const { index, expires_at } = call.deposit;
+  const { index, expires_at } = reserved.data;
   const address = depositAddress(xpub, index);
   const uri = tokenTransferUri({ contract, chain_id, address, amount_minor });
   const deposit = { payment_id: call.subject.id, address, currency };
   return {
     facts: [{
-      ...openedFact(account, deposit, amount_minor, call.created_at_ms),
+      ...openedFact(account, deposit, amount_minor, Date.parse(call.created_at)),
       next_action: {
         type: "send_stablecoin",
         network,

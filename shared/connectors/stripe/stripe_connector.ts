@@ -90,7 +90,7 @@ async function send(
   const answer = await callStripe(account, request, signal);
   if (isUnknown(answer)) return answer;
   if (answer.status === 200) {
-    const reply = call.dispute
+    const reply = call.request.dispute
       ? disputeReply(accountSource(account), call, answer.body)
       : call.op === "refund"
       ? refundReply(account, call, answer.body)
@@ -116,7 +116,9 @@ async function look(
   call: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  if (call.dispute) return await lookAtDispute(account, accountSource(account), call, signal);
+  if (call.request.dispute) {
+    return await lookAtDispute(account, accountSource(account), call, signal);
+  }
   const payment = call.provider_reference;
   if (call.op === "refund") {
     return payment === null ? ABSENT : await lookForRefund(account, call, payment, signal);
@@ -132,8 +134,8 @@ async function find(
   reference: string,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  if (call.dispute) {
-    const is_own = reference === call.dispute.request.reference;
+  if (call.request.dispute) {
+    const is_own = reference === call.request.dispute.reference;
     return is_own ? await lookAtDispute(account, accountSource(account), call, signal) : ABSENT;
   }
   const list = call.op === "refund" ? "refunds" : "payment_intents";
@@ -172,7 +174,7 @@ async function lookForIntent(
   call: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  const claimed = Math.floor(call.created_at_ms / 1000);
+  const claimed = Math.floor(Date.parse(call.created_at) / 1000);
   for (const [from, to] of LOOK_WINDOWS) {
     const fields = [
       ["created[gte]", String(claimed + from)],

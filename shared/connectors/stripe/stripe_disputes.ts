@@ -9,7 +9,7 @@ import type {
   ProviderAccount,
   ProviderReply,
 } from "../../domain/providers/connector.ts";
-import type { DisputeRequest } from "../../store/provider_call.ts";
+import type { DisputeRequest } from "../../store/operation_row.ts";
 import { callStripe, isUnknown, type StripeFields } from "./stripe_call.ts";
 import { disputeFacts, disputeReport, draftFact, type FactSource } from "./stripe_facts.ts";
 import { Dispute, idOf } from "./stripe_objects.ts";
@@ -35,7 +35,7 @@ export function disputeReply(
   object: unknown,
 ): ProviderReply {
   const read = Dispute.safeParse(object);
-  if (!read.success || read.data.id !== call.dispute?.request.reference) return GARBAGE;
+  if (!read.success || read.data.id !== call.request.dispute?.reference) return GARBAGE;
   const ended = disputeFacts(source, read.data)
     .find(({ state }) => state === "dispute_lost" || state === "dispute_won");
   const fact = ended ?? evidenceFact(source, call, read.data);
@@ -49,7 +49,7 @@ export async function lookAtDispute(
   call: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  const reference = call.dispute?.request.reference ?? null;
+  const reference = call.request.dispute?.reference ?? null;
   if (reference === null) return ABSENT;
   const request = { method: "GET", path: pathOf(reference), fields: [] } as const;
   const answer = await callStripe(account, request, signal);
@@ -59,7 +59,7 @@ export async function lookAtDispute(
 
 /** Makes the fact that Stripe has the evidence of a call. Null if it does not have it. */
 function evidenceFact(source: FactSource, call: Operation, dispute: Dispute): Fact | null {
-  const { text, submit } = call.dispute!.request;
+  const { text, submit } = call.request.dispute!;
   const { evidence, evidence_details: details, status, amount, currency } = dispute;
   if (text === null || evidence?.uncategorized_text !== text) return null;
   const is_submitted = status === "under_review" || (details?.submission_count ?? 0) > 0;
@@ -73,7 +73,7 @@ function evidenceFact(source: FactSource, call: Operation, dispute: Dispute): Fa
     provider_reference: idOf(dispute.payment_intent),
     amount,
     currency,
-    seconds: Math.floor(call.created_at_ms / 1000),
+    seconds: Math.floor(Date.parse(call.created_at) / 1000),
     more: { dispute: { ...disputeReport(dispute), evidence: { text, is_submitted } } },
   });
 }

@@ -16,7 +16,7 @@ type Refusal = Extract<ProviderReply, { refused: unknown }>;
 /** Returns the request of a call, or the reason why this connector cannot send it. */
 export function requestOf(environment_id: string, call: Operation): StripeRequest | Refusal {
   const amount = toStripeAmount(call.amount_minor, call.currency);
-  const has_amount = call.op !== "cancel" && call.op !== "abandon" && call.dispute === null;
+  const has_amount = call.op !== "cancel" && call.op !== "abandon" && !call.request.dispute;
   if (amount === null && has_amount) {
     const message = `Stripe cannot represent this amount in ${call.currency}`;
     return { refused: "invalid_parameter", message, param: "currency" };
@@ -25,8 +25,8 @@ export function requestOf(environment_id: string, call: Operation): StripeReques
     return { method: "POST", path, fields, key: call.id };
   };
   if (call.op === "authorize") return post(...authorization(environment_id, call, String(amount)));
-  if (call.dispute) {
-    const request = disputeRequest(call.op, call.dispute.request);
+  if (call.request.dispute) {
+    const request = disputeRequest(call.op, call.request.dispute);
     return request === null ? refusal("The dispute is not one of Stripe's") : post(...request);
   }
   const payment = call.provider_reference;
@@ -66,7 +66,7 @@ function authorization(
   return ["/v1/payment_intents", [
     ["amount", amount],
     ["currency", call.currency.toLowerCase()],
-    ["payment_method", call.token ?? ""],
+    ["payment_method", call.request.token ?? ""],
     ["allowed_payment_method_types[]", "card"],
     ["confirm", "true"],
     // The default, `automatic_async`, answers before the fee is known.

@@ -13,13 +13,13 @@ import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type {
   Answer,
-  CallRow,
   Change,
   MovementKind,
   MovementRow,
   PaymentRow,
   TransferRow,
 } from "../../store/commit_rows.ts";
+import type { NewOperationRow } from "../../store/operation_row.ts";
 import { type EventContext, eventRow } from "./event.ts";
 
 /** A resource with a lifecycle, events and ledger movements. */
@@ -192,7 +192,7 @@ export class ChangeBuilder<T extends Subject> {
   }
 
   /** Records a call of a provider about the whole resource. */
-  addCall(call: Pick<CallRow, "op"> & Partial<CallRow>): void {
+  addCall(call: Pick<NewOperationRow, "op"> & Partial<NewOperationRow>): void {
     const { id: subject_id, amount_minor, currency } = this.#subject;
     this.#calls.push({
       id: this.context.mint("pc_"),
@@ -201,7 +201,7 @@ export class ChangeBuilder<T extends Subject> {
       method_kind: methodOf(this.#subject),
       amount_minor,
       currency,
-      request: { token: null, return_url: null },
+      request: { token: null },
       decline_is_error: false,
       lease_ms: 0,
       delay_ms: null,

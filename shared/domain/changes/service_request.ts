@@ -1,7 +1,7 @@
 /** A request to the domain, and the domain's reply. */
 
 import type { Answer } from "../../store/commit_rows.ts";
-import type { ClaimedCall } from "../../store/store.ts";
+import type { ReservedOperation } from "../../store/store.ts";
 import type { Access, Idempotency } from "../../store/outcome.ts";
 import type { RequestContext } from "./event.ts";
 
@@ -20,7 +20,7 @@ export interface Reply {
   /** True if this is the stored answer of an earlier request with the same idempotency key. */
   replayed: boolean;
   /** The call to a provider that the request has claimed and now sends. */
-  call?: ClaimedCall;
+  call?: ReservedOperation;
   /** The declared fault that the commit has counted. */
   fault_id?: string;
   /** Further headers of the answer. */

@@ -5,16 +5,15 @@
  */
 
 import { databaseUnavailable } from "../../store/database.ts";
-import type { ProviderOp } from "../../store/provider_call.ts";
+import type { ProviderOp } from "../../store/operation_row.ts";
 import type { Answer } from "../../store/commit_rows.ts";
 import type { ProviderRecord, StoredAccount } from "../../store/provider_rows.ts";
 import type { ProviderStore } from "../../store/provider_store.ts";
 import type { EventContext } from "../changes/event.ts";
 import type { Origins } from "../changes/origin.ts";
-import { readRefund, readSubject } from "../changes/read_resource.ts";
 import { retryOnStale } from "../changes/retry_on_stale.ts";
 import { portOf, type ProviderReply } from "../providers/connector.ts";
-import type { Operation } from "../providers/operation.ts";
+import { type Operation, operationOf } from "../providers/operation.ts";
 import { currentAnswer, decideResult, pointlessRecord } from "./decide_result.ts";
 import { inOurMode, type ProviderAccounts } from "./provider_accounts.ts";
 
@@ -65,9 +64,9 @@ export class CallRunner {
 
   /** Makes the origin of events that belong to no request, but perhaps to a call. */
   context(livemode: boolean, call?: Operation): EventContext {
-    const { settings = null, due_ms = 0 } = call?.clock ?? {};
-    const due = call?.clock && { due_ms, not_before: call.subject.updated_at };
-    const at_ms = this.#origins.at(settings, due);
+    const clock = call ? clockOf(call) : null;
+    const settings = clock?.settings ?? null;
+    const at_ms = this.#origins.at(settings, clock?.due);
     // A call can change its payment more than once.
     const label = () => `call ${call!.id} ${call!.subject.sequence}`;
     return this.#origins.of({ settings, livemode, at_ms, label });
@@ -98,7 +97,7 @@ export class CallRunner {
       const context = this.context(call.subject.livemode, call);
       const { record, answer } = overtaken(call, context) ??
         decideResult(call, reply, context, { booked_minor, records_fees: n === 0 });
-      const did = call.clock && record.change ? COUNTED_AS[call.op] : undefined;
+      const did = clockOf(call) && record.change ? COUNTED_AS[call.op] : undefined;
       const [result] = await this.#store.record([{ ...record, ...(did && { did }) }]);
       if (record.facts.some(({ outcome }) => outcome === null)) this.#on_facts();
       if (result!.outcome === "recorded") {
@@ -122,15 +121,7 @@ export class CallRunner {
     const fact = "facts" in reply ? reply.facts[0] : null;
     const found = await this.#store.readSubject(environment_id, id, refund?.id ?? null, fact);
     if (!found) throw databaseUnavailable();
-    const present = {
-      ...call,
-      subject: readSubject(found.subject_body),
-      refund: found.refund_body === null ? null : readRefund(found.refund_body),
-      dispute: call.dispute && found.dispute_body !== null
-        ? { ...call.dispute, present: JSON.parse(found.dispute_body) }
-        : call.dispute,
-    };
-    return [present, found.booked_minor];
+    return [operationOf(call, found, call.dispute), found.booked_minor];
   }
 }
 
@@ -155,12 +146,12 @@ function overtaken(
  */
 function provenRefusal(
   { id }: StoredAccount,
-  { attempt, op }: Operation,
+  { attempts, op }: Operation,
   reply: ProviderReply,
   reason: string,
 ): ProviderReply {
   const is_proven = "unknown" in reply && reply.unknown === "unauthorized" &&
-    reply.did_nothing === true && attempt === 1 && op !== "abandon";
+    reply.did_nothing === true && attempts === 1 && op !== "abandon";
   if (!is_proven) return reply;
   return {
     refused: "provider_refused",
@@ -168,4 +159,10 @@ function provenRefusal(
     reason,
     unusable_account: id,
   };
+}
+
+/** Returns the settings of the sandbox whose clock a call follows, and when it is due, or null. */
+function clockOf({ settings, due_at, subject }: Operation) {
+  if (settings === null || due_at === null) return null;
+  return { settings, due: { due_ms: Date.parse(due_at), not_before: subject.updated_at } };
 }

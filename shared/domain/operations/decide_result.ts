@@ -8,7 +8,8 @@ import { ApiError, type DeclineCode } from "../../core/errors.ts";
 import type { Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { Answer, Change, MovementRow } from "../../store/commit_rows.ts";
-import type { CallResult, HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
+import type { OperationResult } from "../../store/operation_row.ts";
+import type { HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
 import { type Applied, applyEvent, endWait, NO_PARTS } from "./apply_event.ts";
 import type { Effect, Expected, Parts } from "../providers/effect.ts";
 import { ChangeBuilder, type ResourceChange } from "../changes/change_builder.ts";
@@ -61,7 +62,7 @@ interface ReplyOptions {
 
 /** What a reply has done. Rows of the resource are in its change. */
 interface Decision {
-  result: CallResult;
+  result: OperationResult;
   facts: HandledFact[];
   answer: Answer;
   /** Movements of money that belongs to the account. */
@@ -106,7 +107,8 @@ export function decideAtOnce(
   const { state, next_attempt_at, provider_reference } = result;
   if (state === "pending" && "unknown" in reply) {
     const { simulated } = reply;
-    const row = rowOf({ ...operation, ...(simulated && { simulated }) });
+    const request = { ...operation.request, ...(simulated && { simulated }) };
+    const row = rowOf({ ...operation, request });
     const delay_ms = Date.parse(next_attempt_at!) - change.context.at_ms;
     change.addCall({ ...row, decline_is_error: false, delay_ms });
   } else if (provider_reference) {
@@ -138,7 +140,7 @@ export function pointlessRecord(operation: Operation): ProviderRecord | null {
   const { id, environment_id, op, subject, dispute } = operation;
   let left: string | null = null;
   if (op === "dispute_expire") {
-    const status = dispute?.present.status ?? "needs_response";
+    const status = dispute?.status ?? "needs_response";
     left = status === "needs_response" ? null : status;
   } else if (op === "abandon" && subject.object === "payment" && isDeposit(subject)) {
     left = isOpenDeposit(subject) ? null : subject.status;
@@ -259,9 +261,9 @@ function decideUnknown(
   { is_over = false, after_ms }: { is_over?: boolean; after_ms?: number | undefined } = {},
 ): Decision {
   const { at_ms } = change.context;
-  const age_ms = at_ms - operation.first_sent_at_ms;
+  const age_ms = at_ms - Date.parse(operation.first_sent_at ?? operation.created_at);
   const is_absent = reason === "absent" && age_ms > ABSENT_AFTER_MS;
-  const delay_ms = after_ms ?? RETRY_DELAYS_MS[operation.attempt - 1] ?? LAST_DELAY_MS;
+  const delay_ms = after_ms ?? RETRY_DELAYS_MS[operation.attempts - 1] ?? LAST_DELAY_MS;
   const { subject } = change;
   if (subject.object === "payment" && subject.status === "pending") {
     applyEvent(change, NO_PARTS, ownFact(operation, "pending", { op: "authorize" }));
@@ -334,7 +336,7 @@ function decideRefusal(
 
 /** Makes a fact of our own about an operation, which no provider has reported. */
 export function ownFact(
-  { id, op, subject, refund, amount_minor, currency, created_at_ms }: Operation,
+  { id, op, subject, refund, amount_minor, currency, created_at }: Operation,
   state: Fact["state"],
   more: Partial<Fact> = {},
 ): Fact {
@@ -348,7 +350,7 @@ export function ownFact(
     provider_reference: null,
     amount_minor,
     currency,
-    at: formatTime(created_at_ms),
+    at: created_at,
     livemode: subject.livemode,
     ...more,
   };
@@ -380,7 +382,7 @@ export function effectOn(
 
 /** Returns the parts of a resource that an operation is about. */
 function partsOf({ refund, dispute }: Operation): Parts {
-  return { refund, dispute: dispute?.present ?? null, deposit: null };
+  return { refund, dispute, deposit: null };
 }
 
 /** Begins a change of a resource. */
@@ -396,7 +398,7 @@ function answerOf(operation: Operation, change: ResourceChange): Answer {
   const { subject } = change;
   if (refund) return { status: 201, body: change.refund_body ?? JSON.stringify(refund) };
   if (dispute) {
-    return { status: 200, body: change.dispute_body ?? JSON.stringify(dispute.present) };
+    return { status: 200, body: change.dispute_body ?? JSON.stringify(dispute) };
   }
   if (subject.object === "payment" && subject.status === "declined" && decline_is_error) {
     return declineAnswer(subject, subject.failure_code as DeclineCode, request_id);

@@ -148,17 +148,12 @@ export class Operations {
   async #send(reply: Reply, operation: Operation): Promise<Reply> {
     // A sandbox has operations that the worker sends later, and no others.
     if (!reply.call || !operation.subject.livemode) return reply;
-    const { call_id, account, provider_reference, created_at, deposit } = reply.call;
-    const created_at_ms = Date.parse(created_at);
+    const { account, ...row } = reply.call;
     const answer = await this.#runner.run(account, {
       ...operation,
-      id: call_id,
+      ...row,
       environment_id: account.environment_id,
-      provider_reference,
-      ...(deposit && { deposit }),
-      created_at_ms,
-      first_sent_at_ms: created_at_ms,
-      attempt: 1,
+      attempts: 1,
     });
     return { answer, replayed: false };
   }

@@ -12,8 +12,7 @@ import { applyUnmatched } from "../providers/unmatched.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import { retryOnStale } from "../changes/retry_on_stale.ts";
 import { portOf, type ProviderReply, type StoredFact } from "../providers/connector.ts";
-import type { Operation } from "../providers/operation.ts";
-import type { SimulatedResult } from "../providers/test_values.ts";
+import { type Operation, operationOf } from "../providers/operation.ts";
 import { pollAccount, readTotals } from "./account_reader.ts";
 import { applyToAccount, isAccountFact } from "../providers/apply_to_account.ts";
 import type { CallRunner } from "./call_runner.ts";
@@ -120,7 +119,7 @@ export class ProviderWorker {
   async #call(work: ProviderWork): Promise<void> {
     // Retention has deleted the payment before its call was due.
     if (work.subject_body === null) return void await this.#record(orphanRecord(work));
-    const call = ownCall(work);
+    const call = operationOf(work.call!, work);
     const pointless = pointlessRecord(call);
     if (pointless) await this.#record(pointless);
     else await this.#options.runner.run(work.account, call);
@@ -165,7 +164,7 @@ export class ProviderWorker {
     const known = await this.#withRest(work, fact, subject);
     const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
     const is_result = work.call?.op === fact.op && work.call.state !== "settled";
-    const operation = is_result ? ownCall(work) : null;
+    const operation = is_result ? operationOf(work.call!, work) : null;
     const ours = asStored(work, known, subject.livemode);
     const { effect, record } = decideFact(
       { subject, refund, dispute, deposit: work.deposit, operation },
@@ -196,7 +195,7 @@ export class ProviderWorker {
     const is_needed = fact.is_partial && subject.object === "payment" && work.call !== null;
     const opened = is_needed ? accounts.open(work.account) : null;
     if (opened === null || typeof opened === "string") return fact;
-    const reply = await look(opened, ownCall(work));
+    const reply = await look(opened, operationOf(work.call!, work));
     if (!("facts" in reply)) return fact;
     const [same, ...others] = reply.facts;
     if (others.length > 0 && await store.storeFacts(work.account.id, others) > 0) this.#want();
@@ -208,7 +207,7 @@ export class ProviderWorker {
   /** Looks at a payment that is still open, and stores what the provider says as facts. */
   async #look(work: ProviderWork): Promise<void> {
     const { store } = this.#options;
-    const reply = await look(this.#open(work), ownCall(work));
+    const reply = await look(this.#open(work), operationOf(work.call!, work));
     if ("facts" in reply && await store.storeFacts(work.account.id, reply.facts) > 0) {
       this.#want();
     }
@@ -257,35 +256,4 @@ function orphanRecord({ environment_id, call }: ProviderWork): ProviderRecord {
 function look({ account, connector }: ReadyAccount, operation: Operation): Promise<ProviderReply> {
   const signal = AbortSignal.timeout(LOOK_DEADLINE_MS);
   return portOf(connector, operation.op).look(account, operation, signal);
-}
-
-/** Returns the call of a piece of work as the domain needs it. */
-export function ownCall(work: ProviderWork): Operation {
-  const call = work.call!;
-  const { id, op, amount_minor, currency, request, created_at, first_sent_at, attempts } = call;
-  return {
-    id,
-    environment_id: work.environment_id,
-    op,
-    subject: readSubject(work.subject_body!),
-    refund: work.refund_body === null ? null : readRefund(work.refund_body),
-    dispute: request.dispute && work.dispute_body !== null
-      ? { present: JSON.parse(work.dispute_body), request: request.dispute }
-      : null,
-    amount_minor,
-    currency,
-    token: request.token,
-    ...(request.simulated && { simulated: request.simulated as SimulatedResult }),
-    provider_reference: call.provider_reference,
-    ...(call.deposit && { deposit: call.deposit }),
-    created_at_ms: Date.parse(created_at),
-    first_sent_at_ms: Date.parse(first_sent_at ?? created_at),
-    attempt: attempts,
-    may_repeat: call.may_repeat,
-    request_id: call.request_id,
-    decline_is_error: call.decline_is_error,
-    ...(call.settings !== null && call.due_at !== null && {
-      clock: { due_ms: Date.parse(call.due_at), settings: call.settings },
-    }),
-  };
 }

@@ -80,7 +80,7 @@ function applyNewDispute(change: PaymentChange, fact: Fact): Effect {
     });
     if (later) {
       const dispute = { id, reference: null, text: null, submit: false };
-      const request = { token: null, return_url: null, dispute };
+      const request = { token: null, dispute };
       change.addCall({ ...later, amount_minor, request });
     }
   });

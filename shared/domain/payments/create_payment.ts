@@ -32,7 +32,7 @@ export function paymentOf(
     );
   }
   const change = new ChangeBuilder(newPayment(body, instrument, context), context);
-  const begun = beginOperation(change, "authorize", { token, decline_is_error });
+  const begun = beginOperation(change, "authorize", { request: { token }, decline_is_error });
   const is_manual = body.settlement === "manual";
   return context.livemode ? begun : { ...begun, test: { behaviour, outcome, is_manual } };
 }

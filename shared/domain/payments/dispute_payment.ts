@@ -85,14 +85,18 @@ export function acceptanceOf(
 
 function operationOn(
   payment: Payment,
-  { dispute: present, provider_reference: reference }: StoredDispute,
+  { dispute, provider_reference: reference }: StoredDispute,
   op: ProviderOp,
   more: { text: string | null; submit: boolean },
   context: RequestContext,
 ): Begun {
-  const { id, amount_minor } = present;
-  const dispute = { present, request: { id, reference, ...more } };
-  return beginOperation(new ChangeBuilder(payment, context), op, { amount_minor, dispute });
+  const { id, amount_minor } = dispute;
+  const request = { token: null, dispute: { id, reference, ...more } };
+  return beginOperation(new ChangeBuilder(payment, context), op, {
+    amount_minor,
+    dispute,
+    request,
+  });
 }
 
 /** Throws `invalid_state` unless the dispute takes evidence now. */

@@ -6,15 +6,14 @@
 
 import type { MethodKind } from "../../schema/payment.ts";
 import type { SimulatedResult } from "./test_values.ts";
-import type { ProviderOp } from "../../store/provider_call.ts";
+import type { ProviderOp } from "../../store/operation_row.ts";
 import type { Fact, ProviderTotal } from "../../store/provider_rows.ts";
 import type { Operation } from "./operation.ts";
 
 export type { Operation } from "./operation.ts";
-export type { ProviderOp } from "../../store/provider_call.ts";
+export type { ProviderOp } from "../../store/operation_row.ts";
 export type {
   AccountOp,
-  DepositIndex,
   Fact,
   FactOp,
   FactState,

@@ -1,53 +1,23 @@
 /** An operation of a provider: one shape from the request that begins it to its record. */
 
-import type { DisputeRequest, ProviderOp } from "../../store/provider_call.ts";
-import type { DepositIndex } from "../../store/provider_rows.ts";
-import type { CallRow } from "../../store/commit_rows.ts";
+import { formatTime } from "../../core/clock.ts";
+import type { NewOperationRow, OperationRow, ProviderOp } from "../../store/operation_row.ts";
 import type { Dispute } from "../../schema/dispute.ts";
 import type { Outcome, Payment } from "../../schema/payment.ts";
 import type { Refund } from "../../schema/refund.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { ResourceChange } from "../changes/change_builder.ts";
-import type { SimulatedResult, TestBehaviour } from "./test_values.ts";
+import { readRefund, readSubject } from "../changes/read_resource.ts";
+import type { TestBehaviour } from "./test_values.ts";
 
-/** An operation of a provider. */
-export interface Operation {
-  /** `pc_…`, the provider's idempotency key; empty until the operation is reserved. */
-  id: string;
-  /** Empty until the operation is reserved. */
-  environment_id: string;
-  op: ProviderOp;
+/** An operation of a provider: its row, with the resources that it is about. */
+export interface Operation extends OperationRow {
   /** The payment or transfer as of the reservation. */
   subject: Payment | Transfer;
   /** The refund of `op: "refund"`. */
   refund: Refund | null;
-  /** The dispute of an operation on one, and the rest of its request; null for other operations. */
-  dispute: { present: Dispute; request: DisputeRequest } | null;
-  /** The amount to authorize, capture, refund or transfer, in minor units of `currency`. */
-  amount_minor: number;
-  /** Upper case. */
-  currency: string;
-  /** The provider's reference of the instrument, for `op: "authorize"`; never a card number. */
-  token: string | null;
-  /** The provider's id of the payment; null until the provider has answered. */
-  provider_reference: string | null;
-  /** The address of a payment by stablecoin, for `op: "authorize"`. */
-  deposit?: DepositIndex;
-  /** The time of the reservation. */
-  created_at_ms: number;
-  /** The time of the first attempt. */
-  first_sent_at_ms: number;
-  /** Number of the attempt whose reply it is, from 1; 0: the provider replies within the request. */
-  attempt: number;
-  /** False: the provider would only replay its first answer, so the service looks instead. */
-  may_repeat: boolean;
-  request_id: string;
-  /** True: a decline answers 402. */
-  decline_is_error: boolean;
-  /** The result that the sandbox's provider replies later; absent: that of its instrument. */
-  simulated?: SimulatedResult;
-  /** Of an operation that comes later: when it is due by the clock of its sandbox. */
-  clock?: { due_ms: number; settings: unknown };
+  /** The dispute of an operation on one. */
+  dispute: Dispute | null;
 }
 
 /** An operation that a request begins, with the change that the request makes by itself. */
@@ -71,38 +41,54 @@ export function beginOperation<C extends ResourceChange>(
     id: "",
     environment_id: "",
     op,
+    subject_id: subject.id,
     subject,
+    refund_id: more.refund?.id ?? null,
     refund: null,
     dispute: null,
     amount_minor: subject.amount_minor,
     currency: subject.currency,
-    token: null,
-    provider_reference: null,
-    created_at_ms: context.at_ms,
-    first_sent_at_ms: context.at_ms,
-    attempt: 0,
+    request: { token: null },
+    state: "pending",
+    attempts: 0,
+    created_at: formatTime(context.at_ms),
+    first_sent_at: null,
     may_repeat: true,
+    provider_reference: null,
     request_id: context.request_id ?? "",
     decline_is_error: false,
+    due_at: null,
+    settings: null,
+    reserved: null,
     ...more,
   };
   return { change, operation, test: null, is_ours: false };
 }
 
-/** Returns the members of the row of an operation that follow from its request. */
-export function rowOf(
-  { op, subject, refund, dispute, amount_minor, token, decline_is_error, simulated }: Operation,
-): Pick<CallRow, "op"> & Partial<CallRow> {
+/**
+ * Returns an operation with its resources as they are stored. Bodies are JSON text.
+ * @param dispute of the operation, if no body is given
+ */
+export function operationOf(
+  row: OperationRow,
+  { subject_body, refund_body, dispute_body }: {
+    subject_body: string | null;
+    refund_body: string | null;
+    dispute_body: string | null;
+  },
+  dispute: Dispute | null = null,
+): Operation {
   return {
-    op,
-    refund_id: refund?.id ?? null,
-    amount_minor,
-    request: {
-      token,
-      return_url: subject.object === "payment" && subject.livemode ? subject.return_url : null,
-      ...(dispute && { dispute: dispute.request }),
-      ...(simulated && { simulated }),
-    },
-    decline_is_error,
+    ...row,
+    subject: readSubject(subject_body!),
+    refund: refund_body === null ? null : readRefund(refund_body),
+    dispute: row.request.dispute && dispute_body !== null ? JSON.parse(dispute_body) : dispute,
   };
+}
+
+/** Returns the members of a new row that follow from the request of an operation. */
+export function rowOf(
+  { op, refund_id, amount_minor, request, decline_is_error }: Operation,
+): Pick<NewOperationRow, "op"> & Partial<NewOperationRow> {
+  return { op, refund_id, amount_minor, request, decline_is_error };
 }

@@ -32,11 +32,27 @@ export function account(more: Partial<ProviderAccount> = {}): ProviderAccount {
   };
 }
 
+/** The state of an operation in its first attempt, which began at `NOW`. */
+export const FIRST_ATTEMPT = {
+  state: "pending",
+  attempts: 1,
+  created_at: new Date(NOW_MS).toISOString(),
+  first_sent_at: null,
+  may_repeat: true,
+  request_id: "req_1",
+  decline_is_error: false,
+  due_at: null,
+  settings: null,
+  reserved: null,
+} as const;
+
 /** An authorization of 10.99 EUR, claimed at `NOW`. `terms` are terms of its payment. */
 export function call(more: Partial<Operation> = {}, terms: Members = {}): Operation {
   return {
     id: CALL_ID,
+    environment_id: "env_1",
     op: "authorize",
+    subject_id: PAYMENT_ID,
     // The connector reads no other member of a payment.
     subject: {
       id: PAYMENT_ID,
@@ -44,19 +60,14 @@ export function call(more: Partial<Operation> = {}, terms: Members = {}): Operat
       return_url: "https://shop.example/back",
       ...terms,
     } as unknown as Payment,
+    refund_id: null,
     refund: null,
     dispute: null,
     amount_minor: 1099,
     currency: "EUR",
-    token: "pm_card_visa",
+    request: { token: "pm_card_visa" },
     provider_reference: null,
-    created_at_ms: NOW_MS,
-    environment_id: "env_1",
-    first_sent_at_ms: NOW_MS,
-    attempt: 1,
-    may_repeat: true,
-    request_id: "req_1",
-    decline_is_error: false,
+    ...FIRST_ATTEMPT,
     ...more,
   };
 }
@@ -67,16 +78,16 @@ export function laterCall(
   amount_minor = 1099,
 ): Operation {
   const refund = op === "refund" ? { id: REFUND_ID } as Refund : null;
-  return call({ op, amount_minor, refund, token: null, provider_reference: "pi_1" });
+  return call({ op, amount_minor, refund, request: { token: null }, provider_reference: "pi_1" });
 }
 
 /** A call about the dispute `du_1`. A text of null accepts it. */
 export function disputeCall(text: string | null, submit = true): Operation {
-  const request = { id: DISPUTE_ID, reference: "du_1", text, submit };
+  const dispute = { id: DISPUTE_ID, reference: "du_1", text, submit };
   return call({
     op: text === null ? "dispute_accept" : "dispute_evidence",
-    dispute: { present: { id: DISPUTE_ID } as Dispute, request },
-    token: null,
+    dispute: { id: DISPUTE_ID } as Dispute,
+    request: { token: null, dispute },
     provider_reference: "pi_1",
   });
 }

@@ -5,10 +5,10 @@ import type postgres from "postgres";
 import { idMint } from "../../../shared/core/ids.ts";
 import { type ChainStore, createChainStore } from "../../../shared/store/chain_store.ts";
 import { openDatabase } from "../../../shared/store/database.ts";
-import type { CallRow } from "../../../shared/store/commit_rows.ts";
+import type { NewOperationRow } from "../../../shared/store/operation_row.ts";
 import type { HandledFact, ProviderRecord } from "../../../shared/store/provider_rows.ts";
 import { createProviderStore, type ProviderStore } from "../../../shared/store/provider_store.ts";
-import type { ClaimedCall } from "../../../shared/store/store.ts";
+import type { ReservedOperation } from "../../../shared/store/store.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import { type Asked, commit, completed, created } from "./commit_list.ts";
 
@@ -45,8 +45,8 @@ export async function addAccount(
 /** Makes a call of a payment. */
 export function callOf(
   payment: { id: string; amount_minor: number; currency: string },
-  patch: Partial<CallRow> = {},
-): CallRow {
+  patch: Partial<NewOperationRow> = {},
+): NewOperationRow {
   return {
     id: idMint(Date.now())("pc_"),
     op: "authorize",
@@ -55,7 +55,7 @@ export function callOf(
     method_kind: "card",
     amount_minor: payment.amount_minor,
     currency: payment.currency,
-    request: { token: "pm_1", return_url: null },
+    request: { token: "pm_1" },
     decline_is_error: true,
     lease_ms: LEASE_MS,
     delay_ms: null,
@@ -67,7 +67,7 @@ export function callOf(
 /** Makes the claim of a new payment: the payment at `pending` with its call. */
 export async function claimed(
   key: string,
-  patch: Partial<CallRow> = {},
+  patch: Partial<NewOperationRow> = {},
   options: Partial<Asked> = {},
 ): Promise<Asked> {
   const change = await created("pending");
@@ -79,14 +79,14 @@ export async function claimed(
 export interface Claim {
   environment_id: string;
   payment: Payment;
-  call: ClaimedCall;
+  call: ReservedOperation;
 }
 
 /** Commits the claim of a new payment. */
 export async function claim(
   sql: postgres.Sql,
   { text, environment_id }: { text: string; environment_id: string },
-  patch: Partial<CallRow> = {},
+  patch: Partial<NewOperationRow> = {},
   options: Partial<Asked> = {},
 ): Promise<Claim> {
   const asked = await claimed(text, patch, options);
@@ -129,7 +129,7 @@ export function completion(claim: Claim, patch: Partial<ProviderRecord> = {}): P
   const change = completed(claim.payment);
   return {
     environment_id: claim.environment_id,
-    call_id: claim.call.call_id,
+    call_id: claim.call.id,
     call: { state: "settled", provider_reference: `pi_${claim.payment.id}` },
     facts: [succeeded(claim)],
     change,

@@ -59,8 +59,8 @@ export async function authorize(
   const mint = idMint(Date.now());
   return await send(call({
     id: mint("pc_"),
-    token,
-    created_at_ms: Date.now(),
+    request: { token },
+    created_at: new Date().toISOString(),
     ...more,
   }, { id: mint("pay_"), ...terms }));
 }
@@ -80,9 +80,9 @@ export async function change(
     currency,
     subject,
     refund: op === "refund" ? { id: mint("re_") } as Refund : null,
-    token: null,
+    request: { token: null },
     provider_reference,
-    created_at_ms: Date.now(),
+    created_at: new Date().toISOString(),
   }));
 }
 

@@ -31,7 +31,7 @@ export interface Call<Body, Query> {
 }
 
 /** Groups of operations, in the order of the reference. */
-export type RouteGroup =
+export type OperationGroup =
   | "Payments"
   | "Refunds"
   | "Disputes"
@@ -45,10 +45,10 @@ export type RouteGroup =
   | "Sandbox";
 
 /** One operation. */
-export interface Route {
+export interface Operation {
   /** Unique name in generated clients: `createPayment`. */
   id: string;
-  group: RouteGroup;
+  group: OperationGroup;
   /** A few words for the reference. */
   summary: string;
   /** Further sentences for the reference, in Markdown. */
@@ -89,7 +89,7 @@ export interface Route {
 
 /** Returns the scope that a request to an operation needs. */
 export function scopeOf(
-  { scope, parameter_scopes = {} }: Route,
+  { scope, parameter_scopes = {} }: Operation,
   query: URLSearchParams,
 ): Scope {
   const [name] = Object.keys(parameter_scopes).filter((name) => query.has(name));
@@ -97,12 +97,12 @@ export function scopeOf(
 }
 
 /** Defines an operation. Checks that `run` takes the types of `body` and `query`. */
-export function route<Body, Query>(
-  definition: Omit<Route, "body" | "query" | "run"> & {
+export function operation<Body, Query>(
+  definition: Omit<Operation, "body" | "query" | "run"> & {
     body: z.ZodType<Body>;
     query: z.ZodType<Query>;
     run(call: Call<Body, Query>): Promise<Reply | Answer>;
   },
-): Route {
-  return definition as unknown as Route;
+): Operation {
+  return definition as unknown as Operation;
 }

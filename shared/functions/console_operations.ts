@@ -2,11 +2,11 @@
  * Operations of the sandbox function that `api-v1-payments` serves too, at paths for the console.
  */
 
-import type { Route } from "../http/route.ts";
+import type { Operation } from "../http/operation.ts";
 import { advancePayment } from "../sandbox/sandbox_routes.ts";
 
 /** Aliases of operations of the sandbox function. */
-export const CONSOLE_ROUTES: readonly Route[] = [
+export const CONSOLE_OPERATIONS: readonly Operation[] = [
   {
     ...advancePayment,
     id: "advanceSandboxPayment",

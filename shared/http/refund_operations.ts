@@ -7,7 +7,7 @@ import type { Payment } from "../schema/payment.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentRefundsQuery, ListRefundsQuery } from "../schema/list.ts";
 import { CreateRefundBody, Refund } from "../schema/refund.ts";
-import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
+import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { answerPage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
@@ -23,8 +23,8 @@ const refunds = {
 const RefundList = listOf(Refund);
 
 /** The operations on refunds. */
-export const REFUND_ROUTES: readonly Route[] = [
-  route({
+export const REFUND_OPERATIONS: readonly Operation[] = [
+  operation({
     ...refunds,
     id: "refundPayment",
     summary: "Refund a payment",
@@ -44,7 +44,7 @@ export const REFUND_ROUTES: readonly Route[] = [
         (payment) => refundOf(payment, body, request.context),
       ),
   }),
-  route({
+  operation({
     ...refunds,
     id: "listPaymentRefunds",
     summary: "List the refunds of a payment",
@@ -59,7 +59,7 @@ export const REFUND_ROUTES: readonly Route[] = [
         parent_id: call.id,
       }),
   }),
-  route({
+  operation({
     ...refunds,
     id: "listRefunds",
     summary: "List refunds",

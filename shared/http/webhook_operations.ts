@@ -21,7 +21,7 @@ import {
   WebhookEndpoint,
 } from "../schema/webhook.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
+import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
 import { answerPage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
@@ -37,8 +37,8 @@ const writing = {
 } as const;
 
 /** The operations on webhook endpoints, events and deliveries. */
-export const WEBHOOK_ROUTES: readonly Route[] = [
-  route({
+export const WEBHOOK_OPERATIONS: readonly Operation[] = [
+  operation({
     ...writing,
     id: "createWebhookEndpoint",
     summary: "Register a webhook endpoint",
@@ -52,7 +52,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     status: 201,
     run: ({ deps, request, body }) => webhooksOf(deps).endpoints.create(request, body),
   }),
-  route({
+  operation({
     ...writing,
     id: "listWebhookEndpoints",
     summary: "List webhook endpoints",
@@ -73,7 +73,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     scope: "webhooks:read",
     answer: WebhookEndpoint,
   }),
-  route({
+  operation({
     ...writing,
     id: "updateWebhookEndpoint",
     summary: "Change a webhook endpoint",
@@ -83,7 +83,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     errors: ["invalid_state"],
     run: ({ deps, request, id, body }) => webhooksOf(deps).endpoints.update(request, id, body),
   }),
-  route({
+  operation({
     ...writing,
     id: "deleteWebhookEndpoint",
     summary: "Delete a webhook endpoint",
@@ -92,7 +92,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     answer: DeletedWebhookEndpoint,
     run: ({ deps, request, id }) => webhooksOf(deps).endpoints.delete(request, id),
   }),
-  route({
+  operation({
     ...writing,
     id: "rotateWebhookSecret",
     summary: "Rotate the secret of a webhook endpoint",
@@ -103,7 +103,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     run: ({ deps, request, id, body }) =>
       webhooksOf(deps).endpoints.rotate(request, id, body.expires_in),
   }),
-  route({
+  operation({
     ...writing,
     id: "readInbox",
     summary: "Read the inbox of a webhook endpoint",
@@ -123,7 +123,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     run: ({ deps, request, id, query, signal }) =>
       webhooksOf(deps).inboxes.read(request, id, query, signal),
   }),
-  route({
+  operation({
     ...writing,
     id: "recoverDeliveries",
     summary: "Deliver the missed events of a webhook endpoint again",
@@ -138,7 +138,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     errors: ["invalid_state"],
     run: ({ deps, request, id, body }) => webhooksOf(deps).recover(request, id, body),
   }),
-  route({
+  operation({
     ...writing,
     id: "listWebhookDeliveries",
     group: "Webhook deliveries",
@@ -168,7 +168,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
     scope: "webhooks:read",
     answer: WebhookDelivery,
   }),
-  route({
+  operation({
     ...writing,
     id: "redeliverWebhook",
     group: "Webhook deliveries",
@@ -193,7 +193,7 @@ export const WEBHOOK_ROUTES: readonly Route[] = [
       return { answer: written.answer, replayed: written.outcome === "replay" };
     },
   }),
-  route({
+  operation({
     ...writing,
     id: "listEvents",
     group: "Events",
