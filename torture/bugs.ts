@@ -79,7 +79,7 @@ export const BUGS: readonly PlantedBug[] = [
     name: "a capture takes more than was authorized, with no constraint to stop it",
     edits: [
       {
-        file: "shared/domain/payments/move_payment.ts",
+        file: "shared/domain/payments/capture_and_cancel.ts",
         find: "if (amount_minor > payment.amount_minor) {",
         replace: "if (amount_minor > payment.amount_minor + 1) {",
       },

@@ -7,16 +7,13 @@
 import { parseArgs } from "node:util";
 import type { Verdict } from "./evidence.ts";
 import { runChain } from "./chain_run.ts";
-import { runFrozen } from "./frozen_run.ts";
 import { runHostile } from "./hostile_run.ts";
 import { KILL_POINTS } from "./live_faults.ts";
 import { runLive } from "./live_run.ts";
 import { type MainRunReport, runMain } from "./main_run.ts";
 import { runOutage } from "./outage_run.ts";
-import { runResets } from "./reset_run.ts";
 import { setStage, type Stage } from "./stage.ts";
 import { runSandboxes } from "./sandbox_run.ts";
-import { runTwice } from "./twice_run.ts";
 
 const USAGE =
   `Usage: deno task torture [--seed N] [--ops N] [--kills N] [--clients N] [--promise rN]
@@ -26,8 +23,7 @@ const USAGE =
   --ops         operations of the main run (5000)
   --kills       kills in the main run (10), and in the live run, at least ${KILL_POINTS.length} there
   --clients     stories that run at the same time (64)
-  --promise     main (R1 to R8), r8, r9, r10, r12, r13, r15, live and chain (R14), or several,
-                with commas
+  --promise     main (R1 to R8), r8, r13, r15, live and chain (R14), or several, with commas
   --live        only the live run
   --operations  operations of the live run; by default a tenth of --ops, and 300 to 10000
 `;
@@ -55,9 +51,6 @@ const RUNS: Record<string, Run> = {
     const is_real = operations >= FULL_SIZE;
     return runOutage(stage, { backlog: is_real ? operations : operations / 5, is_real });
   },
-  r9: (stage, { operations }) => runResets(stage, scaled(operations, 100, 1_000)),
-  r10: (stage, { seed, operations }) => runTwice(stage, seed, scaled(operations, 1_000, 10_000)),
-  r12: (stage, { kills }) => runFrozen(stage, kills >= 20 ? 20 : 4),
   r13: (stage, { operations }) => runHostile(stage, scaled(operations, 3, 15)),
   r15: (stage, { kills }) => runSandboxes(stage, kills >= 20 ? 20 : 3),
   live: (stage, { seed, live_operations: operations, kills }) =>

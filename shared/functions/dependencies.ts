@@ -6,7 +6,7 @@
 import { systemClock } from "../core/clock.ts";
 import { isLoopback, ownHosts } from "../core/loopback.ts";
 import { systemRandom } from "../core/ids.ts";
-import { createApiKeys } from "../domain/api_keys.ts";
+import { createApiKeys } from "../domain/keys/api_keys.ts";
 import { ChangeWriter } from "../domain/changes/change_writer.ts";
 import { createChainStore } from "../store/chain_store.ts";
 import { createConnectors } from "./connectors.ts";

@@ -3,33 +3,33 @@
  */
 
 import type { Dependencies } from "../http/dependencies.ts";
-import { API_KEY_OPERATIONS } from "../http/api_key_operations.ts";
-import { CONSOLE_OPERATIONS } from "./console_operations.ts";
-import { DISPUTE_OPERATIONS } from "../http/dispute_operations.ts";
+import { API_KEY_ROUTES } from "../http/api_key_routes.ts";
+import { CONSOLE_ROUTES } from "./console_routes.ts";
+import { DISPUTE_ROUTES } from "../http/dispute_routes.ts";
 import { createFunctionApp } from "../http/function_app.ts";
 import { serveInternalRoutes } from "../http/internal_routes.ts";
-import { LEDGER_OPERATIONS } from "../http/ledger_operations.ts";
+import { LEDGER_ROUTES } from "../http/ledger_routes.ts";
 import { serveNotifications } from "../http/notification_route.ts";
 import { openapiHandlers } from "../http/openapi_route.ts";
-import { type Operation, PAYMENTS_FUNCTION } from "../http/operation.ts";
-import { PAYMENTS_OPERATIONS } from "../http/payments_operations.ts";
-import { REFUND_OPERATIONS } from "../http/refund_operations.ts";
-import { REQUEST_OPERATIONS } from "../http/request_operations.ts";
+import { PAYMENTS_FUNCTION, type Route } from "../http/route.ts";
+import { PAYMENT_ROUTES } from "../http/payment_routes.ts";
+import { REFUND_ROUTES } from "../http/refund_routes.ts";
+import { REQUEST_ROUTES } from "../http/request_routes.ts";
 import { sandboxWorld } from "../sandbox/sandbox_world.ts";
-import { TRANSFER_OPERATIONS } from "../http/transfer_operations.ts";
-import { WEBHOOK_OPERATIONS } from "../http/webhook_operations.ts";
+import { TRANSFER_ROUTES } from "../http/transfer_routes.ts";
+import { WEBHOOK_ROUTES } from "../http/webhook_routes.ts";
 
 /** Every operation of the function. */
-export const PAYMENTS_FUNCTION_OPERATIONS: readonly Operation[] = [
-  ...PAYMENTS_OPERATIONS,
-  ...REFUND_OPERATIONS,
-  ...DISPUTE_OPERATIONS,
-  ...LEDGER_OPERATIONS,
-  ...CONSOLE_OPERATIONS,
-  ...TRANSFER_OPERATIONS,
-  ...WEBHOOK_OPERATIONS,
-  ...API_KEY_OPERATIONS,
-  ...REQUEST_OPERATIONS,
+export const PAYMENTS_FUNCTION_ROUTES: readonly Route[] = [
+  ...PAYMENT_ROUTES,
+  ...REFUND_ROUTES,
+  ...DISPUTE_ROUTES,
+  ...LEDGER_ROUTES,
+  ...CONSOLE_ROUTES,
+  ...TRANSFER_ROUTES,
+  ...WEBHOOK_ROUTES,
+  ...API_KEY_ROUTES,
+  ...REQUEST_ROUTES,
 ];
 
 /** Answers requests to `/api-v1-payments/…`. */
@@ -38,7 +38,7 @@ export function createPaymentsFunction(
 ): (request: Request, info?: unknown) => Response | Promise<Response> {
   const app = createFunctionApp(
     PAYMENTS_FUNCTION,
-    PAYMENTS_FUNCTION_OPERATIONS,
+    PAYMENTS_FUNCTION_ROUTES,
     deps,
     {
       world: sandboxWorld(deps),

@@ -2,7 +2,7 @@
 
 import type { Clock } from "../core/clock.ts";
 import type { RandomSource } from "../core/ids.ts";
-import type { ApiKeys } from "../domain/api_keys.ts";
+import type { ApiKeys } from "../domain/keys/api_keys.ts";
 import type { Operations } from "../domain/operations/operations.ts";
 import type { ProviderAccounts } from "../domain/operations/provider_accounts.ts";
 import type { ProviderWorker } from "../domain/operations/provider_worker.ts";

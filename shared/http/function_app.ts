@@ -20,7 +20,7 @@ import { crossOrigin } from "./cross_origin.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { isIdempotencyKey, readIdempotencyKey } from "./idempotency_header.ts";
 import { observe } from "./observe.ts";
-import { type Operation, scopeOf } from "./operation.ts";
+import { type Route, scopeOf } from "./route.ts";
 import {
   asSent,
   parseBody,
@@ -61,13 +61,13 @@ interface AppOptions {
 /** Builds the app of a function, with `/<name>/<path of an operation>` and `/<name>/health`. */
 export function createFunctionApp(
   name: string,
-  operations: readonly Operation[],
+  operations: readonly Route[],
   deps: Dependencies,
   { world, open = {}, serveKeyless }: AppOptions,
 ): Hono<Env> {
   const app = new Hono<Env>({ getPath: pathBehindMount });
-  const routes = operations.flatMap((operation) =>
-    operation.paths.map((path) => ({ operation, path: `/${name}${path}` }))
+  const routes = operations.flatMap((route) =>
+    route.paths.map((path) => ({ route, path: `/${name}${path}` }))
   );
   const open_paths = ["/health", ...Object.keys(open)].map((path) => `/${name}${path}`);
   app.use(observe(deps, world));
@@ -86,11 +86,11 @@ export function createFunctionApp(
     local: deps.base_url.startsWith("http://"),
   }));
   app.use(world.inside);
-  for (const { operation, path } of routes) {
-    app.on(operation.method, path, (c) => handle(c, world, operation, path));
+  for (const { route, path } of routes) {
+    app.on(route.method, path, (c) => handle(c, world, route, path));
   }
   const served = [
-    ...routes.map(({ operation: { method }, path }) => ({ method, path })),
+    ...routes.map(({ route: { method }, path }) => ({ method, path })),
     ...open_paths.map((path) => ({ method: "GET", path })),
   ];
   app.notFound((c) =>
@@ -104,7 +104,7 @@ export function createFunctionApp(
 
 /** Sets the route for the log, for paths without parameters. */
 function nameRoute(c: Ctx, next: Next): Promise<void> {
-  c.get("state").route = c.req.path;
+  c.get("state").route_template = c.req.path;
   return next();
 }
 
@@ -116,40 +116,40 @@ function pathBehindMount(request: Request): string {
   return path.startsWith(`${MOUNT}/`) ? path.slice(MOUNT.length) : path;
 }
 
-/** Answers a request to an operation. */
-function handle(c: Ctx, world: World, operation: Operation, path: string): Promise<Response> {
+/** Answers a request to an route. */
+function handle(c: Ctx, world: World, route: Route, path: string): Promise<Response> {
   const state = c.get("state");
-  state.route = path;
-  state.operation = operation;
+  state.route_template = path;
+  state.route = route;
   const { searchParams } = new URL(c.req.url);
-  const scope = scopeOf(operation, searchParams);
+  const scope = scopeOf(route, searchParams);
   return keyFirst(c, world, scope, async () => {
     const { headers } = c.req.raw;
-    if (state.key!.livemode) refuseLiveKey(operation, headers, world);
-    const mutating = MUTATING.has(operation.method);
+    if (state.key!.livemode) refuseLiveKey(route, headers, world);
+    const mutating = MUTATING.has(route.method);
     const sent = mutating ? await readBody(c.req.raw) : null;
     if (sent) state.body = sent.value;
-    const unknown = unknownParameters(operation, sent, searchParams);
+    const unknown = unknownParameters(route, sent, searchParams);
     if (unknown) {
       c.header("Unknown-Parameters", unknown);
       refuseIfStrict(unknown, headers);
-      if (sent) refuseOtherNames(operation.body, sent);
+      if (sent) refuseOtherNames(route.body, sent);
     }
     const idempotency_key = mutating ? readIdempotencyKey(headers) : null;
     state.idempotency_key = idempotency_key;
     const sent_id = c.req.param("id") ?? "";
-    const decide = world.read(c, { operation, sent_id, idempotency_key });
-    const query = parseQuery(operation.query, searchParams);
-    const body = sent ? parseBody(operation.body, sent) : undefined;
+    const decide = world.read(c, { route, sent_id, idempotency_key });
+    const query = parseQuery(route.query, searchParams);
+    const body = sent ? parseBody(route.body, sent) : undefined;
 
     const id = ID_FORM.test(sent_id) ? sent_id : UNKNOWN_ID;
     const named_key = c.req.param("key") ?? "";
     const deps = c.get("deps");
     const idempotency = idempotency_key === null
       ? null
-      : identify(operation, id, idempotency_key, sent!);
+      : identify(route, id, idempotency_key, sent!);
     const run = (access: Access, { random, order_ms, run_number, settings }: Given) =>
-      operation.run({
+      route.run({
         deps,
         request: {
           access,
@@ -178,12 +178,12 @@ function handle(c: Ctx, world: World, operation: Operation, path: string): Promi
       const is_missing = error instanceof ApiError && error.code === "not_found";
       throw kind && is_missing ? noSuchResource(kind, sent_id) : asSent(error, sent);
     });
-    return respond(c, outcome, operation.media_type);
+    return respond(c, outcome, route.media_type);
   });
 }
 
 /** Refuses a live key where only test keys are taken. Throws `test_key_required`. */
-function refuseLiveKey({ test_only }: Operation, headers: Headers, world: World): void {
+function refuseLiveKey({ test_only }: Route, headers: Headers, world: World): void {
   if (test_only) {
     throw new ApiError(
       "test_key_required",
@@ -232,13 +232,13 @@ function inKeyWords(error: unknown): unknown {
 }
 
 /** Computes the fingerprint with the operation's own path, so that an alias is the same request. */
-function identify(operation: Operation, id: string, key: string, body: ReadBody): Idempotency {
-  const own_path = operation.own_path ?? `/${operation.home}${operation.paths[0]}`;
+function identify(route: Route, id: string, key: string, body: ReadBody): Idempotency {
+  const own_path = route.own_path ?? `/${route.home}${route.paths[0]}`;
   const path = own_path.replace(":id", id);
   return {
     key,
-    fingerprint: fingerprint(operation.method, path, body.value as never),
-    request_line: `${operation.method} ${path}`,
+    fingerprint: fingerprint(route.method, path, body.value as never),
+    request_line: `${route.method} ${path}`,
   };
 }
 

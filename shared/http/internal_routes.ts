@@ -10,9 +10,9 @@ import { ApiError } from "../core/errors.ts";
 import type { Purged, RelayAwake } from "../schema/service.ts";
 import { inBackground } from "./background.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { PAYMENTS_FUNCTION } from "./operation.ts";
+import { PAYMENTS_FUNCTION } from "./route.ts";
 import type { Env } from "./request_state.ts";
-import { webhooksOf } from "./webhook_operations.ts";
+import { webhooksOf } from "./webhook_routes.ts";
 
 /** Longest duration of one call of retention. The next call deletes the rest. */
 const RETENTION_BUDGET_MS = 2_000;
@@ -39,7 +39,7 @@ export function serveInternalRoutes(app: Hono<Env>, deps: Dependencies): void {
 
 function admitToken(c: Context<Env>, deps: Dependencies): void {
   const state = c.get("state");
-  state.route = c.req.path;
+  state.route_template = c.req.path;
   state.is_tick = true;
   const header = c.req.header("Authorization") ?? "";
   const expected = `Bearer ${deps.relay_token}`;

@@ -9,7 +9,7 @@ import { ApiError } from "../core/errors.ts";
 import { inBackground } from "./background.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { keylessLimit } from "./keyless_limit.ts";
-import { PAYMENTS_FUNCTION } from "./operation.ts";
+import { PAYMENTS_FUNCTION } from "./route.ts";
 import { readRaw } from "./request_body.ts";
 import type { Env } from "./request_state.ts";
 
@@ -23,7 +23,7 @@ export function serveNotifications(app: Hono<Env>, deps: Dependencies): void {
   const limited = keylessLimit(deps);
   const path = `/${PAYMENTS_FUNCTION}/providers/:id/notifications`;
   app.post(path, (c) => {
-    c.get("state").route = path;
+    c.get("state").route_template = path;
     return limited(c, () => receive(c, deps));
   });
 }

@@ -5,7 +5,7 @@
 import { idFloor } from "../core/ids.ts";
 import type { Answer } from "../store/commit_rows.ts";
 import type { PageRequest } from "../store/page_request.ts";
-import type { Call } from "./operation.ts";
+import type { Call } from "./route.ts";
 
 /** The query parameters of every list. */
 interface PageQuery {

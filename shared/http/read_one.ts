@@ -4,18 +4,18 @@
 
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import type { ResourceKind } from "../store/load_statement.ts";
-import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
 
 /** The parts that differ between these operations. By default both modes of the payments function. */
 type Reading =
-  & Pick<Operation, "id" | "group" | "summary" | "scope" | "answer">
-  & Partial<Pick<Operation, "description" | "home" | "test_only">>
-  & ({ path: string } | Pick<Operation, "paths">)
+  & Pick<Route, "id" | "group" | "summary" | "scope" | "answer">
+  & Partial<Pick<Route, "description" | "home" | "test_only">>
+  & ({ path: string } | Pick<Route, "paths">)
   & { kind: ResourceKind };
 
 /** Makes the operation `GET <path>`, where the path ends in `:id`. One round trip. */
-export function readOne({ kind, ...named }: Reading): Operation {
-  return operation({
+export function readOne({ kind, ...named }: Reading): Route {
+  return route({
     home: PAYMENTS_FUNCTION,
     test_only: false,
     paths: "path" in named ? [named.path] : named.paths,

@@ -4,7 +4,7 @@
 
 import type { ErrorCode } from "../core/errors.ts";
 import type { Dependencies } from "./dependencies.ts";
-import type { Operation } from "./operation.ts";
+import type { Route } from "./route.ts";
 
 /** The well-formed key of a request. The database decides whether it is valid. */
 export interface PresentedKey {
@@ -29,9 +29,9 @@ export interface RequestState {
   /** The idempotency key of the request; null without one, and before it is read. */
   idempotency_key: string | null;
   /** Route template, for the log. */
-  route: string;
-  /** Null if the path has no operation. */
-  operation: Operation | null;
+  route_template: string;
+  /** Null if the path has none. */
+  route: Route | null;
   /** Requests left to the key or its environment, the smaller number; null without limits. */
   remaining: number | null;
   code: ErrorCode | null;

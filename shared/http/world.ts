@@ -7,7 +7,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import type { RandomSource } from "../core/ids.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { Access } from "../store/outcome.ts";
-import type { Operation } from "./operation.ts";
+import type { Route } from "./route.ts";
 import type { Env, RequestState } from "./request_state.ts";
 
 /** What a world gives to a request. */
@@ -23,7 +23,7 @@ export interface Given {
 
 /** A request as far as a world reads it. */
 interface Asked {
-  operation: Pick<Operation, "method" | "home" | "paths" | "without_faults">;
+  route: Pick<Route, "method" | "home" | "paths" | "without_faults">;
   /** The id in the path as it was sent. */
   sent_id: string;
   idempotency_key: string | null;

@@ -9,7 +9,7 @@ import type { Challenge } from "../schema/challenge.ts";
 import { AuthenticatePaymentBody } from "../schema/payment.ts";
 import type { Dependencies } from "../http/dependencies.ts";
 import { keylessLimit } from "../http/keyless_limit.ts";
-import { SANDBOX_FUNCTION } from "../http/operation.ts";
+import { SANDBOX_FUNCTION } from "../http/route.ts";
 import { parseBody } from "../http/parse_input.ts";
 import { readBody } from "../http/request_body.ts";
 import type { Env } from "../http/request_state.ts";
@@ -20,13 +20,13 @@ export function serveChallenges(app: Hono<Env>, deps: Dependencies): void {
   const limited = keylessLimit(deps);
   const path = `/${SANDBOX_FUNCTION}/challenges/:token`;
   app.get(path, (c) => {
-    c.get("state").route = path;
+    c.get("state").route_template = path;
     return limited(c, async () => {
       return c.json(await challenges.read(c.req.param("token") ?? "") satisfies Challenge);
     });
   });
   app.post(path, (c) => {
-    c.get("state").route = path;
+    c.get("state").route_template = path;
     return limited(c, async () => {
       const { result } = parseBody(AuthenticatePaymentBody, await readBody(c.req.raw));
       const answered = await challenges.answer(c.req.param("token") ?? "", result);

@@ -6,7 +6,7 @@ import { sandboxOf } from "./sandbox.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";
 import { CreateSandboxBody, DisposableSandbox, ListSandboxesQuery } from "../schema/sandbox.ts";
-import { type Operation, operation, SANDBOX_FUNCTION } from "../http/operation.ts";
+import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
 import { answerPage } from "../http/page.ts";
 import { readOne } from "../http/read_one.ts";
 
@@ -22,8 +22,8 @@ const sandboxes = {
 } as const;
 
 /** The operations on disposable sandboxes. */
-export const DISPOSABLE_SANDBOXES: readonly Operation[] = [
-  operation({
+export const DISPOSABLE_SANDBOX_ROUTES: readonly Route[] = [
+  route({
     ...sandboxes,
     id: "createSandbox",
     summary: "Make a disposable sandbox",
@@ -42,7 +42,7 @@ export const DISPOSABLE_SANDBOXES: readonly Operation[] = [
     run: ({ deps, request, key_text, body }) =>
       sandboxOf(deps).disposable.create(request, key_text, body),
   }),
-  operation({
+  route({
     ...sandboxes,
     id: "listSandboxes",
     summary: "List disposable sandboxes",
@@ -61,7 +61,7 @@ export const DISPOSABLE_SANDBOXES: readonly Operation[] = [
     paths: ["/sandboxes/:id", "/v1/sandboxes/:id"],
     kind: "sandboxes",
   }),
-  operation({
+  route({
     ...sandboxes,
     id: "deleteSandbox",
     summary: "Delete a disposable sandbox",

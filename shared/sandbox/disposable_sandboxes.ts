@@ -6,7 +6,7 @@
 import { SEEDED_KEY_PREFIX } from "../core/api_key.ts";
 import type { CreateSandboxBody } from "../schema/sandbox.ts";
 import type { SandboxStore } from "./sandbox_store.ts";
-import { deriveKey, revealKey } from "../domain/derived_key.ts";
+import { deriveKey, revealKey } from "../domain/keys/derived_key.ts";
 import type { Reply, ServiceRequest } from "../domain/changes/service_request.ts";
 
 /** The changes of disposable sandboxes. Each throws `ApiError`. */

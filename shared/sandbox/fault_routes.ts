@@ -4,7 +4,7 @@ import { sandboxOf } from "./sandbox.ts";
 import { CreateFaultBody, DeletedFault, Fault, ListFaultsQuery } from "../schema/fault.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";
-import { type Operation, operation, SANDBOX_FUNCTION } from "../http/operation.ts";
+import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
 import { answerPage } from "../http/page.ts";
 
 const shared = {
@@ -21,8 +21,8 @@ const shared = {
 } as const;
 
 /** The operations on declared faults. */
-export const FAULT_OPERATIONS: readonly Operation[] = [
-  operation({
+export const FAULT_ROUTES: readonly Route[] = [
+  route({
     ...shared,
     id: "createFault",
     summary: "Declare a fault",
@@ -41,7 +41,7 @@ export const FAULT_OPERATIONS: readonly Operation[] = [
       return sandboxOf(deps).faults.create(access, row, idempotency);
     },
   }),
-  operation({
+  route({
     ...shared,
     id: "listFaults",
     summary: "List declared faults",
@@ -51,7 +51,7 @@ export const FAULT_OPERATIONS: readonly Operation[] = [
     answer: listOf(Fault),
     run: (call) => answerPage(call, "/faults", { kind: "faults", filters: {} }),
   }),
-  operation({
+  route({
     ...shared,
     id: "getFault",
     summary: "Get a declared fault",
@@ -63,7 +63,7 @@ export const FAULT_OPERATIONS: readonly Operation[] = [
       return loaded.outcome === "found" ? { status: 200, body: loaded.body } : loaded.answer;
     },
   }),
-  operation({
+  route({
     ...shared,
     id: "deleteFault",
     summary: "Delete a declared fault",

@@ -26,9 +26,9 @@ const FREE_TEXT: ReadonlySet<string> = new Set(["reference", "customer"]);
 
 /** Makes the note of a request, or null if it does not belong into the log of a sandbox. */
 export function notedRequest(state: RequestState, seen: Seen): NotedRequest | null {
-  const { key, key_id, environment_id, operation, code, idempotency_key } = state;
+  const { key, key_id, environment_id, route, code, idempotency_key } = state;
   if (key_id === null || environment_id === null || key!.livemode) return null;
-  if (operation?.unlogged) return null;
+  if (route?.unlogged) return null;
   // A page such as the console repeats its reads, which would soon fill the log.
   if (seen.is_from_page && seen.method === "GET") return null;
   const query = seen.url.includes("?") ? shownQuery(state, seen.url) : "";
@@ -37,7 +37,7 @@ export function notedRequest(state: RequestState, seen: Seen): NotedRequest | nu
     api_key_id: key_id,
     id: state.request_id,
     method: seen.method,
-    path: shownPath(state.route, seen.path),
+    path: shownPath(state.route_template, seen.path),
     ...(query !== "" && { query }),
     status: seen.status,
     ...(code !== null && { error_code: code }),
@@ -65,10 +65,10 @@ function shownPath(route: string, path: string): string {
 }
 
 /** Returns the known parameters of the query. Masks the values that can be text of the client. */
-function shownQuery({ operation }: RequestState, url: string): string {
-  if (operation === null) return "";
+function shownQuery({ route }: RequestState, url: string): string {
+  if (route === null) return "";
   return [...new URL(url).searchParams]
-    .filter(([name]) => memberOf(operation.query, name) !== undefined)
+    .filter(([name]) => memberOf(route.query, name) !== undefined)
     .map(([name, value]) =>
       `${name}=${PLAIN_VALUE.test(value) && !FREE_TEXT.has(name) ? value : MASK}`
     )

@@ -75,15 +75,15 @@ export function readFaultHeader({ method, headers }: Request): RequestFault | "n
  * id or `{id}`, and can begin with the name of the function. Aliases of an operation match as well.
  */
 export function faultThing(
-  operation: { method: string; home: string; paths: readonly string[] },
+  route: { method: string; home: string; paths: readonly string[] },
   id: string,
   idempotency_key: string | null,
 ): FaultThing<"request"> {
-  const paths = operation.paths
+  const paths = route.paths
     .flatMap((path) => [path.replace(":id", id), path.replace(":id", "{id}")])
-    .flatMap((path) => [path, `/${operation.home}${path}`]);
+    .flatMap((path) => [path, `/${route.home}${path}`]);
   return {
-    method: operation.method,
+    method: route.method,
     path: [...new Set(paths)],
     ...(idempotency_key !== null && { idempotency_key }),
   };

@@ -13,11 +13,11 @@ import { ResetSandboxBody, SandboxReset, Transcript } from "../schema/service.ts
 import { AdvanceTransferBody, Transfer } from "../schema/transfer.ts";
 import { TriggerWebhookBody, WebhookDelivery } from "../schema/webhook.ts";
 import { paymentOf } from "../domain/payments/create_payment.ts";
-import { DISPOSABLE_SANDBOXES } from "./disposable_sandbox_routes.ts";
-import { FAULT_OPERATIONS } from "./fault_routes.ts";
-import { type Operation, operation, SANDBOX_FUNCTION } from "../http/operation.ts";
-import { listRequests } from "../http/request_operations.ts";
-import { webhooksOf } from "../http/webhook_operations.ts";
+import { DISPOSABLE_SANDBOX_ROUTES } from "./disposable_sandbox_routes.ts";
+import { FAULT_ROUTES } from "./fault_routes.ts";
+import { type Route, route, SANDBOX_FUNCTION } from "../http/route.ts";
+import { listRequests } from "../http/request_routes.ts";
+import { webhooksOf } from "../http/webhook_routes.ts";
 
 const sandbox = {
   home: SANDBOX_FUNCTION,
@@ -31,7 +31,7 @@ const sandbox = {
 } as const;
 
 /** The advance of a payment. Both functions serve it (console_operations.ts). */
-export const advancePayment: Operation = operation({
+export const advancePayment: Route = route({
   ...sandbox,
   id: "advancePayment",
   summary: "Advance a payment",
@@ -45,8 +45,8 @@ export const advancePayment: Operation = operation({
 });
 
 /** All operations of `api-v1-sandbox`. */
-export const SANDBOX_OPERATIONS: readonly Operation[] = [
-  operation({
+export const SANDBOX_ROUTES: readonly Route[] = [
+  route({
     ...sandbox,
     id: "createSandboxPayment",
     summary: "Create a payment in a chosen state",
@@ -60,7 +60,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
       deps.operations.create(request, () => paymentOf(body, false, request.context)),
   }),
   advancePayment,
-  operation({
+  route({
     ...sandbox,
     id: "authenticatePayment",
     summary: "Authenticate the payer",
@@ -72,7 +72,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     errors: ["invalid_state", "authentication_failed"],
     run: ({ deps, request, id, body }) => sandboxOf(deps).moves.authenticate(request, id, body),
   }),
-  operation({
+  route({
     ...sandbox,
     id: "advanceRefund",
     summary: "Advance a refund",
@@ -86,7 +86,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     errors: ["invalid_state"],
     run: ({ deps, request, id, body }) => sandboxOf(deps).moves.advanceRefund(request, id, body),
   }),
-  operation({
+  route({
     ...sandbox,
     id: "advanceTransfer",
     summary: "Advance a transfer",
@@ -98,7 +98,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     run: ({ deps, request, id, body }) =>
       sandboxOf(deps).moves.advanceTransfer(request, id, body.to),
   }),
-  operation({
+  route({
     ...sandbox,
     id: "triggerWebhook",
     summary: "Deliver an event now",
@@ -112,7 +112,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     errors: ["not_found"],
     run: ({ deps, request, body }) => webhooksOf(deps).trigger(request, body),
   }),
-  operation({
+  route({
     ...sandbox,
     id: "readTranscript",
     method: "GET",
@@ -129,7 +129,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
       return { status: 200, body: await sandboxOf(deps).seeded_store.transcript(access) };
     },
   }),
-  operation({
+  route({
     ...sandbox,
     id: "getClock",
     summary: "Retrieve the clock",
@@ -143,7 +143,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
       body: await sandboxOf(deps).clock.read(request),
     }),
   }),
-  operation({
+  route({
     ...sandbox,
     id: "setClock",
     summary: "Set or advance the clock",
@@ -158,7 +158,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     answer: ClockAdvance,
     run: ({ deps, request, body }) => sandboxOf(deps).clock.set(request, body),
   }),
-  operation({
+  route({
     ...sandbox,
     id: "resetSandbox",
     summary: "Reset the sandbox",
@@ -172,7 +172,7 @@ export const SANDBOX_OPERATIONS: readonly Operation[] = [
     answer: SandboxReset,
     run: ({ deps, request, body }) => sandboxOf(deps).moves.reset(request, body),
   }),
-  ...DISPOSABLE_SANDBOXES,
+  ...DISPOSABLE_SANDBOX_ROUTES,
   listRequests,
-  ...FAULT_OPERATIONS,
+  ...FAULT_ROUTES,
 ];

@@ -38,18 +38,18 @@ export function sandboxWorld(deps: Dependencies): World {
       );
     },
 
-    read(c, { operation, sent_id, idempotency_key }) {
+    read(c, { route, sent_id, idempotency_key }) {
       const faults = new FaultOfRequest(
         c,
         readFaultHeader(c.req.raw),
-        () => faultThing(operation, sent_id, idempotency_key),
+        () => faultThing(route, sent_id, idempotency_key),
       );
       return (scope, decide) =>
         withPresentSettings(
           c,
           scope,
           (access, settings) =>
-            faults.decide(access, settings, !operation.without_faults, (access) => {
+            faults.decide(access, settings, !route.without_faults, (access) => {
               const state = c.get("state");
               const source = sourceOf(state, access.version, random);
               return decide(access, {

@@ -42,7 +42,7 @@ type Members = Record<string, unknown>;
 
 /** Returns the line of the request with a number. */
 export async function transcriptLine(c: Context<Env>, n: number): Promise<string> {
-  const { operation, request_id, body } = c.get("state");
+  const { route, request_id, body } = c.get("state");
   const { method, url } = c.req.raw;
   const { pathname, search } = new URL(url);
   const { base_url, console_url } = c.get("deps");
@@ -53,9 +53,9 @@ export async function transcriptLine(c: Context<Env>, n: number): Promise<string
       method,
       // The id of a key is random, and its digits can look like a card number.
       path: shownText(pathname.replace(MOUNT, "").replace(KEY_IDS, "key_…")) +
-        shownQuery(search, operation?.query),
+        shownQuery(search, route?.query),
       idempotency_key: shownText(c.req.header("Idempotency-Key") ?? null),
-      body: withoutSplitNumbers(shownMember(body, operation?.body)),
+      body: withoutSplitNumbers(shownMember(body, route?.body)),
     },
     answer: {
       status: c.res.status,

@@ -12,8 +12,8 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { nextStatuses, type Standing } from "../../shared/domain/payments/lifecycle.ts";
-import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/functions/payments_function.ts";
-import { SANDBOX_OPERATIONS } from "../../shared/sandbox/sandbox_routes.ts";
+import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";
+import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import {
   CAPTURE_METHODS,
   METHOD_KINDS,
@@ -304,7 +304,7 @@ Deno.test("docs/reference.md lists every operation and no other", () => {
       return `${method} ${path}`;
     });
   });
-  const served = [...PAYMENTS_FUNCTION_OPERATIONS, ...SANDBOX_OPERATIONS]
+  const served = [...PAYMENTS_FUNCTION_ROUTES, ...SANDBOX_ROUTES]
     .map(({ method, paths }) => `${method} ${paths[0].replace(/:(\w+)/g, "{$1}")}`);
   assert.deepEqual(shown.sort(), served.sort());
 });

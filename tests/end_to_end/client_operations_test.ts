@@ -6,8 +6,8 @@
 
 import assert from "node:assert/strict";
 import { ApiError, type Event, verifyWebhook } from "../../client/mod.ts";
-import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/functions/payments_function.ts";
-import { SANDBOX_OPERATIONS } from "../../shared/sandbox/sandbox_routes.ts";
+import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";
+import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import { ApiKey } from "../../shared/schema/api_key.ts";
 import { Dispute } from "../../shared/schema/dispute.ts";
 import { Clock, ClockAdvance } from "../../shared/schema/clock.ts";
@@ -339,7 +339,7 @@ Deno.test("the client calls every operation", (t) =>
       await t.step("every operation of the tables has succeeded once", () => {
         const used = exchanges.filter(({ response }) => response!.status < 300)
           .map(({ request: { method, url } }) => `${method} ${new URL(url).pathname}`);
-        const left_out = [...PAYMENTS_FUNCTION_OPERATIONS, ...SANDBOX_OPERATIONS]
+        const left_out = [...PAYMENTS_FUNCTION_ROUTES, ...SANDBOX_ROUTES]
           .map(({ method, home, paths, own_path }) =>
             `${method} ${own_path ?? `/${home}${paths[0]}`}`
           )

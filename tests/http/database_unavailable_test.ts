@@ -30,12 +30,14 @@ Deno.test("a database that freezes and answers again", async (t) => {
     database_url: target.href,
     unavailable_after_ms: PROBE_DEADLINE_MS,
   });
-  let serial = 0;
-  const pay = (idempotency_key = `away-${serial++}`) =>
-    beyond.call("POST", PAYMENTS, {
+  const keys = new Set<string>();
+  const pay = (idempotency_key = `away-${keys.size}`) => {
+    keys.add(idempotency_key);
+    return beyond.call("POST", PAYMENTS, {
       body: { amount: 100, currency: "EUR", outcome: "success" },
       idempotency_key,
     });
+  };
   const many = () => Array.from({ length: REQUESTS }, () => timed(pay()));
   try {
     let usual_ms = 0;
@@ -81,6 +83,12 @@ Deno.test("a database that freezes and answers again", async (t) => {
     });
     await t.step("later requests all succeed: no refused one holds a connection", async () => {
       for (const { answer } of await Promise.all(many())) assert.equal(answer.status, 201);
+    });
+    await t.step("refused requests that are repeated make one payment for each key", async () => {
+      const answers = await Promise.all([...keys].map((key) => pay(key)));
+      assert.equal(new Set(answers.map(({ body }) => body.id)).size, keys.size);
+      const rows = await service.sql`select from pay.payments`;
+      assert.equal(rows.length, keys.size);
     });
     await t.step("a request that waits for its twin gets 409 after 3 s, not 503", async () => {
       const { answer, ms } = await whileKeyIsHeld(

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import type { TestAnswer, TestService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";
-import { mutatingRoutes, pathOf, type Route } from "../support/http/routes.ts";
+import { type ListedRoute, mutatingRoutes, pathOf } from "../support/http/routes.ts";
 import { PAYMENTS, serviceCase } from "../support/service/service_case.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
 import { bytesOf, JSON_VECTORS } from "../support/core/vectors.ts";
@@ -182,7 +182,7 @@ serviceCase("the media type of a body", async (t, service) => {
 const NOT_OBJECTS = ["null", "true", "1", '"{}"', "[]", "[{}]", '[{"amount":1}]'];
 
 serviceCase("a body that is not an object", async (t, service) => {
-  for (const route of mutatingRoutes() as Route[]) {
+  for (const route of mutatingRoutes() as ListedRoute[]) {
     await t.step(`${route[0]} ${route[1]} refuses each kind with 400`, async () => {
       for (const body of NOT_OBJECTS) {
         assertError(await service.call(route[0], pathOf(route), { body }), "invalid_json", null);

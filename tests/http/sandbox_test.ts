@@ -4,9 +4,9 @@
  */
 
 import assert from "node:assert/strict";
-import type { Operation } from "../../shared/http/operation.ts";
-import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/functions/payments_function.ts";
-import { SANDBOX_OPERATIONS } from "../../shared/sandbox/sandbox_routes.ts";
+import type { Route } from "../../shared/http/route.ts";
+import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";
+import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
 import { BASE_URL, type TestService } from "../support/service/service.ts";
 import { rowCounts } from "../support/database/payment_records.ts";
 import { ENDPOINTS } from "../support/webhook/recording_receiver.ts";
@@ -84,18 +84,18 @@ const ROUTES: [path: string, body: unknown, method?: string][] = [
 ];
 
 Deno.test("ROUTES lists every POST that takes only test keys", () => {
-  const routes = (name: string, operations: readonly Operation[]) =>
+  const routes = (name: string, operations: readonly Route[]) =>
     operations.filter(({ test_only, method }) => test_only && method === "POST")
       .flatMap(({ paths }) => paths.map((path) => `/${name}${path.replace(":id", "{id}")}`));
   const served = new Set([
-    ...routes("api-v1-sandbox", SANDBOX_OPERATIONS),
-    ...routes("api-v1-payments", PAYMENTS_FUNCTION_OPERATIONS),
+    ...routes("api-v1-sandbox", SANDBOX_ROUTES),
+    ...routes("api-v1-payments", PAYMENTS_FUNCTION_ROUTES),
   ]);
   assert.deepEqual(
     [...served].sort(),
     ROUTES.filter(([, , method = "POST"]) => method === "POST").map(([path]) => path).sort(),
   );
-  assert.ok(SANDBOX_OPERATIONS.every(({ test_only }) => test_only));
+  assert.ok(SANDBOX_ROUTES.every(({ test_only }) => test_only));
 });
 
 serviceCase("sandbox routes refuse live keys", async (t, service) => {

@@ -1,9 +1,9 @@
 /** Seeded sandboxes: their runs repeat byte for byte (ADR 0030). */
 
 import assert from "node:assert/strict";
-import { PAYMENTS_FUNCTION_OPERATIONS } from "../../shared/functions/payments_function.ts";
-import { SANDBOX_OPERATIONS } from "../../shared/sandbox/sandbox_routes.ts";
-import type { Operation } from "../../shared/http/operation.ts";
+import { PAYMENTS_FUNCTION_ROUTES } from "../../shared/functions/payments_function.ts";
+import { SANDBOX_ROUTES } from "../../shared/sandbox/sandbox_routes.ts";
+import type { Route } from "../../shared/http/route.ts";
 import { runRound, type Send } from "../support/http/seeded_run.ts";
 import { callAsPayer, challengePath, CONSOLE_URL } from "../support/service/payer_page.ts";
 import { startService, type TestService } from "../support/service/service.ts";
@@ -83,15 +83,15 @@ Deno.test(`a run of ${REQUESTS} requests`, async (t) => {
     assert.deepEqual(failed, []);
   });
   await t.step("covers every operation", () => {
-    const covers = ({ method, paths }: Operation, name: string) =>
+    const covers = ({ method, paths }: Route, name: string) =>
       sent.some((request) =>
         paths.some((path) =>
           new RegExp(`^${method} /${name}${path.replaceAll(/:\w+/g, "[^/]+")}$`).test(request)
         )
       );
     const uncovered = [
-      ...PAYMENTS_FUNCTION_OPERATIONS.filter((each) => !covers(each, "api-v1-payments")),
-      ...SANDBOX_OPERATIONS.filter((each) => !covers(each, "api-v1-sandbox")),
+      ...PAYMENTS_FUNCTION_ROUTES.filter((each) => !covers(each, "api-v1-payments")),
+      ...SANDBOX_ROUTES.filter((each) => !covers(each, "api-v1-sandbox")),
     ];
     assert.deepEqual(uncovered.map(({ id }) => id).sort(), Object.keys(LEFT_OUT).sort());
   });

@@ -124,19 +124,3 @@ serviceCase("only one change waits for a held lock", async (t, service) => {
     assert.equal(answer.status, 200, answer.text);
   });
 });
-
-serviceCase("environments take turns in statements", async (t, service) => {
-  const keys = [service.key];
-  for (let i = 0; i < 6; i++) keys.push(await service.issueKey(service.key.environment_id));
-  // The service learns the environment of a key with its first commit.
-  for (const key of [...keys, service.other]) await service.pay({}, { key: key.text });
-
-  await t.step("seven busy keys of one delay another by at most two statements", async () => {
-    let before = 0;
-    const flood = keys.flatMap(({ text }) => payMany(service, 60, text));
-    for (const answer of flood) answer.then(() => before++);
-    await Promise.all(payMany(service, 30, service.other.text));
-    assert.ok(before <= 2 * MAX_CHANGES + 1, `${before} of 420 were answered first`);
-    await Promise.all(flood);
-  });
-});

@@ -134,9 +134,13 @@ webhookCase("a reader that cannot be looked up holds up no other", async (_, ser
     name: "is_held_back",
     when: `p_delivery.endpoint_id = '${bad.id}'`,
   });
-  // Not due, so the look has to find out whether a fault holds it back.
+  // Not due, so the poll has to find out whether a fault holds it back.
+  await service.sql.unsafe(`
+    create function pay.test_later() returns trigger language plpgsql as $$
+    begin new.next_attempt_at := now() + interval '1 hour'; return new; end $$;
+    create trigger test_later before insert on pay.webhook_deliveries
+      for each row when (new.endpoint_id = '${bad.id}') execute function pay.test_later()`);
   await service.make({ outcome: "pending" });
-  await service.sql`update pay.webhook_deliveries set next_attempt_at = now() + interval '1 hour'`;
   const began = performance.now();
   await service.make({ outcome: "pending" }, { key });
   assert.deepEqual(typesIn((await reads[1]!).body), ["payment.created"]);

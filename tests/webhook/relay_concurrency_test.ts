@@ -1,7 +1,7 @@
 /**
- * Attempts in progress at the same time: 4 at a new endpoint, 16 at a fast one, 2 at a failing one,
- * 16 in a new environment. delivery_queue_test.ts tests the other limits. Receivers hold their answers
- * until the test releases them.
+ * Attempts in progress at the same time at a fast and at a failing endpoint, from the claim to the
+ * record. delivery_queue_test.ts has all limits. Receivers hold their answers until the test
+ * releases them.
  */
 
 import assert from "node:assert/strict";
@@ -13,7 +13,6 @@ import { until } from "../support/common/until.ts";
 const MAX_OF_NEW = 4;
 const MAX_OF_QUICK = 16;
 const MAX_OF_FAILING = 2;
-const MAX_OF_NEW_ENVIRONMENT = 16;
 
 /**
  * Creates payments whose events become due at all endpoints at the same moment. Otherwise the first
@@ -56,23 +55,8 @@ function holdAnswers() {
       for (const answer of held.get(path)?.splice(0, count) ?? []) answer();
     },
     count: (path: string) => held.get(path)?.length ?? 0,
-    total: () => [...held.values()].reduce((sum, { length }) => sum + length, 0),
   };
 }
-
-webhookCase("a new endpoint has 4 attempts in progress", async (_, service, hooks) => {
-  const gate = holdAnswers();
-  hooks.judge = gate.judge;
-  await addEndpoint(service, hooks.url("/new"));
-  await makeDue(service, 20);
-  await until("4 are in progress", () => gate.count("/new") === MAX_OF_NEW);
-  for (let i = 0; i < 5; i++) await service.call("GET", "/api-v1-payments/v1/payments");
-  assert.equal(gate.most.get("/new"), MAX_OF_NEW);
-  hooks.judge = () => 200;
-  gate.release("/new", 100);
-  await settle(service);
-  assert.equal(hooks.arrivals.length, 20);
-});
 
 webhookCase("a fast endpoint has 16 attempts in progress", async (_, service, hooks) => {
   let [under_way, most] = [0, 0];
@@ -115,47 +99,7 @@ webhookCase("a failing endpoint has 2 attempts in progress", async (_, service, 
   assert.equal(hooks.arrivals.length, 21);
 });
 
-webhookCase("a failing endpoint counts as healthy after one success", async (
-  _,
-  service,
-  hooks,
-) => {
-  const gate = holdAnswers();
-  await addEndpoint(service, hooks.url("/back"), { events: ["payment.created"] });
-  hooks.judge = () => 500;
-  await service.make({ outcome: "pending" });
-  await settle(service);
-  hooks.judge = () => 200;
-  await service.make({ outcome: "pending" });
-  await settle(service);
-  hooks.judge = gate.judge;
-  await makeDue(service, 20);
-  await until("4 are in progress", () => gate.count("/back") === MAX_OF_NEW);
-  hooks.judge = () => 200;
-  gate.release("/back", 100);
-  await settle(service);
-});
-
-webhookCase("a new environment has 16 attempts in progress over all endpoints", async (
-  _,
-  service,
-  hooks,
-) => {
-  const gate = holdAnswers();
-  hooks.judge = gate.judge;
-  const paths = Array.from({ length: 8 }, (_, i) => `/${i}`);
-  for (const path of paths) await addEndpoint(service, hooks.url(path));
-  await makeDue(service, 20);
-  await until("16 are in progress", () => gate.total() === MAX_OF_NEW_ENVIRONMENT);
-  for (let i = 0; i < 5; i++) await service.call("GET", "/api-v1-payments/v1/payments");
-  assert.equal(gate.total(), MAX_OF_NEW_ENVIRONMENT);
-  hooks.judge = () => 200;
-  for (const path of paths) gate.release(path, 100);
-  await settle(service);
-  assert.equal(hooks.arrivals.length, 160);
-});
-
-webhookCase("a claim that waited long for a place is renewed", async (_, service, hooks) => {
+webhookCase("a claim that waited long for a slot is renewed", async (_, service, hooks) => {
   const at_ms = Date.parse("2026-08-09T10:11:12.013Z");
   const gate = holdAnswers();
   hooks.judge = gate.judge;
@@ -168,10 +112,10 @@ webhookCase("a claim that waited long for a place is renewed", async (_, service
       where leased_until = ${new Date(at_ms + 25_000)}`;
     return row!.leased === 8;
   });
-  // Too late to send the deliveries within their lease, so the relay must renew it.
+  // Too late to send the deliveries within their lease, so the dispatcher must renew it.
   await service.setClock(at_ms + 9_000);
   gate.release("/slow", MAX_OF_NEW);
-  await until("a place is taken again", () => hooks.arrivals.length > MAX_OF_NEW);
+  await until("a slot is taken again", () => hooks.arrivals.length > MAX_OF_NEW);
   const newest = hooks.arrivals[MAX_OF_NEW]!;
   assert.equal(newest.headers.get("Webhook-Attempt"), "1");
   const [row] = await service.sql`select leased_until, attempt_count from pay.webhook_deliveries

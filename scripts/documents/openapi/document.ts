@@ -4,7 +4,7 @@
  */
 
 import { DOCUMENTED_SERVER } from "../../../shared/http/openapi_route.ts";
-import type { OperationGroup } from "../../../shared/http/operation.ts";
+import type { RouteGroup } from "../../../shared/http/route.ts";
 import { ACCOUNT_TABLE, CARD_TABLE, TOKEN_TABLE } from "../test_value_tables.ts";
 import { componentResponses } from "./errors.ts";
 import { type Examples, readExamples } from "./examples.ts";
@@ -17,7 +17,7 @@ const INTRODUCTION = new URL("introduction.md", import.meta.url);
 /** The place of the tables of test values in the introduction. */
 const TEST_VALUES = "{test_values}";
 
-const GROUPS: Record<OperationGroup, string> = {
+const GROUPS: Record<RouteGroup, string> = {
   "Payments": "Money in: by card, SEPA, SWIFT or stablecoin.",
   "Refunds": "Money back to the payer: all of a payment or a part of it.",
   "Disputes": "Payments that the payer has charged back. Evidence can bring the money back to you.",

@@ -5,7 +5,7 @@
  */
 
 import { ERROR_CATALOGUE, type ErrorCode } from "../../../shared/core/errors.ts";
-import type { Operation } from "../../../shared/http/operation.ts";
+import type { Route } from "../../../shared/http/route.ts";
 import { ERROR_CODES, ErrorBody } from "../../../shared/schema/error.ts";
 import { ERROR_HELP } from "../error_help.ts";
 import { errorExampleName } from "./examples.ts";
@@ -53,7 +53,7 @@ const WITH_BODY: readonly ErrorCode[] = [
 const responses = new Map<string, Json>();
 
 /** The error responses of an operation, by status. */
-export function errorResponses(operation: Operation): Record<string, Json> {
+export function errorResponses(operation: Route): Record<string, Json> {
   return errorRefs([
     ...COMMON,
     ...(operation.method === "GET" ? [] : WITH_BODY),

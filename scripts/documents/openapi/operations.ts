@@ -2,19 +2,15 @@
  * Every operation at each of its addresses, from the tables that the functions use for routing.
  */
 
-import {
-  type Operation,
-  PAYMENTS_FUNCTION,
-  SANDBOX_FUNCTION,
-} from "../../../shared/http/operation.ts";
-import { PAYMENTS_FUNCTION_OPERATIONS } from "../../../shared/functions/payments_function.ts";
-import { SANDBOX_OPERATIONS } from "../../../shared/sandbox/sandbox_routes.ts";
+import { PAYMENTS_FUNCTION, type Route, SANDBOX_FUNCTION } from "../../../shared/http/route.ts";
+import { PAYMENTS_FUNCTION_ROUTES } from "../../../shared/functions/payments_function.ts";
+import { SANDBOX_ROUTES } from "../../../shared/sandbox/sandbox_routes.ts";
 
 /** An operation at one of its addresses. */
 export interface Address {
   /** Unique. An alias does not have the id of its operation. */
   id: string;
-  operation: Operation;
+  operation: Route;
   /** `/api-v1-payments/v1/payments/{id}` */
   path: string;
   /** The main address of the operation if this address is an alias, or null. */
@@ -22,18 +18,18 @@ export interface Address {
 }
 
 /** All operations of both functions. */
-export const OPERATIONS: readonly Operation[] = [
-  ...PAYMENTS_FUNCTION_OPERATIONS,
-  ...SANDBOX_OPERATIONS,
+export const OPERATIONS: readonly Route[] = [
+  ...PAYMENTS_FUNCTION_ROUTES,
+  ...SANDBOX_ROUTES,
 ];
 
 /** All addresses, those of the payments function first. */
 export const ADDRESSES: readonly Address[] = [
-  ...PAYMENTS_FUNCTION_OPERATIONS.flatMap((operation) => addressesOf(PAYMENTS_FUNCTION, operation)),
-  ...SANDBOX_OPERATIONS.flatMap((operation) => addressesOf(SANDBOX_FUNCTION, operation)),
+  ...PAYMENTS_FUNCTION_ROUTES.flatMap((operation) => addressesOf(PAYMENTS_FUNCTION, operation)),
+  ...SANDBOX_ROUTES.flatMap((operation) => addressesOf(SANDBOX_FUNCTION, operation)),
 ];
 
-function addressesOf(function_name: string, operation: Operation): Address[] {
+function addressesOf(function_name: string, operation: Route): Address[] {
   const own_path = inBraces(operation.own_path ?? `/${operation.home}${operation.paths[0]}`);
   return operation.paths.map((template, i) => {
     const path = inBraces(`/${function_name}${template}`);

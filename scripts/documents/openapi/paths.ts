@@ -1,11 +1,7 @@
 /** Builds `paths`: every address of every operation, and the addresses without an API key. */
 
 import { idPattern } from "../../../shared/core/ids.ts";
-import {
-  type Operation,
-  PAYMENTS_FUNCTION,
-  SANDBOX_FUNCTION,
-} from "../../../shared/http/operation.ts";
+import { PAYMENTS_FUNCTION, type Route, SANDBOX_FUNCTION } from "../../../shared/http/route.ts";
 import { pathKind } from "../../../shared/http/path_id.ts";
 import { DEFAULT_PAGE, MAX_IDEMPOTENCY_KEY, MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { EmptyBody } from "../../../shared/schema/empty.ts";
@@ -83,7 +79,7 @@ function withParameters(list: readonly Json[]): Json {
   return list.length === 0 ? {} : { parameters: list };
 }
 
-function parameters(operation: Operation, path: string): Json[] {
+function parameters(operation: Route, path: string): Json[] {
   const query = Object.entries(queryProperties(operation.query)).map(([name, property]) => {
     if (name === "limit") return { $ref: "#/components/parameters/Limit" };
     const { description, ...schema } = property;
@@ -119,7 +115,7 @@ function idParameter(path: string): Json {
   };
 }
 
-function requestBody({ method, body }: Operation, examples: Json): Json {
+function requestBody({ method, body }: Route, examples: Json): Json {
   if (method === "GET" || body === EmptyBody) return {};
   return {
     requestBody: {
@@ -132,7 +128,7 @@ function requestBody({ method, body }: Operation, examples: Json): Json {
 const STATUS_WORDS = { 200: "OK", 201: "Created", 202: "Accepted" } as const;
 
 function success(
-  { method, status, answer, media_type = "application/json" }: Operation,
+  { method, status, answer, media_type = "application/json" }: Route,
   examples: Json,
 ): Json {
   return {

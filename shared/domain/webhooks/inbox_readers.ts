@@ -1,6 +1,6 @@
 /**
  * Readers that wait for deliveries in an inbox. All readers of an isolate share one statement: it
- * runs when this isolate commits deliveries, and every `LOOK_EVERY_MS`, because another isolate may
+ * runs when this isolate commits deliveries, and every `POLL_EVERY_MS`, because another isolate may
  * commit them. So a reader costs memory and no connection (ADR 0021).
  */
 
@@ -8,17 +8,17 @@ import { GivenUp, sendBatch } from "../../jobs/batcher.ts";
 import { isUnavailable } from "../../core/database_error.ts";
 import type { WaitingReader } from "../../store/inbox_store.ts";
 
-/** Milliseconds between two looks at the database while readers wait. */
-const LOOK_EVERY_MS = 500;
-/** Milliseconds between the ends and beginnings of looks while this isolate commits constantly. */
-const LOOK_SPACING_MS = 20;
+/** Milliseconds between two polls of the database while readers wait. */
+const POLL_EVERY_MS = 500;
+/** Milliseconds between the ends and beginnings of polls while this isolate commits constantly. */
+const POLL_SPACING_MS = 20;
 
 /** Returns the ids of the endpoints whose inboxes have changed for these readers. */
 type FindChanged = (readers: readonly WaitingReader[]) => Promise<string[]>;
 
 interface Reader extends WaitingReader {
   wake: () => void;
-  /** True: no look includes it any more, so only the end of its time wakes it. */
+  /** True: no poll includes it any more, so only the end of its time wakes it. */
   is_given_up: boolean;
 }
 
@@ -28,13 +28,13 @@ export class InboxReaders {
   readonly #on_error: (error: unknown) => void;
   readonly #waiting = new Set<Reader>();
   #timer: ReturnType<typeof setTimeout> | undefined;
-  #is_looking = false;
+  #is_polling = false;
   #notices = 0;
-  /** True if a look must follow the one under way, because a commit may have come after it began. */
+  /** True if a poll must follow the one under way, because a commit may have come after it began. */
   #is_wanted = false;
   #is_closed = false;
 
-  /** @param on_error called for each reader whose look the database refuses */
+  /** @param on_error called for each reader that the database refuses */
   constructor(findChanged: FindChanged, on_error: (error: unknown) => void) {
     this.#findChanged = findChanged;
     this.#on_error = on_error;
@@ -72,8 +72,8 @@ export class InboxReaders {
     const elapsed = setTimeout(woken.resolve, patience_ms);
     signal.addEventListener("abort", waiting.wake);
     this.#waiting.add(waiting);
-    this.#timer ??= setTimeout(() => this.#onTimer(), LOOK_EVERY_MS);
-    if (since !== this.#notices) void this.#look();
+    this.#timer ??= setTimeout(() => this.#onTimer(), POLL_EVERY_MS);
+    if (since !== this.#notices) void this.#poll();
     try {
       await woken.promise;
     } finally {
@@ -84,10 +84,10 @@ export class InboxReaders {
     }
   }
 
-  /** Looks at once, because deliveries may have been committed. */
+  /** Polls at once, because deliveries may have been committed. */
   notice(): void {
     this.#notices++;
-    if (this.#waiting.size > 0) void this.#look();
+    if (this.#waiting.size > 0) void this.#poll();
   }
 
   /** Wakes all readers. Later ones do not wait. */
@@ -98,8 +98,8 @@ export class InboxReaders {
   }
 
   #onTimer(): void {
-    this.#timer = setTimeout(() => this.#onTimer(), LOOK_EVERY_MS);
-    void this.#look();
+    this.#timer = setTimeout(() => this.#onTimer(), POLL_EVERY_MS);
+    void this.#poll();
   }
 
   #stopTimer(): void {
@@ -107,30 +107,30 @@ export class InboxReaders {
     this.#timer = undefined;
   }
 
-  async #look(): Promise<void> {
+  async #poll(): Promise<void> {
     this.#is_wanted = true;
-    if (this.#is_looking) return;
-    this.#is_looking = true;
+    if (this.#is_polling) return;
+    this.#is_polling = true;
     try {
       while (this.#is_wanted && this.#waiting.size > 0) {
         this.#is_wanted = false;
-        const asked = [...this.#waiting].filter(({ is_given_up }) => !is_given_up);
-        if (asked.length === 0) return;
+        const readers = [...this.#waiting].filter(({ is_given_up }) => !is_given_up);
+        if (readers.length === 0) return;
         const refused = new Map<Reader, unknown>();
-        await sendBatch(asked, {
-          send: (readers) => this.#wakeChanged(readers),
-          refuse: (readers, error) => {
-            for (const reader of readers) if (!isUnavailable(error)) refused.set(reader, error);
+        await sendBatch(readers, {
+          send: (part) => this.#wakeChanged(part),
+          refuse: (part, error) => {
+            for (const reader of part) if (!isUnavailable(error)) refused.set(reader, error);
           },
           in_order: true,
         });
-        // If none is left, the fault is not in a reader. The next look tries again, and the
+        // If none is left, the fault is not in a reader. The next poll tries again, and the
         // readers' time is limited.
-        if (refused.size < asked.length) this.#giveUp(refused);
-        await new Promise((resolve) => setTimeout(resolve, LOOK_SPACING_MS));
+        if (refused.size < readers.length) this.#giveUp(refused);
+        await new Promise((resolve) => setTimeout(resolve, POLL_SPACING_MS));
       }
     } finally {
-      this.#is_looking = false;
+      this.#is_polling = false;
     }
   }
 

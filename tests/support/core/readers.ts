@@ -26,11 +26,11 @@ import { NETWORKS } from "../../../shared/core/vocabulary.ts";
 import { inferNetwork, isValidAddress } from "../../../shared/core/wallet_address.ts";
 import { readInstrument } from "../../../shared/domain/providers/instrument.ts";
 import { nextAttemptAt } from "../../../shared/domain/webhooks/retry_schedule.ts";
-import type { Operation } from "../../../shared/http/operation.ts";
+import type { Route } from "../../../shared/http/route.ts";
 import { parseBody, parseQuery } from "../../../shared/http/parse_input.ts";
-import { PAYMENTS_FUNCTION_OPERATIONS } from "../../../shared/functions/payments_function.ts";
+import { PAYMENTS_FUNCTION_ROUTES } from "../../../shared/functions/payments_function.ts";
 import { readBody } from "../../../shared/http/request_body.ts";
-import { SANDBOX_OPERATIONS } from "../../../shared/sandbox/sandbox_routes.ts";
+import { SANDBOX_ROUTES } from "../../../shared/sandbox/sandbox_routes.ts";
 import { MAX_BODY_BYTES } from "../../../shared/schema/limits.ts";
 import type { Reader } from "./growth.ts";
 
@@ -192,7 +192,7 @@ export const READERS: NamedReader[] = [
       text: string,
     ) => [isPublicAddress(text), isPrivateAddress(text), isCanonicalAddress(text)],
   },
-  ...PAYMENTS_FUNCTION_OPERATIONS.filter(({ id }) => id.startsWith("list")).map((operation) => ({
+  ...PAYMENTS_FUNCTION_ROUTES.filter(({ id }) => id.startsWith("list")).map((operation) => ({
     name: `parseQuery() of ${operation.id}`,
     samples: [
       "limit=10&starting_after=pay_01arz3ndektsv4rrffq69g5fav&status=completed&reference=a%20b",
@@ -224,17 +224,15 @@ async function readAnswer(text: string, step: number): Promise<number | undefine
   }
 }
 
-async function readFor(operation: Operation, text: string) {
+async function readFor(operation: Route, text: string) {
   const body = await readBody(asked("", "Content-Type", "application/json", text));
   const input = parseBody(operation.body, body);
   if (operation.id === "createPayment") readInstrument(input as never, false, 0);
   return fingerprint(operation.method, "/v1", body.value as never);
 }
 
-function operationOf(id: string): Operation {
-  return [...PAYMENTS_FUNCTION_OPERATIONS, ...SANDBOX_OPERATIONS].find((operation) =>
-    operation.id === id
-  )!;
+function operationOf(id: string): Route {
+  return [...PAYMENTS_FUNCTION_ROUTES, ...SANDBOX_ROUTES].find((operation) => operation.id === id)!;
 }
 
 /** A request to the payments function; throws if no client can send it. */

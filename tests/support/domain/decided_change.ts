@@ -9,7 +9,7 @@ import { idMint, systemRandom } from "../../../shared/core/ids.ts";
 import { sampleDispute } from "../../../shared/domain/payments/dispute_payment.ts";
 import type { RequestContext } from "../../../shared/domain/changes/event.ts";
 import { paymentOf } from "../../../shared/domain/payments/create_payment.ts";
-import { cancelOf, captureOf } from "../../../shared/domain/payments/move_payment.ts";
+import { cancelOf, captureOf } from "../../../shared/domain/payments/capture_and_cancel.ts";
 import { cancelled, changeAtOnce } from "../../../shared/domain/operations/operations.ts";
 import { refundOf } from "../../../shared/domain/payments/refund_payment.ts";
 import type { Begun } from "../../../shared/domain/providers/operation.ts";

@@ -4,13 +4,13 @@
  * authentication, run once for each row.
  */
 
-import type { Operation } from "../../../shared/http/operation.ts";
+import type { Route } from "../../../shared/http/route.ts";
 
 /** A route. `:pay` stands for the id of a payment, and so on. */
-export type Route = [method: string, path: string, scope: string];
+export type ListedRoute = [method: string, path: string, scope: string];
 
 /** All routes that take a key. */
-export const ROUTES: Route[] = [
+export const ROUTES: ListedRoute[] = [
   ["POST", "/api-v1-payments/v1/payments", "payments:write"],
   ["GET", "/api-v1-payments/v1/payments", "payments:read"],
   ["GET", "/api-v1-payments/v1/payments/:pay", "payments:read"],
@@ -106,12 +106,12 @@ export const SCOPES = [
 ];
 
 /** The routes whose requests have a body. */
-export function mutatingRoutes(): Route[] {
+export function mutatingRoutes(): ListedRoute[] {
   return ROUTES.filter(([method]) => method !== "GET");
 }
 
 /** Returns the path of a route with this id, by default an unknown id of the right kind. */
-export function pathOf([, path]: Route, id?: string): string {
+export function pathOf([, path]: ListedRoute, id?: string): string {
   return path.replace(/:([a-z]+)/, (_, kind) => id ?? `${kind}_${"0".repeat(26)}`);
 }
 
@@ -133,7 +133,7 @@ function operationFiles(): URL[] {
 }
 
 async function readOperations(file: URL) {
-  const tables = Object.values(await import(file.href)).filter(Array.isArray) as Operation[][];
+  const tables = Object.values(await import(file.href)).filter(Array.isArray) as Route[][];
   // The function follows from the file: the paths do not contain it.
   const is_sandbox = file.pathname.endsWith("/sandbox_operations.ts");
   const function_name = is_sandbox ? "api-v1-sandbox" : "api-v1-payments";

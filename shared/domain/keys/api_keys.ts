@@ -3,13 +3,13 @@
  * live keys. New secrets are derived from the text of the caller's key (`derived_key.ts`).
  */
 
-import { ApiError, invalidParameter } from "../core/errors.ts";
-import { idMint, systemRandom } from "../core/ids.ts";
-import type { CreateApiKeyBody } from "../schema/api_key.ts";
-import type { ApiKeyStore } from "../store/api_key_store.ts";
+import { ApiError, invalidParameter } from "../../core/errors.ts";
+import { idMint, systemRandom } from "../../core/ids.ts";
+import type { CreateApiKeyBody } from "../../schema/api_key.ts";
+import type { ApiKeyStore } from "../../store/api_key_store.ts";
 import { deriveKey, revealKey } from "./derived_key.ts";
-import { renderError } from "./changes/error_body.ts";
-import type { Reply, ServiceRequest } from "./changes/service_request.ts";
+import { renderError } from "../changes/error_body.ts";
+import type { Reply, ServiceRequest } from "../changes/service_request.ts";
 
 /** The operations on API keys. Each throws `ApiError`. `caller` is the text of the caller's key. */
 export interface ApiKeys {

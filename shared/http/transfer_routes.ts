@@ -6,7 +6,7 @@ import { cancelTransferOf, transferOf } from "../domain/transfers/create_transfe
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListTransfersQuery } from "../schema/list.ts";
 import { CreateTransferBody, Transfer } from "../schema/transfer.ts";
-import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
 import { answerPage, createdBetween } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
@@ -22,8 +22,8 @@ const writing = {
 } as const;
 
 /** The operations on transfers. */
-export const TRANSFER_OPERATIONS: readonly Operation[] = [
-  operation({
+export const TRANSFER_ROUTES: readonly Route[] = [
+  route({
     ...writing,
     id: "createTransfer",
     summary: "Create a transfer",
@@ -36,7 +36,7 @@ export const TRANSFER_OPERATIONS: readonly Operation[] = [
     run: ({ deps, request, body }) =>
       deps.operations.create(request, () => transferOf(body, request.context)),
   }),
-  operation({
+  route({
     ...writing,
     id: "listTransfers",
     summary: "List transfers",
@@ -62,7 +62,7 @@ export const TRANSFER_OPERATIONS: readonly Operation[] = [
     scope: "transfers:read",
     answer: Transfer,
   }),
-  operation({
+  route({
     ...writing,
     id: "cancelTransfer",
     summary: "Cancel a transfer",

@@ -31,7 +31,7 @@ export interface Call<Body, Query> {
 }
 
 /** Groups of operations, in the order of the reference. */
-export type OperationGroup =
+export type RouteGroup =
   | "Payments"
   | "Refunds"
   | "Disputes"
@@ -45,10 +45,10 @@ export type OperationGroup =
   | "Sandbox";
 
 /** One operation. */
-export interface Operation {
+export interface Route {
   /** Unique name in generated clients: `createPayment`. */
   id: string;
-  group: OperationGroup;
+  group: RouteGroup;
   /** A few words for the reference. */
   summary: string;
   /** Further sentences for the reference, in Markdown. */
@@ -89,7 +89,7 @@ export interface Operation {
 
 /** Returns the scope that a request to an operation needs. */
 export function scopeOf(
-  { scope, parameter_scopes = {} }: Operation,
+  { scope, parameter_scopes = {} }: Route,
   query: URLSearchParams,
 ): Scope {
   const [name] = Object.keys(parameter_scopes).filter((name) => query.has(name));
@@ -97,12 +97,12 @@ export function scopeOf(
 }
 
 /** Defines an operation. Checks that `run` takes the types of `body` and `query`. */
-export function operation<Body, Query>(
-  definition: Omit<Operation, "body" | "query" | "run"> & {
+export function route<Body, Query>(
+  definition: Omit<Route, "body" | "query" | "run"> & {
     body: z.ZodType<Body>;
     query: z.ZodType<Query>;
     run(call: Call<Body, Query>): Promise<Reply | Answer>;
   },
-): Operation {
-  return definition as unknown as Operation;
+): Route {
+  return definition as unknown as Route;
 }

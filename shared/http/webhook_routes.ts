@@ -21,7 +21,7 @@ import {
   WebhookEndpoint,
 } from "../schema/webhook.ts";
 import type { Dependencies } from "./dependencies.ts";
-import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
 import { answerPage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
@@ -37,8 +37,8 @@ const writing = {
 } as const;
 
 /** The operations on webhook endpoints, events and deliveries. */
-export const WEBHOOK_OPERATIONS: readonly Operation[] = [
-  operation({
+export const WEBHOOK_ROUTES: readonly Route[] = [
+  route({
     ...writing,
     id: "createWebhookEndpoint",
     summary: "Register a webhook endpoint",
@@ -52,7 +52,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     status: 201,
     run: ({ deps, request, body }) => webhooksOf(deps).endpoints.create(request, body),
   }),
-  operation({
+  route({
     ...writing,
     id: "listWebhookEndpoints",
     summary: "List webhook endpoints",
@@ -73,7 +73,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     scope: "webhooks:read",
     answer: WebhookEndpoint,
   }),
-  operation({
+  route({
     ...writing,
     id: "updateWebhookEndpoint",
     summary: "Change a webhook endpoint",
@@ -83,7 +83,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     errors: ["invalid_state"],
     run: ({ deps, request, id, body }) => webhooksOf(deps).endpoints.update(request, id, body),
   }),
-  operation({
+  route({
     ...writing,
     id: "deleteWebhookEndpoint",
     summary: "Delete a webhook endpoint",
@@ -92,7 +92,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     answer: DeletedWebhookEndpoint,
     run: ({ deps, request, id }) => webhooksOf(deps).endpoints.delete(request, id),
   }),
-  operation({
+  route({
     ...writing,
     id: "rotateWebhookSecret",
     summary: "Rotate the secret of a webhook endpoint",
@@ -103,7 +103,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     run: ({ deps, request, id, body }) =>
       webhooksOf(deps).endpoints.rotate(request, id, body.expires_in),
   }),
-  operation({
+  route({
     ...writing,
     id: "readInbox",
     summary: "Read the inbox of a webhook endpoint",
@@ -123,7 +123,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     run: ({ deps, request, id, query, signal }) =>
       webhooksOf(deps).inboxes.read(request, id, query, signal),
   }),
-  operation({
+  route({
     ...writing,
     id: "recoverDeliveries",
     summary: "Deliver the missed events of a webhook endpoint again",
@@ -138,7 +138,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     errors: ["invalid_state"],
     run: ({ deps, request, id, body }) => webhooksOf(deps).recover(request, id, body),
   }),
-  operation({
+  route({
     ...writing,
     id: "listWebhookDeliveries",
     group: "Webhook deliveries",
@@ -168,7 +168,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
     scope: "webhooks:read",
     answer: WebhookDelivery,
   }),
-  operation({
+  route({
     ...writing,
     id: "redeliverWebhook",
     group: "Webhook deliveries",
@@ -193,7 +193,7 @@ export const WEBHOOK_OPERATIONS: readonly Operation[] = [
       return { answer: written.answer, replayed: written.outcome === "replay" };
     },
   }),
-  operation({
+  route({
     ...writing,
     id: "listEvents",
     group: "Events",

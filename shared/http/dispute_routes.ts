@@ -6,7 +6,7 @@ import { acceptanceOf, evidenceOf } from "../domain/payments/dispute_payment.ts"
 import { Dispute, SubmitEvidenceBody } from "../schema/dispute.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { ListDisputesQuery, listOf } from "../schema/list.ts";
-import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
 import { answerPage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
@@ -21,8 +21,8 @@ const disputes = {
 } as const;
 
 /** The operations on disputes. */
-export const DISPUTE_OPERATIONS: readonly Operation[] = [
-  operation({
+export const DISPUTE_ROUTES: readonly Route[] = [
+  route({
     ...disputes,
     id: "listDisputes",
     summary: "List disputes",
@@ -48,7 +48,7 @@ export const DISPUTE_OPERATIONS: readonly Operation[] = [
     scope: "payments:read",
     answer: Dispute,
   }),
-  operation({
+  route({
     ...disputes,
     id: "submitEvidence",
     summary: "Send evidence",
@@ -69,7 +69,7 @@ export const DISPUTE_OPERATIONS: readonly Operation[] = [
         (payment, stored) => evidenceOf(payment, stored, body, request.context),
       ),
   }),
-  operation({
+  route({
     ...disputes,
     id: "acceptDispute",
     summary: "Accept a dispute",

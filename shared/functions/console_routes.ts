@@ -2,11 +2,11 @@
  * Operations of the sandbox function that `api-v1-payments` serves too, at paths for the console.
  */
 
-import type { Operation } from "../http/operation.ts";
+import type { Route } from "../http/route.ts";
 import { advancePayment } from "../sandbox/sandbox_routes.ts";
 
 /** Aliases of operations of the sandbox function. */
-export const CONSOLE_OPERATIONS: readonly Operation[] = [
+export const CONSOLE_ROUTES: readonly Route[] = [
   {
     ...advancePayment,
     id: "advanceSandboxPayment",

@@ -8,7 +8,7 @@ import { ApiError } from "../core/errors.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";
 import { IdempotencyKey, ListRequestsQuery, LoggedRequest } from "../schema/request.ts";
-import { type Operation, operation, PAYMENTS_FUNCTION, SANDBOX_FUNCTION } from "./operation.ts";
+import { PAYMENTS_FUNCTION, type Route, route, SANDBOX_FUNCTION } from "./route.ts";
 import { answerPage } from "./page.ts";
 
 const reads = {
@@ -19,7 +19,7 @@ const reads = {
 } as const;
 
 /** The operations of `api-v1-payments` on earlier requests. */
-export const REQUEST_OPERATIONS: readonly Operation[] = [operation({
+export const REQUEST_ROUTES: readonly Route[] = [route({
   ...reads,
   id: "getIdempotencyKey",
   home: PAYMENTS_FUNCTION,
@@ -48,7 +48,7 @@ export const REQUEST_OPERATIONS: readonly Operation[] = [operation({
 })];
 
 /** `GET /requests`, an operation of `api-v1-sandbox`. */
-export const listRequests: Operation = operation({
+export const listRequests: Route = route({
   ...reads,
   id: "listRequests",
   home: SANDBOX_FUNCTION,

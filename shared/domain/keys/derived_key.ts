@@ -6,11 +6,11 @@
  */
 
 import { createHmac } from "node:crypto";
-import { generateApiKey, parseApiKey } from "../core/api_key.ts";
-import { ApiError } from "../core/errors.ts";
-import { randomHex, systemRandom } from "../core/ids.ts";
-import type { SecretFacts } from "../store/api_key_store.ts";
-import type { ServiceRequest } from "./changes/service_request.ts";
+import { generateApiKey, parseApiKey } from "../../core/api_key.ts";
+import { ApiError } from "../../core/errors.ts";
+import { randomHex, systemRandom } from "../../core/ids.ts";
+import type { SecretFacts } from "../../store/api_key_store.ts";
+import type { ServiceRequest } from "../changes/service_request.ts";
 
 /** Length of a salt. A reference holds the salt and the last four characters, as a check. */
 const SALT_BYTES = 16;

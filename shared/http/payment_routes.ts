@@ -4,13 +4,13 @@
 
 import { DECLINE_CODES } from "../core/errors.ts";
 import { paymentOf } from "../domain/payments/create_payment.ts";
-import { cancelOf, captureOf } from "../domain/payments/move_payment.ts";
+import { cancelOf, captureOf } from "../domain/payments/capture_and_cancel.ts";
 import { CANCELLABLE_STATUSES } from "../domain/payments/lifecycle.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentsQuery } from "../schema/list.ts";
 import { CapturePaymentBody, CreatePaymentBody, Payment } from "../schema/payment.ts";
 import { answerPage, createdBetween } from "./page.ts";
-import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
 import { readOne } from "./read_one.ts";
 
 const home = PAYMENTS_FUNCTION;
@@ -25,8 +25,8 @@ const payment_paths = {
 } as const;
 
 /** The operations on payments. */
-export const PAYMENTS_OPERATIONS: readonly Operation[] = [
-  operation({
+export const PAYMENT_ROUTES: readonly Route[] = [
+  route({
     ...payment_paths,
     id: "createPayment",
     summary: "Create a payment",
@@ -42,7 +42,7 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     run: ({ deps, request, body }) =>
       deps.operations.create(request, () => paymentOf(body, true, request.context)),
   }),
-  operation({
+  route({
     ...payment_paths,
     id: "listPayments",
     summary: "List payments",
@@ -76,7 +76,7 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
     scope: "payments:read",
     answer: Payment,
   }),
-  operation({
+  route({
     ...payment_paths,
     id: "capturePayment",
     summary: "Capture a payment",
@@ -96,7 +96,7 @@ export const PAYMENTS_OPERATIONS: readonly Operation[] = [
         (payment) => captureOf(payment, body, request.context),
       ),
   }),
-  operation({
+  route({
     ...payment_paths,
     id: "cancelPayment",
     summary: "Cancel a payment",

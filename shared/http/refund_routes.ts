@@ -7,7 +7,7 @@ import type { Payment } from "../schema/payment.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf, ListPaymentRefundsQuery, ListRefundsQuery } from "../schema/list.ts";
 import { CreateRefundBody, Refund } from "../schema/refund.ts";
-import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
 import { answerPage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
@@ -23,8 +23,8 @@ const refunds = {
 const RefundList = listOf(Refund);
 
 /** The operations on refunds. */
-export const REFUND_OPERATIONS: readonly Operation[] = [
-  operation({
+export const REFUND_ROUTES: readonly Route[] = [
+  route({
     ...refunds,
     id: "refundPayment",
     summary: "Refund a payment",
@@ -44,7 +44,7 @@ export const REFUND_OPERATIONS: readonly Operation[] = [
         (payment) => refundOf(payment, body, request.context),
       ),
   }),
-  operation({
+  route({
     ...refunds,
     id: "listPaymentRefunds",
     summary: "List the refunds of a payment",
@@ -59,7 +59,7 @@ export const REFUND_OPERATIONS: readonly Operation[] = [
         parent_id: call.id,
       }),
   }),
-  operation({
+  route({
     ...refunds,
     id: "listRefunds",
     summary: "List refunds",

@@ -5,7 +5,7 @@
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { Balance, LedgerEntry } from "../schema/ledger.ts";
 import { ListLedgerEntriesQuery, listOf } from "../schema/list.ts";
-import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
 import { answerPage } from "./page.ts";
 
 const ledger = {
@@ -20,8 +20,8 @@ const ledger = {
 } as const;
 
 /** The operations on the ledger. */
-export const LEDGER_OPERATIONS: readonly Operation[] = [
-  operation({
+export const LEDGER_ROUTES: readonly Route[] = [
+  route({
     ...ledger,
     id: "listLedgerEntries",
     summary: "List ledger entries",
@@ -36,7 +36,7 @@ export const LEDGER_OPERATIONS: readonly Operation[] = [
       });
     },
   }),
-  operation({
+  route({
     ...ledger,
     id: "getBalance",
     summary: "Get the balance",

@@ -5,7 +5,7 @@
 import { ApiKey, CreateApiKeyBody, ListApiKeysQuery, RotateApiKeyBody } from "../schema/api_key.ts";
 import { EmptyBody, EmptyQuery } from "../schema/empty.ts";
 import { listOf } from "../schema/list.ts";
-import { type Operation, operation, PAYMENTS_FUNCTION } from "./operation.ts";
+import { PAYMENTS_FUNCTION, type Route, route } from "./route.ts";
 import { answerPage } from "./page.ts";
 import { readOne } from "./read_one.ts";
 
@@ -21,8 +21,8 @@ const keys = {
 } as const;
 
 /** The operations on keys of the caller's environment. */
-export const API_KEY_OPERATIONS: readonly Operation[] = [
-  operation({
+export const API_KEY_ROUTES: readonly Route[] = [
+  route({
     ...keys,
     id: "createApiKey",
     summary: "Create a test key",
@@ -38,7 +38,7 @@ export const API_KEY_OPERATIONS: readonly Operation[] = [
     errors: ["test_key_required"],
     run: ({ deps, request, key_text, body }) => deps.api_keys.create(request, key_text, body),
   }),
-  operation({
+  route({
     ...keys,
     id: "listApiKeys",
     summary: "List API keys",
@@ -57,7 +57,7 @@ export const API_KEY_OPERATIONS: readonly Operation[] = [
     scope: "keys:write",
     answer: ApiKey,
   }),
-  operation({
+  route({
     ...keys,
     id: "rotateApiKey",
     summary: "Rotate an API key",
@@ -72,7 +72,7 @@ export const API_KEY_OPERATIONS: readonly Operation[] = [
     run: ({ deps, request, key_text, id, body }) =>
       deps.api_keys.rotate(request, key_text, id, body.expires_in),
   }),
-  operation({
+  route({
     ...keys,
     id: "revokeApiKey",
     summary: "Revoke an API key",
