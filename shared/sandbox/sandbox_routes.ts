@@ -30,7 +30,7 @@ const sandbox = {
   status: 200,
 } as const;
 
-/** The advance of a payment. Both functions serve it (console_operations.ts). */
+/** The advance of a payment. Both functions serve it (console_routes.ts). */
 export const advancePayment: Route = route({
   ...sandbox,
   id: "advancePayment",

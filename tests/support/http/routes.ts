@@ -4,7 +4,9 @@
  * authentication, run once for each row.
  */
 
-import type { Route } from "../../../shared/http/route.ts";
+import { PAYMENTS_FUNCTION_ROUTES } from "../../../shared/functions/payments_function.ts";
+import { PAYMENTS_FUNCTION, SANDBOX_FUNCTION } from "../../../shared/http/route.ts";
+import { SANDBOX_ROUTES } from "../../../shared/sandbox/sandbox_routes.ts";
 
 /** A route. `:pay` stands for the id of a payment, and so on. */
 export type ListedRoute = [method: string, path: string, scope: string];
@@ -115,27 +117,15 @@ export function pathOf([, path]: ListedRoute, id?: string): string {
   return path.replace(/:([a-z]+)/, (_, kind) => id ?? `${kind}_${"0".repeat(26)}`);
 }
 
-/** Returns `METHOD /path` of every operation that the product serves, in the form of ROUTES. */
+/** Returns `METHOD /path` of every route that the product serves, in the form of ROUTES. */
 export function servedRoutes(): string[] {
-  return OPERATIONS.flatMap(({ function_name, operation: { method, paths } }) =>
-    paths.map((path) => `${method} /${function_name}${path.replace(/:[a-z]+/, ":id")}`)
+  const served = [
+    [PAYMENTS_FUNCTION, PAYMENTS_FUNCTION_ROUTES],
+    [SANDBOX_FUNCTION, SANDBOX_ROUTES],
+  ] as const;
+  return served.flatMap(([name, routes]) =>
+    routes.flatMap(({ method, paths }) =>
+      paths.map((path) => `${method} /${name}${path.replace(/:[a-z]+/, ":id")}`)
+    )
   );
-}
-
-/** Every operation of every `shared/http/*_operations.ts`, also of files that are added later. */
-const OPERATIONS = (await Promise.all(operationFiles().map(readOperations))).flat();
-
-function operationFiles(): URL[] {
-  const folder = new URL("../../../shared/http/", import.meta.url);
-  return [...Deno.readDirSync(folder)]
-    .filter(({ name }) => name.endsWith("_operations.ts"))
-    .map(({ name }) => new URL(name, folder));
-}
-
-async function readOperations(file: URL) {
-  const tables = Object.values(await import(file.href)).filter(Array.isArray) as Route[][];
-  // The function follows from the file: the paths do not contain it.
-  const is_sandbox = file.pathname.endsWith("/sandbox_operations.ts");
-  const function_name = is_sandbox ? "api-v1-sandbox" : "api-v1-payments";
-  return tables.flat().map((operation) => ({ function_name, operation }));
 }
