@@ -59,7 +59,7 @@ export async function runOutage(
   await new Promise((resolve) => setTimeout(resolve, Math.max(0, wait_ms)));
   const [waiting] = await stage.sql<{ pending: number; tried: number }[]>`
     select count(*) filter (where status = 'pending')::int as pending,
-      count(*) filter (where attempts <> '')::int as tried
+      count(*) filter (where cardinality(attempts) > 0)::int as tried
     from pay.webhook_deliveries`;
   const journal = join(stage.folder, "outage.journal");
   const ahead_ms = is_real ? 0 : OUTAGE_MS;
