@@ -33,7 +33,7 @@ export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
       .flatMap(({ oracle, examples }) => examples.map((example) => `${oracle}: ${example}`));
   const verdicts = [
     auditEffects(evidence, events),
-    auditTwins(evidence, events),
+    auditDuplicates(evidence, events),
     auditChanged(evidence),
     await auditLedger(evidence),
     await auditStories(evidence),
@@ -107,7 +107,7 @@ function isAdvance(
 }
 
 /** R2: one effect per key, and one answer. */
-function auditTwins(evidence: Evidence, events: EventFact[]): Verdict {
+function auditDuplicates(evidence: Evidence, events: EventFact[]): Verdict {
   const findings: string[] = [];
   const made = new Map<string, Set<string>>();
   for (const { environment_id, key, type, subject_id, sequence } of events) {
@@ -126,30 +126,30 @@ function auditTwins(evidence: Evidence, events: EventFact[]): Verdict {
   for (const answer of answersOf(evidence, "answer")) {
     told.set(answer.operation, [...told.get(answer.operation) ?? [], answer]);
   }
-  let twins = 0;
+  let duplicates = 0;
   let replays = 0;
   for (const { operation } of judged(evidence.plan)) {
     const answers = told.get(operation.number) ?? [];
     if (isRead(operation.action)) continue;
-    twins += answers.length;
+    duplicates += answers.length;
     replays += answers.filter(({ is_replay }) => is_replay).length;
     const lasting = answers.filter(({ status }) =>
       status < 300 || status === 402 || status === 409
     );
     if (new Set(lasting.map(({ status, body }) => `${status} ${body}`)).size > 1) {
-      findings.push(`operation ${operation.number}: twins were answered differently`);
+      findings.push(`operation ${operation.number}: duplicates were answered differently`);
     }
     const firsts = lasting.filter(({ is_replay }) => !is_replay);
     if (firsts.length > 1) {
       findings.push(`operation ${operation.number}: ${firsts.length} first answers`);
     }
     const is_mixed = lasting.some(({ status }) => status < 300) && lasting.length < answers.length;
-    if (is_mixed) findings.push(`operation ${operation.number}: only some twins succeeded`);
+    if (is_mixed) findings.push(`operation ${operation.number}: only some duplicates succeeded`);
   }
   findings.push(...refundFaults(events), ...evidence.replays.faults);
   return {
     promise: "R2",
-    says: `${twins} answers to twins, ${replays} of them replays; ` +
+    says: `${duplicates} answers to duplicates, ${replays} of them replays; ` +
       `${evidence.replays.replayed} keys replayed byte for byte at the end`,
     findings,
   };

@@ -226,22 +226,22 @@ export const BUGS: readonly PlantedBug[] = [
     noticed_by: "tests/model/model_test.ts",
   },
   {
-    name: "a twin does not wait",
+    name: "a duplicate does not wait",
     edits: [{
       file: `${SCHEMAS}/commit.sql`,
       find: "set plan_cache_mode = force_generic_plan set lock_timeout = '3s'",
       replace: "set plan_cache_mode = force_generic_plan set lock_timeout = '1ms'",
     }],
-    noticed_by: "tests/http/idempotency_twins_test.ts",
+    noticed_by: "tests/http/idempotency_duplicates_test.ts",
   },
   {
-    name: "a twin is let through",
+    name: "a duplicate is let through",
     edits: [{
       file: `${SCHEMAS}/idempotency.sql`,
       find: "where not exists (\n    select from claimed k",
       replace: "where false and not exists (\n    select from claimed k",
     }],
-    noticed_by: "tests/races/twins_test.ts",
+    noticed_by: "tests/races/duplicates_test.ts",
   },
   {
     name: "a replay has new bytes",

@@ -67,10 +67,12 @@ export class ChainClients {
       const amount_minor = this.#random.integer(1_000, 999_999);
       const payer: Payer = { id: null, address: null, amount_minor, sendings: [] };
       this.payers.push(payer);
-      const answers = await Promise.all([0, 1].map((twin) => this.#create(n, amount_minor, twin)));
+      const answers = await Promise.all(
+        [0, 1].map((duplicate) => this.#create(n, amount_minor, duplicate)),
+      );
       const [one, other] = answers.map((body) => JSON.parse(body));
       if (one.id !== other.id || one.next_action.address !== other.next_action.address) {
-        this.faults.push(`payment ${n}: its twins are ${answers.join(" and ")}`);
+        this.faults.push(`payment ${n}: its duplicates are ${answers.join(" and ")}`);
       }
       payer.id = one.id;
       payer.address = one.next_action.address;
@@ -108,7 +110,9 @@ export class ChainClients {
   async #request(path: string, body: object, address: string, amount: number): Promise<void> {
     const key = `chain-${this.#api.seed}-${address}`;
     const [one, other] = await Promise.all(
-      [0, 1].map((twin) => this.#post(path, body, key, twin).then((text) => JSON.parse(text))),
+      [0, 1].map((duplicate) =>
+        this.#post(path, body, key, duplicate).then((text) => JSON.parse(text))
+      ),
     );
     this.payouts.push({ id: one.id, address, amount });
     if (one.id !== other.id) this.faults.push(`${one.id} and ${other.id} have one key`);
@@ -119,10 +123,10 @@ export class ChainClients {
   }
 
   /** Sends a request under its key until it is answered. */
-  async #post(path: string, body: object, key: string, twin: number): Promise<string> {
+  async #post(path: string, body: object, key: string, duplicate: number): Promise<string> {
     let text = "";
     await until(`${path} is answered`, async () => {
-      const { base_url } = this.#api.servers[twin % this.#api.servers.length]!;
+      const { base_url } = this.#api.servers[duplicate % this.#api.servers.length]!;
       const response = await fetch(`${base_url}/api-v1-payments/v1/${path}`, {
         method: "POST",
         headers: {
@@ -140,9 +144,9 @@ export class ChainClients {
   }
 
   /** Creates a payment under its key. Repeats the request until it is answered. */
-  async #create(n: number, amount_minor: number, twin: number): Promise<string> {
+  async #create(n: number, amount_minor: number, duplicate: number): Promise<string> {
     const body = { amount_minor, currency: "USDC", method_kind: "stablecoin" };
-    const text = await this.#post("payments", body, `chain-${this.#api.seed}-${n}`, twin);
+    const text = await this.#post("payments", body, `chain-${this.#api.seed}-${n}`, duplicate);
     // If the server died before it recorded the address, the service records it later.
     const { id, next_action } = JSON.parse(text);
     return next_action === null ? await this.#addressed(id) : text;

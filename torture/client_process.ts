@@ -18,7 +18,7 @@ export interface ClientSettings {
   operations: number;
   clients: number;
   journal: string;
-  /** `http://127.0.0.1:<port>/functions/v1`; twins take turns. */
+  /** `http://127.0.0.1:<port>/functions/v1`; duplicates take turns. */
   base_urls: string[];
   /** The base URLs without proxies, for the replays at the end. */
   calm_urls: string[];
@@ -39,7 +39,7 @@ export interface Answer {
   kind: "answer" | "changed" | "replay";
   operation: number;
   story: number;
-  twin: number;
+  duplicate: number;
   status: number;
   body: string;
   is_replay: boolean;
@@ -112,21 +112,21 @@ async function tellStory(story: Story): Promise<void> {
   }
 }
 
-/** Sends all twins of an operation; returns the answer to the first twin. */
+/** Sends all duplicates of an operation; returns the answer to the first duplicate. */
 async function perform(story: Story, operation: Operation, id: string): Promise<Answer> {
-  const { number, action, twins, is_changed } = operation;
+  const { number, action, duplicates, is_changed } = operation;
   const request = requestOf(action, id);
   const key = isRead(action) ? null : `torture-${settings.seed}-${number}`;
   const sent: Sent = { kind: "send", operation: number, story: story.number, id };
   await journal.write(sent);
   const answers = await Promise.all(
     Array.from(
-      { length: twins },
-      (_, twin) => untilAnswered(story, operation, request, key, twin, "answer"),
+      { length: duplicates },
+      (_, duplicate) => untilAnswered(story, operation, request, key, duplicate, "answer"),
     ),
   );
   if (is_changed && isKept(action, answers[0]!)) {
-    await untilAnswered(story, operation, changed(request), key, twins, "changed");
+    await untilAnswered(story, operation, changed(request), key, duplicates, "changed");
   }
   if (key !== null && story.sandbox !== "resets") {
     kept.push({ request, key, sandbox: story.sandbox, answer: answers[0]! });
@@ -141,23 +141,23 @@ function isKept(action: Action, { status, body }: Answer): boolean {
     (status < 300 || status === 402 || (status === 409 && body.includes('"invalid_state"')));
 }
 
-/** Sends one twin until it has a final answer, and records the answer. */
+/** Sends one duplicate until it has a final answer, and records the answer. */
 async function untilAnswered(
   { number: story, sandbox }: Story,
   { number: operation }: Operation,
   request: PlannedRequest,
   key: string | null,
-  twin: number,
+  duplicate: number,
   kind: Answer["kind"],
 ): Promise<Answer> {
-  const random = randomOf(settings.seed, "client", operation, twin);
+  const random = randomOf(settings.seed, "client", operation, duplicate);
   const urls = settings.base_urls;
   const started = performance.now();
-  const received = await sendUntilFinal(urls, operation + twin, random, request, sandbox, key);
+  const received = await sendUntilFinal(urls, operation + duplicate, random, request, sandbox, key);
   if (received.status !== 0) {
     counts.slowest_ms = Math.max(counts.slowest_ms, performance.now() - started);
   }
-  const answer: Answer = { kind, operation, story, twin, ...received };
+  const answer: Answer = { kind, operation, story, duplicate, ...received };
   await journal.write(answer);
   return answer;
 }
@@ -219,7 +219,7 @@ async function send(
   }
 }
 
-/** Whether an answer is final: no 5xx, and no twin that is still under way. */
+/** Whether an answer is final: no 5xx, and no duplicate that is still under way. */
 function isFinal({ status, body }: Received): boolean {
   if (status === 503) counts.unavailable++;
   else if (status >= 500) counts.internal++;

@@ -154,14 +154,14 @@ function auditLedger({ payments, balances, books }: LiveEvidence): string[] {
   });
 }
 
-/** Twins got one answer, and it is true. */
+/** Duplicates got one answer, and it is true. */
 function auditAnswers(evidence: LiveEvidence, operation: LiveAnswered): string[] {
   const { key, action, answers } = operation;
   const findings: string[] = [];
   const texts = new Set(answers.map(({ status, body }) => `${status} ${body}`));
-  if (texts.size > 1) findings.push(`${key}: twins were answered ${[...texts].join(" and ")}`);
+  if (texts.size > 1) findings.push(`${key}: duplicates were answered ${[...texts].join(" and ")}`);
   if (answers.filter((answer) => isKept(answer) && !answer.is_replay).length > 1) {
-    findings.push(`${key}: twins got several first answers`);
+    findings.push(`${key}: duplicates got several first answers`);
   }
   const [answer] = answers;
   const is_expected = answer !== undefined && isKept(answer) &&

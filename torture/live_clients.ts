@@ -18,7 +18,7 @@ export interface LiveAnswer {
   is_replay: boolean;
 }
 
-/** A change and the answers to its twins. */
+/** A change and the answers to its duplicates. */
 export interface LiveAnswered extends LiveOperation {
   /** Null for a create without a payment in its answer. */
   payment_id: string | null;
@@ -29,7 +29,7 @@ export interface LiveAnswered extends LiveOperation {
 interface LiveClientsOptions {
   seed: number;
   clients: number;
-  /** The base URLs of the servers; twins take turns. */
+  /** The base URLs of the servers; duplicates take turns. */
   urls: readonly string[];
   api_key: string;
   /** Whether the clients tell a further story, and how long one waits before it. */
@@ -101,12 +101,12 @@ export class LiveClients {
     }
   }
 
-  /** Sends all twins of an operation. Returns the payment. */
+  /** Sends all duplicates of an operation. Returns the payment. */
   async #perform(operation: LiveOperation, given: string | null): Promise<string | null> {
     const answers = await Promise.all(
       Array.from(
-        { length: operation.twins },
-        (_, twin) => this.#untilFinal(operation, given, twin),
+        { length: operation.duplicates },
+        (_, duplicate) => this.#untilFinal(operation, given, duplicate),
       ),
     );
     const payment_id = given ?? paymentOf(answers[0]!);
@@ -118,12 +118,17 @@ export class LiveClients {
   async #untilFinal(
     { key, action }: LiveOperation,
     payment_id: string | null,
-    twin: number,
+    duplicate: number,
   ): Promise<LiveAnswer> {
     const give_up_at = performance.now() + DEADLINE_MS;
     const verb = action.do === "create" ? "" : `/${payment_id}/${PATHS[action.do]}`;
     for (let tries = 0;; tries++) {
-      const answer = await this.#send(twin + tries, `/v1/payments${verb}`, bodyOf(action), key);
+      const answer = await this.#send(
+        duplicate + tries,
+        `/v1/payments${verb}`,
+        bodyOf(action),
+        key,
+      );
       if (answer && isFinal(answer)) return answer;
       if (answer && answer.status >= 500 && answer.status !== 503) {
         this.faults.push(`${key}: ${answer.status} ${answer.body}`);
@@ -204,7 +209,7 @@ function bodyOf(action: LiveAction): unknown {
   return { ...terms, currency: "EUR", card: { token } };
 }
 
-/** Whether an answer is final: no 5xx, and no twin or call that is still under way. */
+/** Whether an answer is final: no 5xx, and no duplicate or call that is still under way. */
 function isFinal({ status, body }: LiveAnswer): boolean {
   return status < 500 && !(status === 409 && body.includes('"idempotency_in_progress"'));
 }

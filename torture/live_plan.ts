@@ -14,11 +14,11 @@ export type LiveAction =
   | { do: "capture" | "refund"; amount_minor: number }
   | { do: "cancel" };
 
-/** A change with its idempotency key and its number of twins. */
+/** A change with its idempotency key and its number of duplicates. */
 export interface LiveOperation {
   key: string;
   action: LiveAction;
-  twins: number;
+  duplicates: number;
 }
 
 /** The changes of one payment. Those of a group are sent at once. */
@@ -81,7 +81,7 @@ export function liveStory(seed: number, number: number): LiveStory {
       actions.map((action, i) => ({
         key: `live-${seed}-${number}-${group}-${i}`,
         action,
-        twins: random.pick([1, 1, 2, 3]),
+        duplicates: random.pick([1, 1, 2, 3]),
       }))
     ),
     is_authenticated: random.chance(0.7),

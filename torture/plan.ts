@@ -1,6 +1,6 @@
 /**
- * The plan of a run. The seed decides the stories, the number of twins of each request, and the time
- * and victim of each kill. The same seed and sizes give the same plan on every machine.
+ * The plan of a run. The seed decides the stories, the number of duplicates of each request, and
+ * the time and victim of each kill. The same seed and sizes give the same plan on every machine.
  */
 
 import { INSTRUMENTS, OUTCOMES } from "./instruments.ts";
@@ -38,12 +38,12 @@ export type Action =
   | { do: "cancel_transfer" }
   | { do: "advance_transfer"; to: string };
 
-/** An operation: a request with one key, which several twins send. */
+/** An operation: a request with one key, which several duplicates send. */
 export interface Operation {
   /** Its number in the run, from 0. The idempotency key contains it. */
   number: number;
   action: Action;
-  twins: number;
+  duplicates: number;
   /** Whether the request is sent again after the answer, with one field changed. */
   is_changed: boolean;
 }
@@ -78,9 +78,9 @@ export interface Plan {
   kills: Kill[];
 }
 
-/** Actions that read. They have no key and no twins. */
+/** Actions that read. They have no key and no duplicates. */
 const READS: ReadonlySet<string> = new Set(["get", "list", "list_refunds", "balance"]);
-const MAX_TWINS = 16;
+const MAX_DUPLICATES = 16;
 /** First balance of each hot account. */
 const OPENING_AMOUNT = 20_000;
 
@@ -99,7 +99,7 @@ export function planOf(seed: number, operations: number, kills: number): Plan {
     return {
       number: number++,
       action,
-      twins: is_read ? 1 : drawTwins(random),
+      duplicates: is_read ? 1 : drawDuplicates(random),
       // A reset deletes the key.
       is_changed: !is_read && random.chance(0.1) && sandbox !== "resets",
     };
@@ -134,11 +134,11 @@ function planKills(seed: number, operations: number, count: number): Kill[] {
   return kills;
 }
 
-function drawTwins(random: Random): number {
+function drawDuplicates(random: Random): number {
   const draw = random.next();
   if (draw < 0.6) return 1;
   if (draw < 0.8) return 2;
-  return draw < 0.92 ? random.integer(3, 4) : random.integer(5, MAX_TWINS);
+  return draw < 0.92 ? random.integer(3, 4) : random.integer(5, MAX_DUPLICATES);
 }
 
 function drawSandbox(random: Random): Sandbox {

@@ -107,7 +107,7 @@ export class SandboxClient {
   }
 }
 
-/** A twin of the request is under way, so its answer is not known yet. */
+/** A duplicate of the request is under way, so its answer is not known yet. */
 function isUnderWay({ status, body }: FinalAnswer): boolean {
   return status === 409 && body.error?.code === "idempotency_in_progress";
 }

@@ -46,9 +46,10 @@ export async function auditStories(evidence: Evidence): Promise<Verdict> {
   );
   const stored = await standingsOf(sql);
   const first = firstAnswers(evidence);
-  // A reset can come between twins. The story continues with the payment of the first twin.
+  // A reset can come between duplicates. The story continues with the payment of the first
+  // duplicate.
   const leading = new Map(
-    journal.filter((record): record is Answer => record.kind === "answer" && record.twin === 0)
+    journal.filter((record): record is Answer => record.kind === "answer" && record.duplicate === 0)
       .map((answer) => [answer.operation, answer]),
   );
   const findings: string[] = [];

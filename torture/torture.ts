@@ -19,7 +19,7 @@ const USAGE =
   `Usage: deno task torture [--seed N] [--ops N] [--kills N] [--clients N] [--promise rN]
        deno task torture --live [--operations N] [--kills N] [--seed N]
 
-  --seed        decides operations, twins, faults and kills; random by default
+  --seed        decides operations, duplicates, faults and kills; random by default
   --ops         operations of the main run (5000)
   --kills       kills in the main run (10), and in the live run, at least ${KILL_POINTS.length} there
   --clients     stories that run at the same time (64)
@@ -138,7 +138,7 @@ function judgeMain(report: MainRunReport): Verdict[] {
       promise: "load",
       says: `${counts.requests} requests in ${seconds.told.toFixed(1)} s, ` +
         `${counts.broken} broken off, ${counts.unavailable} times 503, ` +
-        `${counts.in_progress} answers "in progress" to twins, slowest answer ` +
+        `${counts.in_progress} answers "in progress" to duplicates, slowest answer ` +
         `${Math.round(counts.slowest_ms)} ms; last delivery ${
           seconds.delivered.toFixed(1)
         } s later, ${redelivered} redelivered`,

@@ -16,8 +16,8 @@ import { isLoopback } from "../core/loopback.ts";
 import { MAX_NAME, MAX_REFERENCE, MAX_RETURN_URL } from "./limits.ts";
 import { mustBe, replaceable } from "./requirement.ts";
 import {
+  AmountAlias,
   AmountMinor,
-  AmountTwin,
   Currency,
   CurrencyCode,
   Description,
@@ -209,7 +209,7 @@ function isReturnUrl(text: string): boolean {
 
 /** The body of a create. It can mix variants A and B field by field. */
 export const CreatePaymentBody = z.object({
-  amount: AmountTwin.optional(),
+  amount: AmountAlias.optional(),
   amount_minor: AmountMinor.optional(),
   currency: Currency,
   capability: Capability.optional(),
@@ -326,7 +326,7 @@ export const Payment = z.object({
   id: id("pay_"),
   object: z.literal("payment"),
   status: PaymentStatus,
-  amount: AmountTwin,
+  amount: AmountAlias,
   amount_minor: AmountMinor,
   currency: CurrencyCode,
   amount_refunded: Sum.describe("Sum of the completed refunds, in minor units"),
@@ -371,7 +371,7 @@ export type Payment = z.infer<typeof Payment>;
 
 /** The body of a capture. Without an amount it captures the whole authorized amount. */
 export const CapturePaymentBody = z.object({
-  amount: AmountTwin.optional(),
+  amount: AmountAlias.optional(),
   amount_minor: AmountMinor.optional(),
 }).superRefine(sameAmount).describe(
   "Without an amount the request captures the whole authorized amount",

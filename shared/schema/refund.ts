@@ -7,8 +7,8 @@ import { REFUND_REASONS, REFUND_STATUSES } from "../core/vocabulary.ts";
 import { mustBe } from "./requirement.ts";
 import { FAILURE_CODES, PaymentStatus } from "./payment.ts";
 import {
+  AmountAlias,
   AmountMinor,
-  AmountTwin,
   CurrencyCode,
   id,
   Instant,
@@ -34,7 +34,7 @@ const RefundDestination = z.object({
 
 /** The body of a refund. Without an amount it refunds the rest of the payment. */
 export const CreateRefundBody = z.object({
-  amount: AmountTwin.optional(),
+  amount: AmountAlias.optional(),
   amount_minor: AmountMinor.optional(),
   reason: RefundReason.optional(),
   metadata: Metadata.optional(),
@@ -58,7 +58,7 @@ export const Refund = z.object({
   object: z.literal("refund"),
   payment_id: id("pay_").describe("The refunded payment"),
   payment_status: PaymentStatus.describe("Status of the payment as of the refund's last event"),
-  amount: AmountTwin,
+  amount: AmountAlias,
   amount_minor: AmountMinor,
   currency: CurrencyCode,
   status: RefundStatus,

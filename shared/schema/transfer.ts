@@ -7,8 +7,8 @@ import { TRANSFER_STATUSES } from "../core/vocabulary.ts";
 import { FAILURE_CODES, IbanInput, ShownIban, ShownWallet, WalletInput } from "./payment.ts";
 import { mustBe } from "./requirement.ts";
 import {
+  AmountAlias,
   AmountMinor,
-  AmountTwin,
   Currency,
   CurrencyCode,
   Description,
@@ -27,7 +27,7 @@ export type TransferStatus = z.infer<typeof TransferStatus>;
 
 /** The body of `POST /v1/transfers`. */
 export const CreateTransferBody = z.object({
-  amount: AmountTwin.optional(),
+  amount: AmountAlias.optional(),
   amount_minor: AmountMinor.optional(),
   currency: Currency,
   destination: mustBe(
@@ -66,7 +66,7 @@ export const Transfer = z.object({
   id: id("tr_"),
   object: z.literal("transfer"),
   status: TransferStatus,
-  amount: AmountTwin,
+  amount: AmountAlias,
   amount_minor: AmountMinor,
   currency: CurrencyCode,
   destination: TransferDestination,

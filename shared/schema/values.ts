@@ -34,7 +34,7 @@ export const AmountMinor = mustBe(
 );
 
 /** The amount under its second name. Answers have both. */
-export const AmountTwin = AmountMinor.describe(
+export const AmountAlias = AmountMinor.describe(
   "Amount in minor units of the currency: `1999` is 19.99 EUR. `amount_minor` is another name for " +
     "it: a request has one of them, or both with the same value, and answers have both",
 );

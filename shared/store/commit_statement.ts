@@ -25,7 +25,7 @@ export const COMMIT = `select * from pay.commit(p_document => $1::text, p_patien
 
 /**
  * Returns the parameters of `COMMIT`.
- * @param patience_ms longest wait for a lock; null: as long as a request waits for its twin
+ * @param patience_ms longest wait for a lock; null: as long as a concurrent duplicate waits
  */
 export function commitParameters(
   list: readonly RequestedChange[],

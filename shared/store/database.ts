@@ -37,7 +37,7 @@ interface DatabaseOptions {
 const DEFAULT_CONNECTIONS = 4;
 /** Seconds without use after which a connection closes. */
 const IDLE_S = 60;
-/** Deadline of a statement: more than the 3 s that a request waits for its twin. */
+/** Deadline of a statement: more than the 3 s that a concurrent duplicate waits. */
 const STATEMENT_DEADLINE_MS = 5_000;
 /** Time after which a statement is slow and starts a health check. */
 const SLOW_AFTER_MS = 500;
@@ -207,7 +207,7 @@ export function databaseUnavailable(): ApiError {
   return tryAgain("service_unavailable", "The service is briefly unavailable: try again");
 }
 
-/** Makes the 409 for a twin of a request that has no answer yet. */
+/** Makes the 409 for a concurrent duplicate of a request that has no answer yet. */
 export function requestInProgress(): ApiError {
   return tryAgain(
     "idempotency_in_progress",
@@ -221,7 +221,7 @@ export function toApiError(error: unknown): Error {
   const code = codeOf(error);
   if (code === null) return error instanceof Error ? error : new Error("unknown");
   const { where } = error as { where?: unknown };
-  // A twin waited too long for the answer of the first request.
+  // A concurrent duplicate waited too long for the answer of the first request.
   if (isLockTimeout(error) && String(where).includes('"idempotency_keys"')) {
     return requestInProgress();
   }

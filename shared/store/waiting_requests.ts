@@ -26,8 +26,8 @@ const WAITING_LIMITS: WaitingLimits = { of_account: 256, in_all: 1_024 };
 export const DELAY_LIMITS: WaitingLimits = { of_account: 128, in_all: 512 };
 
 /**
- * Most requests with a live key that wait for a provider or for a twin. A provider that hangs holds
- * each for 8 s, so an account at 60 payments a second still finds slots.
+ * Most requests with a live key that wait for a provider or for a request with their key. A
+ * provider that hangs holds each for 8 s, so an account at 60 payments a second still finds slots.
  */
 export const LIVE_LIMITS: WaitingLimits = { of_account: 512, in_all: 1_024 };
 

@@ -209,7 +209,7 @@ export interface WebhookStore {
   /**
    * Records a triggered event with its delivery and claims the idempotency key. Returns null if the
    * caller must make the attempt, else the answer: that of the first request, or the delivery if it
-   * is in an inbox. Throws `idempotency_in_progress` while a twin is under way.
+   * is in an inbox. Throws `idempotency_in_progress` while a request with its key is under way.
    */
   beginTrigger(
     access: Access,

@@ -226,7 +226,8 @@ comment on column pay.idempotency_keys.environment_id is 'The environment of the
 comment on column pay.idempotency_keys.api_key_id is 'The API key of the request.';
 comment on column pay.idempotency_keys.key is 'The Idempotency-Key header.';
 comment on column pay.idempotency_keys.fingerprint is 'SHA-256 of method, path and canonical body.';
-comment on column pay.idempotency_keys.request_id is 'The first request; identifies the winner of concurrent twins.';
+comment on column pay.idempotency_keys.request_id is
+  'The first request; identifies the winner of concurrent duplicates.';
 comment on column pay.idempotency_keys.status is 'HTTP status of the answer; 102 while a triggered attempt is under way.';
 comment on column pay.idempotency_keys.body is 'The body of the answer, byte for byte.';
 comment on column pay.idempotency_keys.created_at is 'Time of the first request.';

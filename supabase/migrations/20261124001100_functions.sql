@@ -1253,7 +1253,7 @@ returns table (
 )
 language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
 set jit = off set enable_seqscan = off set enable_mergejoin = off set enable_material = off
--- A twin waits for the first request for this time (contract §5).
+-- A concurrent duplicate waits for the first request for this time (contract §5).
 set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 #variable_conflict use_column
@@ -1800,7 +1800,7 @@ begin
       where o.environment_id = v_kept.environment_id
         and o.api_key_id = v_kept.api_key_id
         and o.key = v_kept.key
-        -- A twin may have claimed the key meanwhile. Its row is newer and stays.
+        -- A duplicate may have claimed the key meanwhile. Its row is newer and stays.
         and o.created_at <= v_kept.kept_since;
     end if;
   end loop;

@@ -26,8 +26,9 @@
 -- because it only adds calls of payments and transfers that it has locked or made. No transaction
 -- waits for one kind while it holds a later one, so commits do not deadlock. A request that is
 -- refused at admission takes no row lock. Transfers out of one balance queue: each sees the balance
--- after the one before it. A twin of a keyed request waits as idempotency.sql describes. A change
--- of a payment waits for the row lock; if the sequence is then another, the change is stale.
+-- after the one before it. A concurrent duplicate of a keyed request waits as idempotency.sql
+-- describes. A change of a payment waits for the row lock; if the sequence is then another, the
+-- change is stale.
 
 -- Locks the payments and transfers that the admitted changes expect at a sequence. p_expects:
 -- [{n, id, sequence}]. A change whose
@@ -106,7 +107,8 @@ $$;
 
 -- p_document     the members of pay_internal.document except records, reports and counts. The n of
 --                a row is the place of its change in the list
--- p_patience_ms  how long the statement waits for a lock; null for the 3 s of a twin
+-- p_patience_ms  how long the statement waits for a lock; null for the 3 s of a concurrent
+--                duplicate
 -- detail is JSON text for a change with a call: {id, account, provider_reference, created_at, reserved},
 -- and for an outdated change its sandbox's settings. deliveries is the number of deliveries that
 -- the whole list made due.
@@ -117,7 +119,7 @@ returns table (
 )
 language plpgsql volatile security definer rows 10 set search_path = pg_catalog, pg_temp
 set jit = off set enable_seqscan = off set enable_mergejoin = off set enable_material = off
--- A twin waits for the first request for this time (contract §5).
+-- A concurrent duplicate waits for the first request for this time (contract §5).
 set plan_cache_mode = force_generic_plan set lock_timeout = '3s'
 as $$
 #variable_conflict use_column

@@ -1,9 +1,9 @@
 -- Purpose: the idempotency keys of requests, one by one and in lists. An operation claims the key
 -- together with the answer to store before it writes, and releases the key if it refuses.
 --
--- Concurrency: a twin of a request waits at the unique index until the first transaction has ended.
--- It then finds the first answer in a new snapshot, with a statement of its own. A twin that waits
--- longer than lock_timeout gets SQLSTATE 55P03.
+-- Concurrency: a duplicate of a request waits at the unique index until the first transaction has
+-- ended. It then finds the first answer in a new snapshot, with a statement of its own. A duplicate
+-- that waits longer than lock_timeout gets SQLSTATE 55P03.
 
 -- The time for which an answer is stored for replays, from the first request (interface §8).
 create or replace function pay_internal.idempotency_retention()
@@ -75,7 +75,7 @@ begin
       where o.environment_id = v_kept.environment_id
         and o.api_key_id = v_kept.api_key_id
         and o.key = v_kept.key
-        -- A twin may have claimed the key meanwhile. Its row is newer and stays.
+        -- A duplicate may have claimed the key meanwhile. Its row is newer and stays.
         and o.created_at <= v_kept.kept_since;
     end if;
   end loop;

@@ -98,7 +98,7 @@ Deno.test("create() throws the last error and the key after maxRetries", () =>
     assert.equal(asked.length, 4);
   }));
 
-Deno.test("create() retries while its twin is in progress", () =>
+Deno.test("create() retries while a concurrent duplicate is in progress", () =>
   withServer(
     [error(409, "idempotency_in_progress", { "Retry-After": "1" }), json(201, PAYMENT)],
     async ({ client, waits }) => {

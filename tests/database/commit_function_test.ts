@@ -106,8 +106,8 @@ const CASES: [name: string, run: Case][] = [
       [["committed", CREATED], ["stale", NOTHING], ["committed", CREATED]],
     ];
   }],
-  ["twins", ({ key }) => {
-    const asked = { key: key.text, idempotency_key: "twins" };
+  ["duplicates", ({ key }) => {
+    const asked = { key: key.text, idempotency_key: "duplicates" };
     return [
       [{ ...asked, change: created() }, { ...asked, change: created() }],
       [["committed", CREATED], ["replay", NOTHING]],

@@ -1,6 +1,6 @@
 /**
- * pay.commit() with transfers of one balance in one list. A transfer that is a replay, or the twin
- * of another one in the list, takes nothing from the balance.
+ * pay.commit() with transfers of one balance in one list. A transfer that is a replay, or the
+ * duplicate of another one in the list, takes nothing from the balance.
  */
 
 import assert from "node:assert/strict";
@@ -21,10 +21,10 @@ const CASES: Case[] = [
     [[30, "a", "committed"]],
     [[30, "a", "replay"], [70, "b", "committed"], [1, "c", "insufficient"]],
   ]],
-  ["a twin in the list takes nothing", [
+  ["a duplicate in the list takes nothing", [
     [[40, "a", "committed"], [40, "a", "replay"], [60, "b", "committed"]],
   ]],
-  ["a twin of a refused transfer is refused too", [
+  ["a duplicate of a refused transfer is refused too", [
     [[101, "a", "insufficient"], [101, "a", "insufficient"], [100, "b", "committed"]],
   ]],
   ["a key of another request takes nothing", [

@@ -122,8 +122,8 @@ Deno.test("pay.commit() with calls", async (t) => {
         reserved: null,
         created_at: call!.created_at.toISOString(),
       });
-      const [twin] = await commit(functions, [{ ...asked, change: await created() }]);
-      assert.equal(twin!.outcome, "in_progress");
+      const [duplicate] = await commit(functions, [{ ...asked, change: await created() }]);
+      assert.equal(duplicate!.outcome, "in_progress");
     });
     await t.step("the store returns the call, or throws provider_not_configured", async () => {
       const access = {

@@ -44,9 +44,9 @@ serviceCase("POST /v1/payments takes the test tokens", async (t, service) => {
       // The answer is that of the card for which the token stands.
       const number = TEST_TOKENS[token]!;
       const numbered = await service.pay({ card: { ...APPROVED_CARD, number } });
-      const twin = numbered.body.error?.payment ?? numbered.body;
+      const shown = numbered.body.error?.payment ?? numbered.body;
       assert.deepEqual(
-        [numbered.status, twin.status, twin.method.card.last4, twin.failure_code],
+        [numbered.status, shown.status, shown.method.card.last4, shown.failure_code],
         [http, status, last4, payment.failure_code],
       );
     });

@@ -90,7 +90,7 @@ Deno.test("a database that freezes and answers again", async (t) => {
       const rows = await service.sql`select from pay.payments`;
       assert.equal(rows.length, keys.size);
     });
-    await t.step("a request that waits for its twin gets 409 after 3 s, not 503", async () => {
+    await t.step("a concurrent duplicate gets 409 after 3 s, not 503", async () => {
       const { answer, ms } = await whileKeyIsHeld(
         service.sql,
         () => timed(pay("held")),

@@ -90,19 +90,21 @@ Deno.test("concurrent transfers on two isolates", async (t) => {
         assert.equal((await available()).EUR, before - (body.status === "completed" ? 7 : 0));
       }
     });
-    await t.step("twins under one idempotency key create one transfer", async () => {
+    await t.step("duplicates under one idempotency key create one transfer", async () => {
       const before = (await available()).EUR!;
-      const twins = await Promise.all(Array.from({ length: 20 }, (_, i) => send(i, {}, "twin")));
-      assert.equal(new Set(twins.map(({ text }) => text)).size, 1, twins[0]!.text);
+      const duplicates = await Promise.all(
+        Array.from({ length: 20 }, (_, i) => send(i, {}, "duplicate")),
+      );
+      assert.equal(new Set(duplicates.map(({ text }) => text)).size, 1, duplicates[0]!.text);
       assert.equal((await available()).EUR, before - 7);
     });
-    await t.step("twins of a transfer that empties the balance get its answer", async () => {
+    await t.step("duplicates of a transfer that empties the balance get its answer", async () => {
       const amount = (await available()).EUR!;
-      const twins = await Promise.all(
+      const duplicates = await Promise.all(
         Array.from({ length: 20 }, (_, i) => send(i, { amount }, "last")),
       );
-      assert.deepEqual([...new Set(twins.map(({ status }) => status))], [201]);
-      assert.equal(new Set(twins.map(({ text }) => text)).size, 1);
+      assert.deepEqual([...new Set(duplicates.map(({ status }) => status))], [201]);
+      assert.equal(new Set(duplicates.map(({ text }) => text)).size, 1);
       assert.equal((await available()).EUR, 0);
     });
     await t.step("pay.check_books() finds nothing", async () => {

@@ -57,7 +57,7 @@ liveCase("a payment whose payer does nothing ends after 24 hours", async (given,
     assert.deepEqual(await endingsOf(given, id), ["pending unsent"]);
     await workAfter(given, 61);
     const payment = await shown(given, id);
-    const { body: twin } = await service.call("GET", `/api-v1-payments/v1/payments/${simulated}`);
+    const { body: other } = await service.call("GET", `/api-v1-payments/v1/payments/${simulated}`);
     const endOf = (of: typeof payment) => [
       of.status,
       of.failure_code,
@@ -72,7 +72,7 @@ liveCase("a payment whose payer does nothing ends after 24 hours", async (given,
       null,
       3,
     ]);
-    assert.deepEqual(endOf(twin), endOf(payment));
+    assert.deepEqual(endOf(other), endOf(payment));
     const { payment_intent: [intent] } = await given.books();
     assert.deepEqual([intent!.status, intent!.cancellation_reason], ["canceled", "abandoned"]);
     // The notification of the cancel changes nothing any more.

@@ -192,8 +192,8 @@ for (const [op, { path, run, settled, event }] of Object.entries(OPERATIONS)) {
           const key = `${op}-${at}-${i}`;
           const answer = await run(given, made.id, key);
           assert.equal(answer.status, 200, answer.text);
-          const twin = await run(given, made.id, key);
-          assert.equal(twin.text, answer.text);
+          const duplicate = await run(given, made.id, key);
+          assert.equal(duplicate.text, answer.text);
           if (act.act === "error" && at === "before" && !act.keep) {
             const other = await run(given, made.id, `${key}-other`);
             assert.deepEqual(

@@ -128,8 +128,8 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
           assert.deepEqual(operation.unknown(answer), operation.expected, answer.text);
         }
         const id = prepared_id || answer.body.id;
-        const twin = await operation.run(given, id, key);
-        assert.deepEqual([twin.status, twin.text], [answer.status, answer.text]);
+        const duplicate = await operation.run(given, id, key);
+        assert.deepEqual([duplicate.status, duplicate.text], [answer.status, answer.text]);
         for (let attempt = 0; attempt < 4; attempt++) await workAfter(given, RETRY_S);
         const is_lost = trouble.at === "before" && trouble.keep === true;
         if (is_lost) untouched++;

@@ -264,7 +264,7 @@ async function recordErrors(service: TestService): Promise<Examples["components"
   return errors;
 }
 
-/** The answer to a request whose twin is still in progress. */
+/** The answer to a concurrent duplicate of a request in progress. */
 async function inProgress(service: TestService): Promise<TestAnswer> {
   const body = { amount: 1000, currency: "EUR" };
   const hash = fingerprint("POST", PAYMENTS, body);

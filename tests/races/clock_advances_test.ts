@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { type Ask, sizeOf, startTwoInstances } from "../support/service/two_instances.ts";
 
 const ROUNDS = sizeOf("ROUNDS", 3);
-const TWINS = 10;
+const DUPLICATES = 10;
 
 const command = (body: unknown): Ask => ({
   path: "/api-v1-sandbox/clock",
@@ -41,11 +41,11 @@ Deno.test("commands of a clock at the same time", async (t) => {
   };
   try {
     for (let round = 0; round < ROUNDS; round++) {
-      await t.step(`each of ${TWINS} advances counts, round ${round}`, async () => {
+      await t.step(`each of ${DUPLICATES} advances counts, round ${round}`, async () => {
         const begin_ms = await freeze();
-        const asks = Array.from({ length: TWINS }, () => command({ advance: 10 }));
+        const asks = Array.from({ length: DUPLICATES }, () => command({ advance: 10 }));
         const answers = await race(asks);
-        assert.equal(await finish(), begin_ms + TWINS * 10_000);
+        assert.equal(await finish(), begin_ms + DUPLICATES * 10_000);
         // The first of n advances ends at 10 s, the next one at 20 s.
         const nows = answers.map(({ now }) => Date.parse(now)).sort((a, b) => a - b);
         for (const [i, now_ms] of nows.entries()) {
@@ -54,10 +54,10 @@ Deno.test("commands of a clock at the same time", async (t) => {
       });
       await t.step(`modes at the same time lose no advance, round ${round}`, async () => {
         const begin_ms = await freeze();
-        const advances = Array.from({ length: TWINS }, () => command({ advance: 10 }));
-        const modes = Array.from({ length: TWINS }, () => command({ mode: "frozen" }));
+        const advances = Array.from({ length: DUPLICATES }, () => command({ advance: 10 }));
+        const modes = Array.from({ length: DUPLICATES }, () => command({ mode: "frozen" }));
         await race(advances.flatMap((ask, i) => [ask, modes[i]!]));
-        assert.equal(await finish(), begin_ms + TWINS * 10_000);
+        assert.equal(await finish(), begin_ms + DUPLICATES * 10_000);
       });
     }
   } finally {

@@ -46,12 +46,14 @@ serviceCase("waiting commits share a statement", async (t, service) => {
       assert.equal(row!.environment_id, keys[i % 2]!.environment_id);
     }
   });
-  await t.step("twins in one list make one payment", async () => {
-    const twins = await Promise.all(
-      Array.from({ length: 40 }, () => service.pay({}, { idempotency_key: "twins" })),
+  await t.step("duplicates in one list make one payment", async () => {
+    const duplicates = await Promise.all(
+      Array.from({ length: 40 }, () => service.pay({}, { idempotency_key: "duplicates" })),
     );
-    assert.equal(new Set(twins.map(({ text }) => text)).size, 1);
-    const replayed = twins.filter(({ headers }) => headers.get("Idempotent-Replayed") === "true");
+    assert.equal(new Set(duplicates.map(({ text }) => text)).size, 1);
+    const replayed = duplicates.filter(({ headers }) =>
+      headers.get("Idempotent-Replayed") === "true"
+    );
     assert.equal(replayed.length, 39);
   });
   await t.step("a different body is a conflict only for its sender", async () => {

@@ -32,9 +32,9 @@ doubleTest("an idempotency key keeps a decline, but no invalid request", async (
 
 doubleTest("an idempotency key under way answers 409", async ({ create, double }) => {
   await double.plant({ at: "engine", act: "delay", delay_ms: 1_000 });
-  const twins = await Promise.all([create({}, "pc_1"), create({}, "pc_1")]);
-  assert.deepEqual(twins.map(({ status }) => status).sort(), [200, 409]);
-  const refused = twins.find(({ status }) => status === 409)!;
+  const duplicates = await Promise.all([create({}, "pc_1"), create({}, "pc_1")]);
+  assert.deepEqual(duplicates.map(({ status }) => status).sort(), [200, 409]);
+  const refused = duplicates.find(({ status }) => status === 409)!;
   assert.equal(refused.body.error.code, "idempotency_key_in_use");
 });
 

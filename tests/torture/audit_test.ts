@@ -19,7 +19,7 @@ import { addEndpoint, openRecorder, settle } from "../support/webhook/recording_
 
 const SEED = 37;
 const OPERATIONS = 400;
-const TWINS = 2;
+const DUPLICATES = 2;
 
 /** An endpoint for each sandbox, subscribed to every event. */
 const ENDPOINTS: Evidence["endpoints"] = Object.fromEntries(
@@ -45,14 +45,14 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
   ["an operation of the sandbox that is reset was not answered", "R1", /not answered/, (run) => {
     unanswer(answerTo(run, "create", 201, "resets"));
   }],
-  ["twins were answered differently", "R2", /twins were answered differently/, (run) => {
+  ["duplicates were answered differently", "R2", /duplicates were answered differently/, (run) => {
     answerTo(run, "create", 201).body += " ";
   }],
-  ["two twins were the first", "R2", /2 first answers/, (run) => {
+  ["two duplicates were the first", "R2", /2 first answers/, (run) => {
     const { operation } = answerTo(run, "create", 201);
     for (const answer of answersOf(run, operation)) answer.is_replay = false;
   }],
-  ["a twin was refused", "R2", /only some twins succeeded/, (run) => {
+  ["a duplicate was refused", "R2", /only some duplicates succeeded/, (run) => {
     refuse(answerTo(run, "create", 201));
   }],
   ["two payments were made under one key", "R2", /2 effects/, async (run, tx) => {
@@ -292,7 +292,7 @@ async function tellPlan(service: TestService) {
     const ids = new StoryIds();
     for (const { number: operation, action, is_changed } of groups.flat()) {
       const id = ids.idFor(action);
-      const ask = async (kind: Answer["kind"], twin: number) => {
+      const ask = async (kind: Answer["kind"], duplicate: number) => {
         const planned = requestOf(action, id);
         const { method, path, body } = kind === "changed" ? changed(planned) : planned;
         const { status, text, headers } = await service.call(method, path, {
@@ -300,13 +300,15 @@ async function tellPlan(service: TestService) {
           ...(body !== null && { body, idempotency_key: `torture-${SEED}-${operation}` }),
         });
         const is_replay = headers.has("Idempotent-Replayed");
-        journal.push({ kind, operation, story, twin, status, body: text, is_replay });
+        journal.push({ kind, operation, story, duplicate, status, body: text, is_replay });
         return { status, body: text };
       };
       journal.push({ kind: "send", operation, story, id });
       const { status, body } = await ask("answer", 0);
-      for (let twin = 1; twin < TWINS && !isRead(action); twin++) await ask("answer", twin);
-      if (is_changed && status < 300) await ask("changed", TWINS);
+      for (let duplicate = 1; duplicate < DUPLICATES && !isRead(action); duplicate++) {
+        await ask("answer", duplicate);
+      }
+      if (is_changed && status < 300) await ask("changed", DUPLICATES);
       ids.learn(action, status, body);
       if (ids.subject === null) break;
     }

@@ -55,10 +55,10 @@ const CASES: [fact: string, finding: RegExp, breakFact: Break][] = [
   ["the ledger has a cent less", /pay_1: the ledger has 659, the provider 660/, ({ balances }) => {
     balances.set("pay_1", 659);
   }],
-  ["twins were answered differently", /twins were answered/, ({ operations }) => {
+  ["duplicates were answered differently", /duplicates were answered/, ({ operations }) => {
     operations[0]!.answers[1]!.body += " ";
   }],
-  ["two twins were the first", /several first answers/, ({ operations }) => {
+  ["two duplicates were the first", /several first answers/, ({ operations }) => {
     operations[0]!.answers[1]!.is_replay = false;
   }],
   ["a change was not answered", /refund-1: 0/, ({ operations }) => {
@@ -157,7 +157,7 @@ function answered(
 ): LiveAnswered {
   const body = JSON.stringify(shown);
   const answers = [false, true].map((is_replay) => ({ status, body, is_replay }));
-  return { key, action, twins: 2, payment_id, answers };
+  return { key, action, duplicates: 2, payment_id, answers };
 }
 
 function object(kind: string, id: string, fields: object): StripeObject {

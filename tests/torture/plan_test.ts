@@ -17,7 +17,7 @@ Deno.test("planOf() numbers every operation once", () => {
   assert.ok(operations >= OPERATIONS && operations < OPERATIONS + 10);
 });
 
-Deno.test("planOf() has every kind of operation in every sandbox, with 1 to 16 twins", () => {
+Deno.test("planOf() has every kind of operation in every sandbox, with 1 to 16 duplicates", () => {
   const { stories } = planOf(7, OPERATIONS, 0);
   const operations = stories.flatMap(({ groups }) => groups.flat());
   assert.deepEqual(new Set(stories.map(({ sandbox }) => sandbox)), new Set(SANDBOXES));
@@ -41,8 +41,11 @@ Deno.test("planOf() has every kind of operation in every sandbox, with 1 to 16 t
       "transfer",
     ],
   );
-  const twins = new Set(operations.map(({ twins }) => twins));
-  assert.deepEqual([...twins].sort((a, b) => a - b), Array.from({ length: 16 }, (_, i) => i + 1));
+  const duplicates = new Set(operations.map(({ duplicates }) => duplicates));
+  assert.deepEqual(
+    [...duplicates].sort((a, b) => a - b),
+    Array.from({ length: 16 }, (_, i) => i + 1),
+  );
   const writes = operations.filter(({ action }) => !isRead(action));
   const changed = writes.filter(({ is_changed }) => is_changed).length / writes.length;
   assert.ok(changed > 0.07 && changed < 0.13, `${changed}`);

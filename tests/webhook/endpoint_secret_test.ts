@@ -57,8 +57,8 @@ serviceCase("a replay shows a secret byte for byte", async (t, service) => {
   });
 });
 
-serviceCase("twins of a request on endpoints get one answer", async (t, service) => {
-  const twins = async (method: string, path: string, body: unknown) => {
+serviceCase("duplicates of a request on endpoints get one answer", async (t, service) => {
+  const duplicates = async (method: string, path: string, body: unknown) => {
     const answers = await Promise.all(
       Array.from(
         { length: 6 },
@@ -70,7 +70,7 @@ serviceCase("twins of a request on endpoints get one answer", async (t, service)
     ]);
     return answers[0]!;
   };
-  const { body: { id } } = await twins("POST", ENDPOINTS, { url: URL });
+  const { body: { id } } = await duplicates("POST", ENDPOINTS, { url: URL });
   const path = `${ENDPOINTS}/${id}`;
   const cases: [string, string, string, unknown][] = [
     ["update", "PUT", path, { description: "new" }],
@@ -79,7 +79,7 @@ serviceCase("twins of a request on endpoints get one answer", async (t, service)
   ];
   for (const [name, method, url, body] of cases) {
     await t.step(name, async () => {
-      assert.equal((await twins(method, url, body)).status, 200);
+      assert.equal((await duplicates(method, url, body)).status, 200);
     });
   }
 });

@@ -207,7 +207,7 @@ webhookCase("POST /webhooks/trigger sends nothing on a replay", async (_, servic
   assert.equal(hooks.arrivals.length, 1);
 });
 
-webhookCase("POST /webhooks/trigger makes one attempt for twins at the same time", async (
+webhookCase("POST /webhooks/trigger makes one attempt for duplicates at the same time", async (
   t,
   service,
   hooks,
@@ -218,14 +218,14 @@ webhookCase("POST /webhooks/trigger makes one attempt for twins at the same time
   const gate = Promise.withResolvers<number>();
   hooks.judge = () => gate.promise;
   const body = { endpoint_id, event: "ping", payment_id: payment.id };
-  const options = { body, idempotency_key: "twins" };
+  const options = { body, idempotency_key: "duplicates" };
   const first = service.call("POST", TRIGGER, options);
   await until("the attempt is in progress", () => hooks.arrivals.length === 1);
 
-  await t.step("a twin gets an answer that tells it to retry", async () => {
-    const twin = await service.call("POST", TRIGGER, options);
-    assertRefused(twin, 409, "idempotency_in_progress");
-    assert.equal(twin.headers.get("Retry-After"), "1");
+  await t.step("a duplicate gets an answer that tells it to retry", async () => {
+    const duplicate = await service.call("POST", TRIGGER, options);
+    assertRefused(duplicate, 409, "idempotency_in_progress");
+    assert.equal(duplicate.headers.get("Retry-After"), "1");
   });
   await t.step("the claim of a dead request ends after a minute", async () => {
     await service.setClock(AT + 60_000);

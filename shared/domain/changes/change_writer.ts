@@ -66,7 +66,7 @@ export class ChangeWriter {
       try {
         change = await decideOrKeep(request, subject as T, body, decide);
       } catch (error) {
-        // The request's twin can have changed the resource after the load looked for its key.
+        // A concurrent duplicate can have changed the resource after the load looked for its key.
         const kept = await this.#keptReply({ ...request, access });
         if (kept) return kept;
         throw error;

@@ -25,9 +25,12 @@ import { withDispute } from "./load_dispute.ts";
 
 /** Time for which a request has its operation to itself: the deadline, and time to record. */
 const LEASE_MS = CALL_DEADLINE_MS + 7_000;
-/** Longest wait of a request for its twin, and the pause between two looks (contract §5). */
-const TWIN_PATIENCE_MS = 3_000;
-const TWIN_PAUSE_MS = 50;
+/**
+ * Longest wait of a concurrent duplicate for the answer, and the pause between two looks (contract
+ * §5).
+ */
+const DUPLICATE_PATIENCE_MS = 3_000;
+const DUPLICATE_PAUSE_MS = 50;
 
 /** The answer under the idempotency key while the operation is under way. */
 const UNDER_WAY: Answer = { status: 102, body: "" };
@@ -56,7 +59,8 @@ export class Operations {
 
   /**
    * @param options.at_once the provider of the sandboxes
-   * @param options.waits limits the operations that wait for a provider or for a twin, before they
+   * @param options.waits limits the operations that wait for a provider or for a request with their
+   * key, before they
    *   are reserved
    */
   constructor(
@@ -131,7 +135,7 @@ export class Operations {
     run: (request: ServiceRequest) => Promise<Reply>,
   ): Promise<Reply> {
     if (!request.context.livemode) return this.#at_once.finish(await run(request), request);
-    return await this.#waits.hold(request.access.key_hash, () => afterTwin(request, run));
+    return await this.#waits.hold(request.access.key_hash, () => afterDuplicate(request, run));
   }
 
   /** Decides which way an operation goes. */
@@ -194,14 +198,14 @@ function addCreated(change: ResourceChange, address?: Partial<Payment>): void {
 }
 
 /**
- * Runs a request. If its twin is under way, the request waits for the twin's answer, without a
- * database connection. Throws `idempotency_in_progress` after `TWIN_PATIENCE_MS`.
+ * Runs a request. A concurrent duplicate waits for the answer of the first request, without a
+ * database connection. Throws `idempotency_in_progress` after `DUPLICATE_PATIENCE_MS`.
  */
-async function afterTwin(
+async function afterDuplicate(
   request: ServiceRequest,
   run: (request: ServiceRequest) => Promise<Reply>,
 ): Promise<Reply> {
-  const give_up_at = performance.now() + TWIN_PATIENCE_MS;
+  const give_up_at = performance.now() + DUPLICATE_PATIENCE_MS;
   for (let asked = request;; asked = { ...request, access: withoutRateCount(request.access) }) {
     try {
       return await run(asked);
@@ -210,6 +214,6 @@ async function afterTwin(
         performance.now() < give_up_at;
       if (!waits) throw error;
     }
-    await new Promise((resolve) => setTimeout(resolve, TWIN_PAUSE_MS));
+    await new Promise((resolve) => setTimeout(resolve, DUPLICATE_PAUSE_MS));
   }
 }

@@ -28,10 +28,11 @@ export interface TwoInstances {
 }
 
 /**
- * Returns the size of a race: the value of the environment variable, or the size for CI. `TWINS` is
- * the number of requests with one key, `ROUNDS` the number of runs (docs/reliability.md).
+ * Returns the size of a race: the value of the environment variable, or the size for CI.
+ * `DUPLICATES` is the number of requests with one key, `ROUNDS` the number of runs
+ * (docs/reliability.md).
  */
-export function sizeOf(name: "TWINS" | "ROUNDS", standard: number): number {
+export function sizeOf(name: "DUPLICATES" | "ROUNDS", standard: number): number {
   const size = Number(Deno.env.get(name) ?? standard);
   if (!(Number.isSafeInteger(size) && size > 0)) throw new RangeError(`${name} is not a number`);
   return size;

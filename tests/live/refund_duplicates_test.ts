@@ -1,9 +1,12 @@
-/** Twins of a refund that takes the rest, which the claim of the first one already holds. */
+/**
+ * Concurrent duplicates of a refund that takes the rest, which the claim of the first one already
+ * holds.
+ */
 
 import assert from "node:assert/strict";
 import { liveCase } from "../support/live/live_case.ts";
 
-liveCase("POST /v1/payments/{id}/refund twins of a refund of the rest get one answer", async ({
+liveCase("POST /v1/payments/{id}/refund duplicates of a refund of the rest get one answer", async ({
   pay,
   call,
   double,

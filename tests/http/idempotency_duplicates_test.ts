@@ -1,7 +1,7 @@
 /**
- * Twins: a keyed request is repeated while the first one is still in progress (contract §5). A twin
- * waits for the first and replays its answer. It runs itself if the first is rolled back, and gives
- * up after 3 s.
+ * Duplicates: a keyed request is repeated while the first one is still in progress (contract §5). A
+ * duplicate waits for the first and replays its answer. It runs itself if the first is rolled back,
+ * and gives up after 3 s.
  */
 
 import assert from "node:assert/strict";
@@ -20,11 +20,12 @@ import { untilWaiting } from "../support/database/lock_waits.ts";
 
 const CREATE = { amount: 700, currency: "EUR" };
 /**
- * The time that a twin waits (contract §5), and the delay of its answer allowed on a busy machine.
+ * The time that a concurrent duplicate waits (contract §5), and the delay of its answer allowed on
+ * a busy machine.
  */
 const PATIENCE_MS = 3000;
 const SLACK_MS = 1500;
-/** The stored answer of the first request. No twin could compute it by itself. */
+/** The stored answer of the first request. No duplicate could compute it by itself. */
 const FIRST_ANSWER = '{"id":"pay_first"}';
 
 type Request = [name: string, path: string, body: Record<string, unknown>, from: string | null];
@@ -64,37 +65,40 @@ async function claim(service: TestService, key: string, hash: string): Promise<p
   return connection;
 }
 
-serviceCase("Idempotency-Key: a twin waits and replays the first answer", async (t, service) => {
-  for (const request of REQUESTS) {
-    await t.step(request[0], async () => {
-      const { send, fingerprint } = await prepare(service, request);
-      const first = await claim(service, "replayed", fingerprint);
-      try {
-        const before = await rowCounts(service);
-        let is_answered = false;
-        const twin = send("replayed").finally(() => is_answered = true);
-        await untilWaiting(service.sql);
-        assert.equal(is_answered, false);
-        await first`commit`;
-        const answer = await twin;
-        assert.deepEqual([answer.status, answer.text], [201, FIRST_ANSWER]);
-        assert.equal(answer.headers.get("Idempotent-Replayed"), "true");
-        const { idempotency_keys = 0, ...rows } = before;
-        const kept = { ...rows, idempotency_keys: idempotency_keys + 1 };
-        assert.deepEqual(await rowCounts(service), kept);
-        await service.sql`delete from pay.idempotency_keys`;
-      } finally {
-        await first.end();
-      }
-    });
-  }
-});
+serviceCase(
+  "Idempotency-Key: a duplicate waits and replays the first answer",
+  async (t, service) => {
+    for (const request of REQUESTS) {
+      await t.step(request[0], async () => {
+        const { send, fingerprint } = await prepare(service, request);
+        const first = await claim(service, "replayed", fingerprint);
+        try {
+          const before = await rowCounts(service);
+          let is_answered = false;
+          const duplicate = send("replayed").finally(() => is_answered = true);
+          await untilWaiting(service.sql);
+          assert.equal(is_answered, false);
+          await first`commit`;
+          const answer = await duplicate;
+          assert.deepEqual([answer.status, answer.text], [201, FIRST_ANSWER]);
+          assert.equal(answer.headers.get("Idempotent-Replayed"), "true");
+          const { idempotency_keys = 0, ...rows } = before;
+          const kept = { ...rows, idempotency_keys: idempotency_keys + 1 };
+          assert.deepEqual(await rowCounts(service), kept);
+          await service.sql`delete from pay.idempotency_keys`;
+        } finally {
+          await first.end();
+        }
+      });
+    }
+  },
+);
 
 serviceCase(
-  "Idempotency-Key: a twin that waits for the payment's row replays",
+  "Idempotency-Key: a duplicate that waits for the payment's row replays",
   async (t, service) => {
-    // The first request locks the payment's row before its key, so a twin of a move waits for that
-    // row.
+    // The first request locks the payment's row before its key, so a duplicate of a move waits for
+    // that row.
     for (const request of REQUESTS.filter(([, , , from]) => from !== null)) {
       await t.step(request[0], async () => {
         const { send, fingerprint } = await prepare(service, request);
@@ -102,10 +106,10 @@ serviceCase(
         try {
           // Increments the sequence, as the change of the first request does.
           await first`update pay.payments set sequence = sequence + 1`;
-          const twin = send("moved");
+          const duplicate = send("moved");
           await untilWaiting(service.sql);
           await first`commit`;
-          const answer = await twin;
+          const answer = await duplicate;
           assert.deepEqual([answer.status, answer.text], [201, FIRST_ANSWER]);
           assert.equal(answer.headers.get("Idempotent-Replayed"), "true");
           await service.sql`delete from pay.idempotency_keys`;
@@ -125,10 +129,10 @@ serviceCase(
         const { send } = await prepare(service, request);
         const first = await claim(service, "conflict", "00".repeat(32));
         try {
-          const twin = send("conflict");
+          const duplicate = send("conflict");
           await untilWaiting(service.sql);
           await first`commit`;
-          assertRefused(await twin, 409, "idempotency_conflict");
+          assertRefused(await duplicate, 409, "idempotency_conflict");
           await service.sql`delete from pay.idempotency_keys`;
         } finally {
           await first.end();
@@ -139,17 +143,17 @@ serviceCase(
 );
 
 serviceCase(
-  "Idempotency-Key: a twin runs after the first is rolled back",
+  "Idempotency-Key: a duplicate runs after the first is rolled back",
   async (t, service) => {
     for (const request of REQUESTS) {
       await t.step(request[0], async () => {
         const { send, fingerprint } = await prepare(service, request);
         const first = await claim(service, "undone", fingerprint);
         try {
-          const twin = send("undone");
+          const duplicate = send("undone");
           await untilWaiting(service.sql);
           await first`rollback`;
-          const answer = await twin;
+          const answer = await duplicate;
           assert.equal(answer.headers.get("Idempotent-Replayed"), null, answer.text);
           assert.notEqual(answer.text, FIRST_ANSWER);
           const replay = await send("undone");
@@ -163,8 +167,8 @@ serviceCase(
   },
 );
 
-serviceCase("Idempotency-Key: a twin gives up after 3 s", async (t, service) => {
-  const twins: {
+serviceCase("Idempotency-Key: a duplicate gives up after 3 s", async (t, service) => {
+  const duplicates: {
     name: string;
     first: postgres.Sql;
     key: string;
@@ -173,7 +177,7 @@ serviceCase("Idempotency-Key: a twin gives up after 3 s", async (t, service) => 
   for (const [i, request] of REQUESTS.entries()) {
     const { send, fingerprint } = await prepare(service, request);
     const key = `slow_${i}`;
-    twins.push({ name: request[0], key, send, first: await claim(service, key, fingerprint) });
+    duplicates.push({ name: request[0], key, send, first: await claim(service, key, fingerprint) });
   }
   try {
     const timed = async (call: Promise<TestAnswer>) => {
@@ -182,16 +186,16 @@ serviceCase("Idempotency-Key: a twin gives up after 3 s", async (t, service) => 
       return { answer, waited_ms: performance.now() - started };
     };
     // The time that as many unhindered requests take on this machine now.
-    const unhindered = await Promise.all(twins.map(() => timed(service.pay())));
+    const unhindered = await Promise.all(duplicates.map(() => timed(service.pay())));
     const usual_ms = Math.max(...unhindered.map(({ waited_ms }) => waited_ms));
     const before = await rowCounts(service);
-    // The twins wait at the same time, so the test takes as long as one of them. The reset follows,
-    // because a reset admits no other changes.
-    const wait = ({ key, send }: typeof twins[number]) => timed(send(key));
-    const [reset, ...others] = twins.toReversed();
+    // The duplicates wait at the same time, so the test takes as long as one of them. The reset
+    // follows, because a reset admits no other changes.
+    const wait = ({ key, send }: typeof duplicates[number]) => timed(send(key));
+    const [reset, ...others] = duplicates.toReversed();
     const answers = [...await Promise.all(others.reverse().map(wait)), await wait(reset!)];
     assert.deepEqual(await rowCounts(service), before);
-    for (const [i, { name, key, send, first }] of twins.entries()) {
+    for (const [i, { name, key, send, first }] of duplicates.entries()) {
       await t.step(name, async () => {
         const { answer, waited_ms } = answers[i]!;
         assertRefused(answer, 409, "idempotency_in_progress");
@@ -205,6 +209,6 @@ serviceCase("Idempotency-Key: a twin gives up after 3 s", async (t, service) => 
       });
     }
   } finally {
-    for (const { first } of twins) await first.end();
+    for (const { first } of duplicates) await first.end();
   }
 }, { max_connections: REQUESTS.length });

@@ -17,7 +17,7 @@ const PAYMENT = { amount: 1000, currency: "EUR", card: { token: "pm_card_visa" }
 /** Longer than the lease of a request. */
 const LEASE_S = 16;
 
-liveCase("twins of a live request under way get the same bytes", async (given, t) => {
+liveCase("duplicates of a live request under way get the same bytes", async (given, t) => {
   const { body: { id } } = await given.pay();
   await t.step("create", async () => {
     await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
@@ -107,7 +107,7 @@ async function dieDuringCall(given: LiveCase, idempotency_key: string): Promise<
 }
 
 liveCase(
-  "a twin of a request that died waits 3 s, then gets the worker's record",
+  "a duplicate of a request that died waits 3 s, then gets the worker's record",
   async (given) => {
     await stopPolls(given);
     await dieDuringCall(given, "died");
@@ -146,8 +146,8 @@ liveCase("a notification can settle the call of a request that died", async (giv
   await stopPolls(given);
   await dieDuringCall(given, "notified");
   await deliver(given, await eventsOf(given));
-  const twin = await given.pay({}, { idempotency_key: "notified" });
-  assert.equal(twin.status, 201, twin.text);
-  assert.equal(twin.body.status, "completed");
+  const duplicate = await given.pay({}, { idempotency_key: "notified" });
+  assert.equal(duplicate.status, 201, duplicate.text);
+  assert.equal(duplicate.body.status, "completed");
   assert.equal((await given.books()).charge.length, 1);
 });

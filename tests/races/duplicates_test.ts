@@ -1,5 +1,6 @@
 /**
- * Twins of one request on two instances: one effect and one answer, and 409 for a different body.
+ * Concurrent duplicates of one request on two instances: one effect and one answer, and 409 for a
+ * different body.
  */
 
 import assert from "node:assert/strict";
@@ -12,7 +13,7 @@ import {
   type TwoInstances,
 } from "../support/service/two_instances.ts";
 
-const TWINS = sizeOf("TWINS", 40);
+const DUPLICATES = sizeOf("DUPLICATES", 40);
 /** The number of idempotency keys of each kind of request. */
 const KEYS = sizeOf("ROUNDS", 1);
 
@@ -26,19 +27,19 @@ const REQUESTS: [name: string, make: (two: TwoInstances) => Promise<Ask>, status
   ["an advance", async (two) => ASKS.advance(await payment(two, "pending"), "completed"), 200],
 ];
 
-Deno.test(`${TWINS} twins on two instances`, async (t) => {
+Deno.test(`${DUPLICATES} duplicates on two instances`, async (t) => {
   const two = await startTwoInstances();
   try {
     for (const [name, make, status] of REQUESTS) {
-      await t.step(`${name}: one effect and ${TWINS} equal answers`, async () => {
+      await t.step(`${name}: one effect and ${DUPLICATES} equal answers`, async () => {
         for (let n = 0; n < KEYS; n++) {
           const ask = { ...await make(two), idempotency_key: crypto.randomUUID() };
           const before = await countRows(two);
-          const told = await two.race(Array.from({ length: TWINS }, () => ask));
+          const told = await two.race(Array.from({ length: DUPLICATES }, () => ask));
           assert.deepEqual(new Set(told.map((one) => one.status)), new Set([status]));
           assert.equal(new Set(told.map(({ text }) => text)).size, 1);
           const replays = told.filter(({ headers }) => headers.has("Idempotent-Replayed"));
-          assert.equal(replays.length, TWINS - 1);
+          assert.equal(replays.length, DUPLICATES - 1);
           const after = await countRows(two);
           assert.equal(after.keys - before.keys, 1);
           assert.equal(after.payments - before.payments, name.endsWith("create") ? 1 : 0);
@@ -67,7 +68,7 @@ Deno.test(`${TWINS} twins on two instances`, async (t) => {
     await t.step("one idempotency key of two API keys: two effects", async () => {
       const idempotency_key = crypto.randomUUID();
       const key = two.service.other.text;
-      const told = await two.race(Array.from({ length: TWINS }, (_, i) => ({
+      const told = await two.race(Array.from({ length: DUPLICATES }, (_, i) => ({
         ...ASKS.create(),
         idempotency_key,
         ...((i >> 1) % 2 === 1 && { key }),

@@ -1,0 +1,39 @@
+/**
+ * Words that are gone. Each had a private meaning here; now the code and the documents use the word
+ * of the field. A word that comes back fails this test.
+ */
+
+import assert from "node:assert/strict";
+import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
+
+/** A word that is gone. */
+interface GoneWord {
+  /** Also names of files contain it no more. */
+  word: RegExp;
+  /** The field's word. */
+  now: string;
+  /** Lines, as `path: text`, where it may stand, and the reason. */
+  allowed?: readonly (readonly [where: RegExp, why: string])[];
+}
+
+const GONE: readonly GoneWord[] = [
+  { word: /twin/i, now: "concurrent duplicate" },
+];
+
+const FILES = (await projectFiles([
+  ...[".ts", ".tsx", ".sql", ".md", ".json", ".css", ".html", ".yml", ".ci/run"],
+])).filter((path) => path !== "tests/documents/words_test.ts");
+
+const LINES = (await Promise.all(FILES.map(async (path) => {
+  const text = await readProjectFile(path);
+  return [`${path}:`, ...text.split("\n").map((line) => `${path}: ${line}`)];
+}))).flat();
+
+for (const { word, now, allowed = [] } of GONE) {
+  Deno.test(`"${now}" has taken the place of ${word}`, () => {
+    const found = LINES.filter((line) =>
+      word.test(line) && !allowed.some(([where]) => where.test(line))
+    );
+    assert.deepEqual(found, []);
+  });
+}
