@@ -153,15 +153,10 @@ export const BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: "shared/domain/operations/operations.ts",
-        find: `const reply = await this.#changes.create(asked, () => {
-        const begun = begin();
-        operation = begun.operation;
-        return this.#decide(asked, begun);
-      });
-      return await this.#send(reply, operation!);`,
+        find:
+          "const reply = await this.#changes.create(asked, () => this.#decide(asked, begin(), decided));",
         replace: `const begun = begin();
-      operation = begun.operation;
-      const early = await this.#decide(asked, begun);
+      const early = await this.#decide(asked, begun, decided);
       if (known_account && early.calls[0]) {
         await this.#runner.run(known_account, {
           ...begun.operation,
@@ -170,8 +165,7 @@ export const BUGS: readonly PlantedBug[] = [
           attempts: 1,
         }).catch(() => {});
       }
-      const reply = await this.#changes.create(asked, () => early);
-      return await this.#send(reply, begun.operation);`,
+      const reply = await this.#changes.create(asked, () => early);`,
       },
       {
         file: "shared/domain/operations/operations.ts",

@@ -8,21 +8,14 @@ import { PROVIDER_OPERATIONS } from "../core/vocabulary.ts";
 import type { SandboxSettings } from "./known_settings.ts";
 import type { FaultStore } from "./fault_store.ts";
 import { methodOf } from "../domain/changes/change_builder.ts";
-import {
-  type Reply,
-  type ServiceRequest,
-  withoutRateCount,
-} from "../domain/changes/service_request.ts";
+import { type ServiceRequest, withoutRateCount } from "../domain/changes/service_request.ts";
 import type { ProviderAtOnce, ReplyAtOnce } from "../domain/operations/operations.ts";
 import type { Begun } from "../domain/providers/operation.ts";
 import type { PayerUrls } from "./challenge_url.ts";
-import { type ProviderFault, replyAtOnce } from "./sandbox_provider.ts";
+import { replyAtOnce } from "./sandbox_provider.ts";
 
 /** Creates the provider. One round trip for an operation if the sandbox has faults, else none. */
 export function createSandboxProvider(faults: FaultStore, urls: PayerUrls): ProviderAtOnce {
-  /** The faults that were found, by request: an operation can ask several times, and uses one. */
-  const found = new WeakMap<object, ProviderFault>();
-
   async function faulty(begun: Begun, request: ServiceRequest): Promise<ReplyAtOnce> {
     const { at_ms, random } = request.context;
     const { operation: { op }, change } = begun;
@@ -35,8 +28,7 @@ export function createSandboxProvider(faults: FaultStore, urls: PayerUrls): Prov
       : null;
     const reply = replyAtOnce(begun, fault, at_ms, { random, urls });
     if (fault === null) return { reply };
-    found.set(request.context, fault);
-    return { reply, fault_id: fault.id };
+    return { reply, fault_id: fault.id, headers: { "Sandbox-Fault": fault.fault } };
   }
 
   return {
@@ -44,13 +36,6 @@ export function createSandboxProvider(faults: FaultStore, urls: PayerUrls): Prov
       if (hasFaults(request)) return faulty(begun, request);
       const { at_ms, random } = request.context;
       return { reply: replyAtOnce(begun, null, at_ms, { random, urls }) };
-    },
-
-    finish(reply: Reply, { context }: ServiceRequest): Reply {
-      const fault = reply.fault_id === undefined ? undefined : found.get(context);
-      return fault?.id === reply.fault_id && fault
-        ? { ...reply, headers: { "Sandbox-Fault": fault.fault } }
-        : reply;
     },
   };
 }

@@ -53,7 +53,7 @@ export const RAIL_FAILURES: Record<MethodKind, Pick<Fact, "failure_code" | "retu
 const WAITING: ProviderReply = { waiting: "an advance" };
 
 /** A declared fault of the provider. */
-export type ProviderFault = MatchedFault<"provider">;
+type ProviderFault = MatchedFault<"provider">;
 
 /** What the page of the payer's bank needs. */
 export interface PayerPage {

@@ -38,15 +38,21 @@ const UNDER_WAY: Answer = { status: 102, body: "" };
 /** A reply within the request. */
 export interface ReplyAtOnce {
   reply: ProviderReply;
-  /** The declared fault that has decided the reply. */
+  /** The declared fault that has decided the reply, which the commit counts. */
   fault_id?: string;
+  /** Headers of the answer, if the commit has counted the fault. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 /** A provider that replies within the request. */
 export interface ProviderAtOnce {
   reply(begun: Begun, request: ServiceRequest): ReplyAtOnce | Promise<ReplyAtOnce>;
-  /** Completes the reply of the domain. */
-  finish(reply: Reply, request: ServiceRequest): Reply;
+}
+
+/** The last decision of a request. Others can change the resource, so there can be several. */
+interface Decided {
+  operation?: Operation;
+  headers?: ReplyAtOnce["headers"];
 }
 
 /** Runs operations. */
@@ -82,13 +88,9 @@ export class Operations {
   /** Creates a payment or transfer, whose operation begins with it. */
   create(request: ServiceRequest, begin: () => Begun): Promise<Reply> {
     return this.#run(request, async (asked) => {
-      let operation: Operation | null = null;
-      const reply = await this.#changes.create(asked, () => {
-        const begun = begin();
-        operation = begun.operation;
-        return this.#decide(asked, begun);
-      });
-      return await this.#send(reply, operation!);
+      const decided: Decided = {};
+      const reply = await this.#changes.create(asked, () => this.#decide(asked, begin(), decided));
+      return await this.#finish(reply, decided);
     });
   }
 
@@ -100,13 +102,14 @@ export class Operations {
     begin: (subject: T) => Begun | Promise<Begun>,
   ): Promise<Reply> {
     return this.#run(request, async (asked) => {
-      let operation: Operation | null = null;
-      const reply = await this.#changes.change<T>(asked, kind, id, async (subject) => {
-        const begun = await begin(subject);
-        operation = begun.operation;
-        return await this.#decide(asked, begun);
-      });
-      return await this.#send(reply, operation!);
+      const decided: Decided = {};
+      const reply = await this.#changes.change<T>(
+        asked,
+        kind,
+        id,
+        async (subject) => this.#decide(asked, await begin(subject), decided),
+      );
+      return await this.#finish(reply, decided);
     });
   }
 
@@ -134,24 +137,30 @@ export class Operations {
     request: ServiceRequest,
     run: (request: ServiceRequest) => Promise<Reply>,
   ): Promise<Reply> {
-    if (!request.context.livemode) return this.#at_once.finish(await run(request), request);
+    if (!request.context.livemode) return await run(request);
     return await this.#waits.hold(request.access.key_hash, () => afterDuplicate(request, run));
   }
 
   /** Decides which way an operation goes. */
-  #decide(request: ServiceRequest, begun: Begun): Change | Promise<Change> {
+  #decide(request: ServiceRequest, begun: Begun, decided: Decided): Change | Promise<Change> {
+    decided.operation = begun.operation;
     if (begun.is_ours) return cancelled(begun);
     if (request.context.livemode) return reserve(begun);
+    const change = (replied: ReplyAtOnce) => {
+      decided.headers = replied.headers;
+      return changeAtOnce(begun, replied);
+    };
     const replied = this.#at_once.reply(begun, request);
-    return replied instanceof Promise
-      ? replied.then((reply) => changeAtOnce(begun, reply))
-      : changeAtOnce(begun, replied);
+    return replied instanceof Promise ? replied.then(change) : change(replied);
   }
 
-  /** Sends the operation that a commit has reserved. */
-  async #send(reply: Reply, operation: Operation): Promise<Reply> {
+  /** Sends the operation that a commit has reserved, if there is one. */
+  async #finish(reply: Reply, { operation, headers }: Decided): Promise<Reply> {
     // A sandbox has operations that the worker sends later, and no others.
-    if (!reply.call || !operation.subject.livemode) return reply;
+    if (!operation?.subject.livemode) {
+      return reply.fault_id !== undefined && headers ? { ...reply, headers } : reply;
+    }
+    if (!reply.call) return reply;
     const { account, ...row } = reply.call;
     const answer = await this.#runner.run(account, {
       ...operation,
