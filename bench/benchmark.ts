@@ -112,11 +112,11 @@ async function measureAndReport(options: Options, atEnd: AtEnd): Promise<boolean
   const { measured, benches } = rows === null
     ? await measureStandard({ ...options, has_pgbench: pgbench !== null }, load, discarded, atEnd)
     : await measureFilled({ ...options, rows }, load, discarded, atEnd);
-  console.error("The oracles judge the books");
+  console.error("Checking the invariants");
   for (const bench of benches) {
     const broken = (await checkBooks(bench.sql)).filter(({ findings }) => findings > 0);
-    const problems = broken.map(({ oracle, findings, examples }) =>
-      `${oracle}: ${findings} findings, such as ${examples[0]}`
+    const problems = broken.map(({ invariant, findings, examples }) =>
+      `${invariant}: ${findings} findings, such as ${examples[0]}`
     );
     counts(bench, "the books at the end", problems);
   }

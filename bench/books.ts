@@ -1,6 +1,6 @@
 /**
  * Compares the database with the acknowledged requests. After each run it counts the new rows. At
- * the end of the benchmark the oracles (`check_books.ts`) judge their content.
+ * the end of the benchmark the invariants (`check_books.ts`) check their content.
  */
 
 import type { Sql } from "postgres";

@@ -1,7 +1,7 @@
 /**
  * Makes many payments by SQL, with the rows that the product would write. It makes one payment over
  * HTTP and copies its rows, each copy with its own ids, times and idempotency key. Copies can be read,
- * listed, refunded, replayed and reset, and the oracles accept them.
+ * listed, refunded, replayed and reset, and the invariants hold for them.
  */
 
 import type { Sql } from "postgres";

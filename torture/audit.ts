@@ -1,6 +1,6 @@
 /**
  * The audit of a run: compares the journals of clients and receiver with the database. It judges by
- * the model, by the oracles and by counting, and shares no rule with the product.
+ * the model, by the invariants and by counting, and shares no rule with the product.
  */
 
 import type postgres from "postgres";
@@ -30,7 +30,7 @@ export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
   const books = await checkBooks(evidence.sql);
   const broken = (promise: string) =>
     books.filter((verdict) => verdict.findings > 0 && ofPromise(verdict.promise).includes(promise))
-      .flatMap(({ oracle, examples }) => examples.map((example) => `${oracle}: ${example}`));
+      .flatMap(({ invariant, examples }) => examples.map((example) => `${invariant}: ${example}`));
   const verdicts = [
     auditEffects(evidence, events),
     auditDuplicates(evidence, events),
@@ -178,7 +178,9 @@ function auditChanged(evidence: Evidence): Verdict {
   return { promise: "R3", says: `${changed.length} requests with one field changed`, findings };
 }
 
-/** R4, besides the oracles: the ledger is append-only, and no hot balance was ever below zero. */
+/**
+ * R4, besides the invariants: the ledger is append-only, and no hot balance was ever below zero.
+ */
 async function auditLedger(evidence: Evidence): Promise<Verdict> {
   const { meanwhile, altered_movements } = evidence;
   const overdrawn = await overdrawnBalances(evidence.sql, evidence.environments.transfers);

@@ -81,7 +81,7 @@ export async function auditChain(
       ? []
       : [`${stored.size} payments are stored, and ${payments.length} were created`],
     ...await auditPayouts(sql, payouts, signer, transfers),
-    ...await readOracles(sql),
+    ...await readInvariants(sql),
   ];
   const received = transfers.filter(({ to }) => addresses.has(to.toLowerCase()));
   const sum = received.reduce((total, { amount }) => total + amount, 0);
@@ -158,13 +158,13 @@ async function auditPayouts(
   ];
 }
 
-/** Returns the findings of the oracles, without those that the operator handles. */
-async function readOracles(sql: postgres.Sql): Promise<string[]> {
+/** Returns the findings of the invariants, without those that the operator handles. */
+async function readInvariants(sql: postgres.Sql): Promise<string[]> {
   const verdicts = await checkBooks(sql);
-  const broken = verdicts.filter(({ oracle, findings }) =>
-    findings > 0 && oracle !== "oracle_provider_facts"
-  ).flatMap(({ oracle, examples }) => examples.map((example) => `${oracle}: ${example}`));
+  const broken = verdicts.filter(({ invariant, findings }) =>
+    findings > 0 && invariant !== "invariant_provider_facts"
+  ).flatMap(({ invariant, examples }) => examples.map((example) => `${invariant}: ${example}`));
   const facts = await sql<{ detail: string }[]>`
-    select subject_id || ': ' || detail as detail from pay.oracle_provider_facts`;
+    select subject_id || ': ' || detail as detail from pay.invariant_provider_facts`;
   return [...broken, ...facts.map(({ detail }) => detail).filter((text) => !TOLD.test(text))];
 }

@@ -36,7 +36,7 @@ export interface LiveEvidence {
   books: StripeBooks;
 }
 
-/** Reads the rows and the oracles of a live environment. */
+/** Reads the rows and the invariants of a live environment. */
 export async function readOurBooks(
   sql: postgres.Sql,
   environment_id: string,
@@ -54,7 +54,7 @@ export async function readOurBooks(
     where environment_id = ${environment_id} and account in ('processor', 'chargebacks')
     group by subject_id`;
   const broken = (await checkBooks(sql)).filter(({ findings }) => findings > 0)
-    .flatMap(({ oracle, examples }) => examples.map((example) => `${oracle}: ${example}`));
+    .flatMap(({ invariant, examples }) => examples.map((example) => `${invariant}: ${example}`));
   const balances = new Map(rows.map(({ id, balance }) => [id, balance]));
   return { payments, refunds, balances, broken };
 }

@@ -1,4 +1,4 @@
-/** The audit during the run: reads the oracles repeatedly, and copies the ledger once. */
+/** The audit during the run: reads the invariants repeatedly, and copies the ledger once. */
 
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import { overdrawnBalances } from "./audit.ts";
@@ -8,7 +8,7 @@ import type { Stage } from "./stage.ts";
 
 const AUDIT_EVERY_MS = 2_000;
 
-/** Reads the oracles during the run, and copies the ledger in the middle of the run. */
+/** Reads the invariants during the run, and copies the ledger in the middle of the run. */
 export class Auditor {
   audits = 0;
   readonly findings: string[] = [];
@@ -43,8 +43,8 @@ export class Auditor {
       const started = performance.now();
       try {
         const broken = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
-        for (const { oracle, examples } of broken) {
-          this.findings.push(`during the run ${oracle}: ${examples[0]}`);
+        for (const { invariant, examples } of broken) {
+          this.findings.push(`during the run ${invariant}: ${examples[0]}`);
         }
         const { environment_id } = this.#keys.transfers;
         this.findings.push(...await overdrawnBalances(sql, environment_id));

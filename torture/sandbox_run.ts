@@ -53,8 +53,8 @@ export async function runSandboxes(stage: Stage, kills: number): Promise<Verdict
     i,
   ) => [...report.findings, ...plays[i]!.client.findings]);
   const repeated = plays.reduce((sum, { client }) => sum + client.broken, 0);
-  for (const { findings: found, oracle, examples } of await checkBooks(stage.sql)) {
-    if (found > 0) findings.push(`${oracle}: ${examples[0]}`);
+  for (const { findings: found, invariant, examples } of await checkBooks(stage.sql)) {
+    if (found > 0) findings.push(`${invariant}: ${examples[0]}`);
   }
   for (const { route, fault } of stage.server_faults) {
     findings.push(`fault of a server: ${route} ${fault}`);

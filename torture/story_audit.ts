@@ -37,7 +37,7 @@ interface Money {
   available: number;
 }
 
-/** R5, besides the oracles: the stories and the pages. */
+/** R5, besides the invariants: the stories and the pages. */
 export async function auditStories(evidence: Evidence): Promise<Verdict> {
   const { plan, sql, journal } = evidence;
   const sent = new Map(

@@ -1,4 +1,4 @@
-/** Writes `supabase/schemas/error_catalogue.sql`: the catalogue of errors, for the oracles. */
+/** Writes `supabase/schemas/error_catalogue.sql`: the catalogue of errors, for the invariants. */
 
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 

@@ -1,7 +1,7 @@
 /**
- * `deno task check-books [URL]` runs every oracle of the database (the views `pay.oracle_*`) and
- * prints a line for each. Without a URL it uses the database of DATABASE_URL, or else the embedded
- * server of DATA_DIR.
+ * `deno task check-books [URL]` checks every invariant of the database (the views
+ * `pay.invariant_*`) and prints a line for each. Without a URL it uses the database of
+ * DATABASE_URL, or else the embedded server of DATA_DIR.
  *
  * Findings that testers in sandboxes can cause come last, apart. They are no broken promise.
  *
@@ -15,9 +15,9 @@ import { readSettings } from "../data_dir/settings.ts";
 
 const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 
-/** The result of one oracle: its alarms, or its findings that are none. */
+/** The result of one invariant: its alarms, or its findings that are none. */
 interface Verdict {
-  oracle: string;
+  invariant: string;
   /** The numbers of the promises in docs/reliability.md, and the promises in words. */
   promise: string;
   /** False: a tester in a sandbox can cause the findings. */
@@ -31,8 +31,8 @@ interface Verdict {
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
 /**
- * Runs every oracle. Returns its alarms, also if there are none, and its other findings if there are
- * any. The user of the connection must be a member of `pay_operator`.
+ * Checks every invariant. Returns its alarms, also if there are none, and its other findings if
+ * there are any. The user of the connection must be a member of `pay_operator`.
  */
 export async function checkBooks(sql: postgres.Sql): Promise<Verdict[]> {
   const rows = await sql<(Verdict & { findings: string })[]>`select * from pay.check_books()`;
@@ -41,10 +41,10 @@ export async function checkBooks(sql: postgres.Sql): Promise<Verdict[]> {
 
 /** The verdicts as lines of text: the alarms, then the findings that are none. */
 function renderVerdicts(verdicts: readonly Verdict[]): string {
-  const width = Math.max(...verdicts.map(({ oracle }) => oracle.length));
-  const render = ({ oracle, promise, is_alarm, findings, examples }: Verdict) => {
+  const width = Math.max(...verdicts.map(({ invariant }) => invariant.length));
+  const render = ({ invariant, promise, is_alarm, findings, examples }: Verdict) => {
     const word = !is_alarm ? "note  " : findings === 0 ? "ok    " : "BROKEN";
-    const line = `${word} ${oracle.padEnd(width)}  ${promise}\n`;
+    const line = `${word} ${invariant.padEnd(width)}  ${promise}\n`;
     if (findings === 0) return line;
     const count = findings === 1 ? "1 finding:" : `${findings} findings, for example:`;
     return [line, `       ${count}\n`, ...examples.map((e) => `       ${e}\n`)].join("");

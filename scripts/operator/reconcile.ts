@@ -1,6 +1,6 @@
 /**
  * `deno task reconcile [URL]` compares the books with those of the providers: it prints every
- * finding of the oracles of calls, facts and daily totals. Without a URL it uses the database of
+ * finding of the invariants of calls, facts and daily totals. Without a URL it uses the database of
  * DATABASE_URL, or else the embedded server of DATA_DIR.
  *
  * Exit codes: 0 no difference, 1 differences, 2 the books could not be read.
@@ -15,7 +15,7 @@ const PROJECT_DIR = fileURLToPath(new URL("../../", import.meta.url));
 
 /** A row of `pay.reconcile`. */
 interface Difference {
-  oracle: string;
+  invariant: string;
   environment_id: string;
   subject_id: string;
   detail: string;
@@ -31,8 +31,8 @@ async function main(args: readonly string[]): Promise<number> {
     const database = await openOperatorDatabase(readSettings(env, PROJECT_DIR), printMessage);
     try {
       const differences = await database.sql<Difference[]>`select * from pay.reconcile()`;
-      for (const { oracle, environment_id, subject_id, detail } of differences) {
-        print(`${oracle} ${environment_id} ${subject_id}: ${detail}\n`);
+      for (const { invariant, environment_id, subject_id, detail } of differences) {
+        print(`${invariant} ${environment_id} ${subject_id}: ${detail}\n`);
       }
       if (differences.length === 0) print("The books agree with those of the providers\n");
       return differences.length === 0 ? 0 : 1;

@@ -1,28 +1,28 @@
 -- Purpose: the findings of the hourly check of the books, the settings of the operator, and the
 -- requests that wake the relay.
 --
--- Each view pay.oracle_* lists what breaks one promise (docs/reliability.md), and is empty while it
--- holds. A view is one statement and so one snapshot. pg_net only ever calls our own fixed address:
--- it follows redirects and reaches loopback, and its queue is unlogged.
+-- Each view pay.invariant_* lists what breaks one promise (docs/reliability.md), and is empty while
+-- it holds. A view is one statement and so one snapshot. pg_net only ever calls our own fixed
+-- address: it follows redirects and reaches loopback, and its queue is unlogged.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
-create table pay.oracle_findings (
+create table pay.invariant_findings (
   environment_id text collate "C" not null,
-  oracle text collate "C" not null,
+  invariant text collate "C" not null,
   subject_id text collate "C" not null,
   detail text not null,
   found_at timestamptz not null default now(),
-  constraint oracle_findings_pkey primary key (environment_id, oracle, subject_id)
+  constraint invariant_findings_pkey primary key (environment_id, invariant, subject_id)
 );
-comment on table pay.oracle_findings is 'Findings of the hourly check, until pay.forget_findings. Empty while every promise holds.';
-comment on column pay.oracle_findings.environment_id is 'The environment of the subject.';
-comment on column pay.oracle_findings.oracle is 'The view that found it.';
-comment on column pay.oracle_findings.subject_id is 'The resource that the finding is about.';
-comment on column pay.oracle_findings.detail is 'The finding in words.';
-comment on column pay.oracle_findings.found_at is 'Time at which it was found first.';
+comment on table pay.invariant_findings is 'Findings of the hourly check, until pay.forget_findings. Empty while every promise holds.';
+comment on column pay.invariant_findings.environment_id is 'The environment of the subject.';
+comment on column pay.invariant_findings.invariant is 'The view that found it.';
+comment on column pay.invariant_findings.subject_id is 'The resource that the finding is about.';
+comment on column pay.invariant_findings.detail is 'The finding in words.';
+comment on column pay.invariant_findings.found_at is 'Time at which it was found first.';
 
 create table pay.settings (
   name text collate "C" not null,

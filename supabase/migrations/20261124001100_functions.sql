@@ -1557,7 +1557,7 @@ grant execute on function pay.read_outbox() to pay_operator;
 
 create or replace function pay.read_books()
 returns table (
-  oracle_findings bigint,
+  invariant_findings bigint,
   books_checked_at timestamptz
 )
 language plpgsql volatile security definer rows 1
@@ -1572,7 +1572,7 @@ begin
       select case
         when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
       end
-      from (select from pay.oracle_findings limit v_most) findings
+      from (select from pay.invariant_findings limit v_most) findings
     ),
     (
       select to_timestamp(s.value::double precision) from pay.settings s
@@ -1961,6 +1961,148 @@ begin
   return v_rows;
 end
 $$;
+
+create or replace function pay_internal.recent_suffix()
+returns text
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$ select pay_internal.id_floor('', now() - interval '29 days') $$;
+
+create or replace function pay_internal.is_arithmetic(p_invariant text)
+returns boolean
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+  select p_invariant in ('invariant_ledger_legs', 'invariant_ledger_totals',
+    'invariant_payment_money', 'invariant_transfer_money', 'invariant_refunds')
+$$;
+
+create or replace function pay_internal.find_breaches(p_invariant text)
+returns table (environment_id text, subject_id text, detail text, is_alarm boolean)
+language plpgsql volatile rows 10
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  return query execute format(
+    'select f.environment_id, f.subject_id, f.detail, $1 or coalesce(e.livemode, true)
+     from pay.%I f
+     left join pay.environments e on e.id = f.environment_id
+     where e.retired_at is null', p_invariant)
+  using pay_internal.is_arithmetic(p_invariant);
+end
+$$;
+
+create or replace function pay_internal.list_invariants()
+returns table (invariant text, promise text)
+language sql stable rows 100
+set search_path = pg_catalog, pg_temp
+as $$
+  select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
+  where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'invariant\_%'
+$$;
+
+create or replace function pay.check_books()
+returns table (
+  invariant text, promise text, is_alarm boolean, findings bigint, examples text[]
+)
+language plpgsql volatile security definer rows 100
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+#variable_conflict use_column
+declare
+  v_invariant record;
+begin
+  perform set_config('pay.worker', 'on', true);
+  for v_invariant in
+    select * from pay_internal.list_invariants() i order by i.promise, i.invariant
+  loop
+    return query
+      select v_invariant.invariant, v_invariant.promise, k.is_alarm, count(f.detail), coalesce(
+        (array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail))
+          filter (where f.detail is not null))[1:3], '{}')
+      from (values (true), (false)) as k (is_alarm)
+      left join pay_internal.find_breaches(v_invariant.invariant) f on f.is_alarm = k.is_alarm
+      group by k.is_alarm
+      having k.is_alarm or count(f.detail) > 0
+      order by k.is_alarm desc;
+  end loop;
+end
+$$;
+grant execute on function pay.check_books() to pay_operator;
+
+create or replace function pay.note_findings()
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+declare
+  v_invariant text;
+  v_found bigint;
+  v_total bigint := 0;
+begin
+  perform set_config('pay.worker', 'on', true);
+  for v_invariant in select i.invariant from pay_internal.list_invariants() i order by 1 loop
+    with
+    found as materialized (
+      select * from pay_internal.find_breaches(v_invariant) b where b.is_alarm
+    ),
+    noted as (
+      insert into pay.invariant_findings (environment_id, invariant, subject_id, detail)
+      select f.environment_id, v_invariant, f.subject_id, min(f.detail) from found f
+      group by f.environment_id, f.subject_id
+      on conflict on constraint invariant_findings_pkey do nothing
+    )
+    select count(*) into v_found from found;
+    v_total := v_total + v_found;
+    if v_found > 0 then
+      raise warning '% findings of pay.%', v_found, v_invariant
+        using hint = 'select * from pay.check_books()';
+    end if;
+  end loop;
+  insert into pay.settings (name, value)
+  values ('books_checked_at', extract(epoch from now())::text)
+  on conflict on constraint settings_pkey do update set value = excluded.value;
+  return v_total;
+end
+$$;
+grant execute on function pay.note_findings() to pay_operator;
+
+create or replace function pay.forget_findings()
+returns bigint
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+declare
+  v_forgotten bigint;
+begin
+  perform set_config('pay.worker', 'on', true);
+  delete from pay.invariant_findings;
+  get diagnostics v_forgotten = row_count;
+  return v_forgotten;
+end
+$$;
+grant execute on function pay.forget_findings() to pay_operator;
+
+create or replace function pay.reconcile()
+returns table (invariant text, environment_id text, subject_id text, detail text)
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+as $$
+declare
+  v_invariant text;
+begin
+  perform set_config('pay.worker', 'on', true);
+  foreach v_invariant in array array[
+    'invariant_provider_calls', 'invariant_provider_facts', 'invariant_provider_totals',
+    'invariant_deposits'
+  ] loop
+    return query
+      select v_invariant, f.environment_id, f.subject_id, f.detail
+      from pay_internal.find_breaches(v_invariant) f where f.is_alarm order by 2, 3, 4;
+  end loop;
+end
+$$;
+grant execute on function pay.reconcile() to pay_operator;
 
 create or replace function pay_internal.ledger_entry_id(
   p_transaction_id text, p_leg smallint, p_direction text
@@ -2696,145 +2838,6 @@ begin
 end
 $$;
 grant execute on function pay.load(text) to pay_api;
-
-create or replace function pay_internal.recent_suffix()
-returns text
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$ select pay_internal.id_floor('', now() - interval '29 days') $$;
-
-create or replace function pay_internal.is_arithmetic(p_oracle text)
-returns boolean
-language sql immutable parallel safe
-set search_path = pg_catalog, pg_temp
-as $$
-  select p_oracle in ('oracle_ledger_legs', 'oracle_ledger_totals', 'oracle_payment_money',
-    'oracle_transfer_money', 'oracle_refunds')
-$$;
-
-create or replace function pay_internal.find_breaches(p_oracle text)
-returns table (environment_id text, subject_id text, detail text, is_alarm boolean)
-language plpgsql volatile rows 10
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  return query execute format(
-    'select f.environment_id, f.subject_id, f.detail, $1 or coalesce(e.livemode, true)
-     from pay.%I f
-     left join pay.environments e on e.id = f.environment_id
-     where e.retired_at is null', p_oracle)
-  using pay_internal.is_arithmetic(p_oracle);
-end
-$$;
-
-create or replace function pay_internal.list_oracles()
-returns table (oracle text, promise text)
-language sql stable rows 100
-set search_path = pg_catalog, pg_temp
-as $$
-  select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
-  where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
-$$;
-
-create or replace function pay.check_books()
-returns table (
-  oracle text, promise text, is_alarm boolean, findings bigint, examples text[]
-)
-language plpgsql volatile security definer rows 100
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-#variable_conflict use_column
-declare
-  v_oracle record;
-begin
-  perform set_config('pay.worker', 'on', true);
-  for v_oracle in select * from pay_internal.list_oracles() o order by o.promise, o.oracle loop
-    return query
-      select v_oracle.oracle, v_oracle.promise, k.is_alarm, count(f.detail), coalesce(
-        (array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail))
-          filter (where f.detail is not null))[1:3], '{}')
-      from (values (true), (false)) as k (is_alarm)
-      left join pay_internal.find_breaches(v_oracle.oracle) f on f.is_alarm = k.is_alarm
-      group by k.is_alarm
-      having k.is_alarm or count(f.detail) > 0
-      order by k.is_alarm desc;
-  end loop;
-end
-$$;
-grant execute on function pay.check_books() to pay_operator;
-
-create or replace function pay.note_findings()
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-declare
-  v_oracle text;
-  v_found bigint;
-  v_total bigint := 0;
-begin
-  perform set_config('pay.worker', 'on', true);
-  for v_oracle in select o.oracle from pay_internal.list_oracles() o order by 1 loop
-    with
-    found as materialized (
-      select * from pay_internal.find_breaches(v_oracle) b where b.is_alarm
-    ),
-    noted as (
-      insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
-      select f.environment_id, v_oracle, f.subject_id, min(f.detail) from found f
-      group by f.environment_id, f.subject_id
-      on conflict on constraint oracle_findings_pkey do nothing
-    )
-    select count(*) into v_found from found;
-    v_total := v_total + v_found;
-    if v_found > 0 then
-      raise warning '% findings of pay.%', v_found, v_oracle
-        using hint = 'select * from pay.check_books()';
-    end if;
-  end loop;
-  insert into pay.settings (name, value)
-  values ('books_checked_at', extract(epoch from now())::text)
-  on conflict on constraint settings_pkey do update set value = excluded.value;
-  return v_total;
-end
-$$;
-grant execute on function pay.note_findings() to pay_operator;
-
-create or replace function pay.forget_findings()
-returns bigint
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-declare
-  v_forgotten bigint;
-begin
-  perform set_config('pay.worker', 'on', true);
-  delete from pay.oracle_findings;
-  get diagnostics v_forgotten = row_count;
-  return v_forgotten;
-end
-$$;
-grant execute on function pay.forget_findings() to pay_operator;
-
-create or replace function pay.reconcile()
-returns table (oracle text, environment_id text, subject_id text, detail text)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-as $$
-declare
-  v_oracle text;
-begin
-  perform set_config('pay.worker', 'on', true);
-  foreach v_oracle in array array[
-    'oracle_provider_calls', 'oracle_provider_facts', 'oracle_provider_totals', 'oracle_deposits'
-  ] loop
-    return query
-      select v_oracle, f.environment_id, f.subject_id, f.detail
-      from pay_internal.find_breaches(v_oracle) f where f.is_alarm order by 2, 3, 4;
-  end loop;
-end
-$$;
-grant execute on function pay.reconcile() to pay_operator;
 
 create or replace function pay_internal.write_payments(
   p_payments jsonb, p_callers pay_internal.caller[], p_moved integer[]
@@ -8919,7 +8922,7 @@ comment on column pay.health.failed_deliveries_last_hour is
   'Live deliveries created in the last hour that have failed.';
 comment on column pay.health.failing_endpoints is
   'Enabled live endpoints whose last attempt failed.';
-comment on column pay.health.oracle_findings is
+comment on column pay.health.invariant_findings is
   'Alarms of the check of the books. Should be 0. Null if the check has never run.';
 comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
 comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
@@ -8948,17 +8951,6 @@ comment on column pay.health.unfit_parameters is
   'Parameters of the server whose values do not fit the service. Should be null.';
 grant select on pay.health to pay_operator;
 
-create or replace view pay.ledger_entries with (security_invoker = true) as
-select m.environment_id,
-  pay_internal.ledger_entry_id(m.transaction_id, m.leg, side.direction) as id,
-  m.transaction_id, m.subject_id, m.refund_id, side.account, side.direction, m.amount_minor,
-  m.currency, m.created_at
-from pay.ledger_movements m
-cross join lateral (
-  values ('debit', m.debit_account), ('credit', m.credit_account)
-) as side (direction, account);
-comment on view pay.ledger_entries is 'The two entries of each movement of the ledger.';
-
 create or replace view pay_internal.sandbox_times with (security_invoker = true) as
 select t.environment_id, t.now,
   pay_internal.id_floor('', t.now - interval '29 days') as recent_suffix
@@ -8985,7 +8977,7 @@ group by m.environment_id, m.subject_id, m.currency;
 comment on view pay_internal.subject_accounts is
   'The sums of each account over the movements of a subject.';
 
-create or replace view pay.oracle_ledger_legs with (security_invoker = true) as
+create or replace view pay.invariant_ledger_legs with (security_invoker = true) as
 select m.environment_id, m.transaction_id as subject_id,
   count(*) || ' legs up to ' || max(m.leg) || ', of ' || min(m.subject_id)
     || case when min(m.subject_id) <> max(m.subject_id)
@@ -8993,10 +8985,10 @@ select m.environment_id, m.transaction_id as subject_id,
 from pay.ledger_movements m
 group by m.environment_id, m.transaction_id
 having count(*) <> max(m.leg) + 1 or min(m.subject_id) <> max(m.subject_id);
-comment on view pay.oracle_ledger_legs is
+comment on view pay.invariant_ledger_legs is
   'R4: the legs of a ledger transaction are numbered without a gap and belong to one subject';
 
-create or replace view pay.oracle_ledger_totals with (security_invoker = true) as
+create or replace view pay.invariant_ledger_totals with (security_invoker = true) as
 select x.environment_id,
   x.currency || ' ' || x.debit_account || ' to ' || x.credit_account as subject_id,
   'total off by ' || sum(x.amount_minor) as detail
@@ -9013,10 +9005,10 @@ having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id i
   left join pay_internal.sandbox_times clock on clock.environment_id = e.id
   where e.livemode or e.created_at > coalesce(clock.now, now()) - interval '29 days'
 );
-comment on view pay.oracle_ledger_totals is
+comment on view pay.invariant_ledger_totals is
   'R4: the total of two accounts is the sum of the movements between them';
 
-create or replace view pay.oracle_payment_money with (security_invoker = true) as
+create or replace view pay.invariant_payment_money with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   p.status || ': available ' || a.available || ', charged back ' || a.chargebacks || ', processor '
     || a.processor as detail
@@ -9041,10 +9033,10 @@ where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
     or p.environment_id in (select e.id from pay.environments e where e.livemode))
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
-comment on view pay.oracle_payment_money is
+comment on view pay.invariant_payment_money is
   'R4: each account holds the amount of a payment that the status of the payment requires';
 
-create or replace view pay.oracle_transfer_money with (security_invoker = true) as
+create or replace view pay.invariant_transfer_money with (security_invoker = true) as
 select tr.environment_id, tr.id as subject_id,
   tr.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out '
     || a.external as detail
@@ -9063,10 +9055,10 @@ where (right(tr.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.re
     or a.in_transit <> case tr.status when 'pending' then tr.amount_minor else 0 end
     or a.external <> case tr.status when 'completed' then tr.amount_minor else 0 end
   );
-comment on view pay.oracle_transfer_money is
+comment on view pay.invariant_transfer_money is
   'R4: each account holds the amount of a transfer that the status of the transfer requires';
 
-create or replace view pay.oracle_refunds with (security_invoker = true) as
+create or replace view pay.invariant_refunds with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   'refunds ' || coalesce(r.completed, 0) || ' and pending ' || coalesce(r.pending, 0)
     || ', amount_refunded ' || p.amount_refunded || ' and amount_refunding '
@@ -9084,10 +9076,10 @@ where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
   and (coalesce(r.completed, 0) <> p.amount_refunded
     or coalesce(r.pending, 0) <> p.amount_refunding
     or p.amount_refunded + p.amount_refunding > p.amount_minor - p.amount_released);
-comment on view pay.oracle_refunds is
+comment on view pay.invariant_refunds is
   'R5: the refunds of a payment add up to its sums of refunds, at most to the captured amount';
 
-create or replace view pay.oracle_outbox with (security_invoker = true) as
+create or replace view pay.invariant_outbox with (security_invoker = true) as
 select v.environment_id, v.id as subject_id, v.type || ' has no delivery to ' || t.id as detail
 from pay.events v
 join pay.webhook_endpoints t
@@ -9106,10 +9098,10 @@ where v.sequence is not null
       -- The index finds deliveries by their subject.
       and d.subject_id = v.subject_id
   );
-comment on view pay.oracle_outbox is
+comment on view pay.invariant_outbox is
   'R6: every event has a delivery to every endpoint that subscribes to it';
 
-create or replace view pay.oracle_endless_deliveries with (security_invoker = true) as
+create or replace view pay.invariant_endless_deliveries with (security_invoker = true) as
 select d.environment_id, d.id as subject_id,
   'next attempt at ' || greatest(coalesce(d.due_at, d.next_attempt_at), d.leased_until) as detail
 from pay.webhook_deliveries d
@@ -9152,10 +9144,10 @@ where d.status = 'pending'
       or (o.attempts[cardinality(o.attempts)] ->> 'at')::timestamptz
         >= date_trunc('hour', coalesce(clock.now, now()), 'UTC') - interval '1 hour'
   );
-comment on view pay.oracle_endless_deliveries is
+comment on view pay.invariant_endless_deliveries is
   'R6: no delivery waits longer than the retry schedule allows';
 
-create or replace view pay.oracle_delivery_order with (security_invoker = true) as
+create or replace view pay.invariant_delivery_order with (security_invoker = true) as
 select d.environment_id, d.id as subject_id, 'attempted before the earlier ' || d.before as detail
 from (
   select w.environment_id, w.id, w.attempt_count, a.first_at,
@@ -9176,10 +9168,10 @@ from (
 -- Each time is from the clock of the isolate that made the attempt. These clocks differ a little.
 where d.first_at_before > d.first_at + interval '1 second'
   or (d.status_before = 'pending' and d.attempt_count_before = 0 and d.attempt_count > 0);
-comment on view pay.oracle_delivery_order is
+comment on view pay.invariant_delivery_order is
   'R7: for each endpoint and payment, first attempts are made in the order of sequence';
 
-create or replace view pay.oracle_inboxes with (security_invoker = true) as
+create or replace view pay.invariant_inboxes with (security_invoker = true) as
 select d.environment_id, d.id as subject_id,
   'is available, but no read of its inbox would show it' as detail
 from pay.webhook_deliveries d
@@ -9194,10 +9186,10 @@ where d.status = 'available'
       and entry.endpoint_id = d.endpoint_id
       and entry.position > t.inbox_acknowledged and entry.position <= t.inbox_position
   );
-comment on view pay.oracle_inboxes is
+comment on view pay.invariant_inboxes is
   'R6: every delivery that waits in an inbox is behind the acknowledged position';
 
-create or replace view pay.oracle_provider_calls with (security_invoker = true) as
+create or replace view pay.invariant_provider_calls with (security_invoker = true) as
 select c.environment_id, c.id as subject_id,
   c.op || ' of ' || c.subject_id || ': no attempt since ' || c.next_attempt_at as detail
 from pay.provider_calls c
@@ -9240,10 +9232,10 @@ where p.environment_id in (select e.id from pay.environments e where e.livemode)
       and fact.op in ('authorize', 'capture') and fact.state = 'succeeded'
       and fact.outcome = 'applied'
   );
-comment on view pay.oracle_provider_calls is
+comment on view pay.invariant_provider_calls is
   'R14: every live payment has a call, and every call gets a result that the payment shows';
 
-create or replace view pay.oracle_provider_facts with (security_invoker = true) as
+create or replace view pay.invariant_provider_facts with (security_invoker = true) as
 select fact.environment_id, fact.account_id || ' ' || fact.reference as subject_id,
   fact.outcome || ': ' || coalesce(fact.finding, fact.op || ' ' || fact.state || ' of '
     || coalesce(fact.subject_id, fact.provider_reference, 'an unknown subject')) as detail
@@ -9283,10 +9275,10 @@ from pay.provider_accounts a
 left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
 where a.status = 'enabled'
   and coalesce(u.polled_at, a.created_at) < now() - interval '3 hours';
-comment on view pay.oracle_provider_facts is
+comment on view pay.invariant_provider_facts is
   'R14: every fact of a provider is read and applied once, and the ledger moved by its amount';
 
-create or replace view pay.oracle_deposits with (security_invoker = true) as
+create or replace view pay.invariant_deposits with (security_invoker = true) as
 select x.environment_id, x.payment_id as subject_id,
   x.status || ' with ' || x.final_minor || ' final and ' || coalesce(x.received_minor::text, 'no')
     || ' received of ' || x.amount_minor as detail
@@ -9308,10 +9300,10 @@ where case
     then x.final_minor < x.amount_minor
   else false
 end;
-comment on view pay.oracle_deposits is
+comment on view pay.invariant_deposits is
   'R14: a payment to an address is completed exactly when its final transfers reach its amount';
 
-create or replace view pay.oracle_sequences with (security_invoker = true) as
+create or replace view pay.invariant_sequences with (security_invoker = true) as
 select x.environment_id, x.id as subject_id,
   'at ' || x.sequence || ', events ' || coalesce(e.first || ' to ' || e.last, 'none') || ', '
     || coalesce(e.events, 0) || ' of them' as detail
@@ -9337,10 +9329,10 @@ where case
       x.updated_at >= now() - interval '29 days')
   else false
 end;
-comment on view pay.oracle_sequences is
+comment on view pay.invariant_sequences is
   'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, to its sequence';
 
-create or replace view pay.oracle_moves with (security_invoker = true) as
+create or replace view pay.invariant_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
@@ -9428,10 +9420,10 @@ where (m.directly_before is not null or m.sequence = 1
       where legal.before is not distinct from m.before and m.type = any (legal.types)
     )
   end;
-comment on view pay.oracle_moves is
+comment on view pay.invariant_moves is
   'R5: each event of a payment or transfer is a legal move after the event before it';
 
-create or replace view pay.oracle_bodies with (security_invoker = true) as
+create or replace view pay.invariant_bodies with (security_invoker = true) as
 select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
 from (
   select environment_id, id, status, sequence, amount_minor, amount_refunded, amount_refunding,
@@ -9474,10 +9466,10 @@ where (right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
         or position('"amount_captured":0,' in x.body) = 0)
     or position('"currency":"' || x.currency || '",' in x.body) = 0
   );
-comment on view pay.oracle_bodies is
+comment on view pay.invariant_bodies is
   'R5: the body of a payment or transfer agrees with its row and its newest event';
 
-create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
+create or replace view pay.invariant_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
 left join pay_internal.sandbox_times clock on clock.environment_id = r.environment_id
@@ -9498,10 +9490,10 @@ where (right(r.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
         and position('"data":{"object":' || r.body || '}' in e.body) > 0
     )
   );
-comment on view pay.oracle_refund_bodies is
+comment on view pay.invariant_refund_bodies is
   'R5: the body of a refund agrees with its row and its event';
 
-create or replace view pay.oracle_orphans with (security_invoker = true) as
+create or replace view pay.invariant_orphans with (security_invoker = true) as
 select x.environment_id, x.id as subject_id,
   'belongs to ' || x.owner_id || ', which does not exist' as detail
 from (
@@ -9523,10 +9515,10 @@ where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
   and not exists (
     select from pay.transfers tr where tr.environment_id = x.environment_id and tr.id = x.owner_id);
-comment on view pay.oracle_orphans is
+comment on view pay.invariant_orphans is
   'R1, R9: every refund, dispute, movement, event and delivery belongs to an existing subject';
 
-create or replace view pay.oracle_effects with (security_invoker = true) as
+create or replace view pay.invariant_effects with (security_invoker = true) as
 select e.environment_id, e.id as subject_id,
   e.type || ' of ' || e.subject_id || ': its request has no stored answer' as detail
 from (
@@ -9562,10 +9554,10 @@ where e.id >= coalesce(
       -- A request that waits for a provider has no answer yet.
       and (k.subject_id is null or k.subject_id = e.subject_id)
   );
-comment on view pay.oracle_effects is
+comment on view pay.invariant_effects is
   'R2, R3: every event of a keyed request belongs to a request whose answer is stored';
 
-create or replace view pay.oracle_kept_answers with (security_invoker = true) as
+create or replace view pay.invariant_stored_answers with (security_invoker = true) as
 select k.environment_id, k.request_id as subject_id,
   'answered ' || k.status || ' with ' || coalesce(k.id || case
     when x.id is null then ', which does not exist' else ', which never had this state' end,
@@ -9627,10 +9619,10 @@ where case
           and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;
-comment on view pay.oracle_kept_answers is
+comment on view pay.invariant_stored_answers is
   'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';
 
-create or replace view pay.oracle_disputes with (security_invoker = true) as
+create or replace view pay.invariant_disputes with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   p.status || ', amount_disputed ' || p.amount_disputed || ': ' || coalesce(d.disputes, 0)
     || ' open or lost disputes of ' || coalesce(d.amount_minor, 0) as detail
@@ -9648,10 +9640,10 @@ where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
     or d.disputes > 1
       and p.environment_id not in (select e.id from pay.environments e where e.livemode)
     or coalesce(d.amount_minor, 0) <> p.amount_disputed);
-comment on view pay.oracle_disputes is
+comment on view pay.invariant_disputes is
   'R5: a payment that is charged back has open or lost disputes, whose sum is its disputed amount';
 
-create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
+create or replace view pay.invariant_dispute_bodies with (security_invoker = true) as
 select dispute.environment_id, dispute.id as subject_id, 'row, body and event differ' as detail
 from pay.disputes dispute
 left join pay_internal.sandbox_times clock on clock.environment_id = dispute.environment_id
@@ -9676,8 +9668,19 @@ where (right(dispute.id, 26) >= coalesce(clock.recent_suffix, (select pay_intern
         and position('"data":{"object":' || dispute.body || '}' in e.body) > 0
     )
   );
-comment on view pay.oracle_dispute_bodies is
+comment on view pay.invariant_dispute_bodies is
   'R5: the body of a dispute agrees with its row and its event';
+
+create or replace view pay.ledger_entries with (security_invoker = true) as
+select m.environment_id,
+  pay_internal.ledger_entry_id(m.transaction_id, m.leg, side.direction) as id,
+  m.transaction_id, m.subject_id, m.refund_id, side.account, side.direction, m.amount_minor,
+  m.currency, m.created_at
+from pay.ledger_movements m
+cross join lateral (
+  values ('debit', m.debit_account), ('credit', m.credit_account)
+) as side (direction, account);
+comment on view pay.ledger_entries is 'The two entries of each movement of the ledger.';
 
 create or replace view pay_internal.provider_readings with (security_invoker = true) as
 select u.environment_id, u.account_id,
@@ -9710,7 +9713,7 @@ union all
 select tr.environment_id, tr.id, tr.status, tr.sequence, tr.body from pay.transfers tr;
 comment on view pay_internal.provider_subjects is 'Payments and transfers.';
 
-create or replace view pay.oracle_provider_totals with (security_invoker = true) as
+create or replace view pay.invariant_provider_totals with (security_invoker = true) as
 select x.environment_id, x.account_id as subject_id,
   x.day || ': provider ' || sum(x.provider_minor) || ' ' || x.currency || ', ledger '
     || sum(x.booked_minor) as detail
@@ -9733,7 +9736,7 @@ select r.environment_id, r.account_id, r.day || ': the totals of the provider ar
 from pay_internal.provider_readings r
 join pay.provider_accounts a on a.environment_id = r.environment_id and a.id = r.account_id
 where a.status = 'enabled' and r.totals_at < now() - interval '2 days';
-comment on view pay.oracle_provider_totals is
+comment on view pay.invariant_provider_totals is
   'R14: the movements of each day at a provider add up to those that the ledger booked';
 
 reset check_function_bodies;

@@ -44,13 +44,13 @@ begin
 end
 $$$job$;
     execute 'select cron.schedule($1, $2, $3)'
-    using 'pay-oracles', '41 * * * *', 'select pay.note_findings()';
+    using 'pay-invariants', '41 * * * *', 'select pay.note_findings()';
     -- Only our own jobs: the role can have others. A run that a crash has ended has neither time, so
     -- the order of the runs decides.
     execute 'select cron.schedule($1, $2, $3)'
     using 'pay-cron-log', '23 3 * * *', $job$delete from cron.job_run_details r using cron.job j
 where j.jobid = r.jobid
-  and j.jobname in ('pay-relay', 'pay-retention', 'pay-oracles', 'pay-cron-log')
+  and j.jobname in ('pay-relay', 'pay-retention', 'pay-invariants', 'pay-cron-log')
   and r.runid <= (
     select max(o.runid) from cron.job_run_details o
     where coalesce(o.end_time, o.start_time) < now() - interval '7 days'

@@ -130,8 +130,8 @@ end
 $$;
 grant execute on function pay.read_reported_facts(text, text, text, text) to pay_operator;
 
--- Operator: dismisses an unmatched fact or a finding: it stays stored and booked, and no oracle and
--- no count shows it any more. p_account_id null: of the only account that has the reference.
+-- Operator: dismisses an unmatched fact or a finding: it stays stored and booked, and no invariant
+-- and no count shows it any more. p_account_id null: of the only account that has the reference.
 -- Returns the number of facts that match; only one is dismissed.
 create or replace function pay.dismiss_fact(
   p_account_id text, p_reference text, p_reason text

@@ -10,7 +10,7 @@ set search_path = pg_catalog, pg_temp
 as $$ select 50 $$;
 
 -- Adds an attempt to the recorded ones. If there are too many, the second one goes: the first one
--- stays, because an oracle checks the order of deliveries by it.
+-- stays, because an invariant checks the order of deliveries by it.
 create or replace function pay_internal.with_attempt(p_attempts json[], p_attempt json)
 returns json[]
 language sql immutable parallel safe

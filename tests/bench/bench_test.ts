@@ -55,7 +55,7 @@ Deno.test("auditBooks()", async (t) => {
   }
 });
 
-Deno.test("fillEnvironment() makes payments that the oracles accept", async () => {
+Deno.test("fillEnvironment() makes payments for which the invariants hold", async () => {
   const service = await startService();
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },

@@ -1,4 +1,4 @@
-/** Settings of accounts on a chain, and addresses below their key. viem is the oracle. */
+/** Settings of accounts on a chain, and addresses below their key. viem is the reference. */
 
 import assert from "node:assert/strict";
 import { HDKey } from "@scure/bip32";

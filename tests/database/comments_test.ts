@@ -28,7 +28,8 @@ const CRITERIA: [criterion: string, query: string][] = [
        and col_description(c.oid, a.attnum) is null`,
   ],
   [
-    // The other views are the oracles and their parts. All oracles have the same three columns.
+    // The other views are the invariants and their parts. All invariants have the same three
+    // columns.
     "every column of a view that an operator may read has a comment",
     `select c.relname || '.' || a.attname as name
      from pg_class c

@@ -315,7 +315,7 @@ const VIOLATIONS: Violation[] = [
   ["deposit_addresses_index_once", "deposit_addresses", { call_id: "pc_2" }],
   ["deposit_addresses_in_range", "deposit_addresses", { call_id: "pc_3", xpub_index: 2 ** 31 }],
   ["provider_totals_pkey", "provider_totals", {}],
-  ["oracle_findings_pkey", "oracle_findings", {}],
+  ["invariant_findings_pkey", "invariant_findings", {}],
   ["settings_pkey", "settings", {}],
   ["relay_wakes_pkey", "relay_wakes", {}],
   ["settings_name_known", "settings", { name: "other" }],

@@ -57,7 +57,7 @@ Deno.test("pay.health shows", async (t) => {
         pending_deliveries: "0",
         failed_deliveries_last_hour: "0",
         failing_endpoints: "0",
-        oracle_findings: null,
+        invariant_findings: null,
         books_checked_at: null,
         is_retention_behind: false,
         test_keys: "2",
@@ -149,13 +149,13 @@ Deno.test("pay.health shows", async (t) => {
     });
     await t.step("the findings of the books' check, after its first run", async () => {
       await sql`select pay.note_findings()`;
-      const { oracle_findings, books_checked_at } = await read();
-      assert.equal(oracle_findings, "0");
+      const { invariant_findings, books_checked_at } = await read();
+      assert.equal(invariant_findings, "0");
       assert.ok(Math.abs(books_checked_at - Date.now()) < HOUR_MS);
       await changes(
-        `insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
-         values ('${environment_id}', 'oracle_refunds', 'pay_x', 'x')`,
-        { oracle_findings: "1" },
+        `insert into pay.invariant_findings (environment_id, invariant, subject_id, detail)
+         values ('${environment_id}', 'invariant_refunds', 'pay_x', 'x')`,
+        { invariant_findings: "1" },
       );
     });
     await t.step("events that retention should have deleted", async () => {

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { verifyWebhook } from "../../client/webhook_signature.ts";
 import type { InboxDelivery } from "../../shared/schema/inbox.ts";
-import { assertSilent } from "../support/database/oracle_findings.ts";
+import { assertSilent } from "../support/database/invariant_findings.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
 import { advance, serviceCase } from "../support/service/service_case.ts";
 import type { TestService } from "../support/service/service.ts";
@@ -239,7 +239,7 @@ serviceCase("a delivery to an inbox with a fault", async (t, service) => {
     await service.call("DELETE", `${FAULTS}/${fault.id}`);
   });
 
-  await t.step("the oracles find nothing", async () => {
+  await t.step("the invariants hold", async () => {
     await assertSilent(service.sql);
   });
 });
@@ -309,7 +309,7 @@ webhookCase("the relay fills an inbox whose deliveries have faults", async (t, s
     await clock({ advance: 60 });
     assert.deepEqual(shown(await read()), ["payment.completed 1 reorder"]);
   });
-  await t.step("the oracles find nothing", async () => {
+  await t.step("the invariants hold", async () => {
     await assertSilent(service.sql);
   });
 });

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { assertSilent } from "../support/database/oracle_findings.ts";
+import { assertSilent } from "../support/database/invariant_findings.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
 import type { TestService } from "../support/service/service.ts";
 import {
@@ -255,7 +255,7 @@ serviceCase("later operations with a fault of the provider", async (t, service) 
     assert.equal(await left(service, fault), 1);
     await service.call("DELETE", `${FAULTS}/${fault.id}`);
   });
-  await t.step("the oracles find nothing", async () => {
+  await t.step("the invariants hold", async () => {
     await assertSilent(service.sql);
   });
 });

@@ -1,11 +1,11 @@
 /**
  * Sandbox payments by stablecoin that the payer sends to an address (contract §2): each advance of
- * a table has its status, events, amounts and ledger movements, and the oracles find nothing.
+ * a table has its status, events, amounts and ledger movements, and the invariants hold.
  */
 
 import assert from "node:assert/strict";
 import { isValidAddress } from "../../shared/core/wallet_address.ts";
-import { assertSilent } from "../support/database/oracle_findings.ts";
+import { assertSilent } from "../support/database/invariant_findings.ts";
 import type { TestService } from "../support/service/service.ts";
 import {
   assertRefused,
@@ -111,5 +111,5 @@ serviceCase("a payment by stablecoin that is sent to an address", async (t, serv
     assert.deepEqual([status, body.destination], [201, destination]);
   });
 
-  await t.step("the oracles find nothing", () => assertSilent(service.sql));
+  await t.step("the invariants hold", () => assertSilent(service.sql));
 });

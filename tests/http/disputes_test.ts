@@ -57,7 +57,8 @@ async function statusOf(service: TestService, id: string) {
 }
 
 async function assertBooks(service: TestService) {
-  const rows = await service.sql`select oracle, examples from pay.check_books() where findings > 0`;
+  const rows = await service
+    .sql`select invariant, examples from pay.check_books() where findings > 0`;
   assert.deepEqual([...rows], []);
 }
 

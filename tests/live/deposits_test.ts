@@ -80,10 +80,10 @@ Deno.test("a live payment by stablecoin", async (t) => {
     await addressCases(t, given);
     await factCases(t, given);
     await raceCases(t, given);
-    await t.step("leaves nothing that an oracle finds but the tested findings", async () => {
+    await t.step("breaks no invariant but for the tested findings", async () => {
       const verdicts = await checkBooks(service.sql);
       const found = verdicts.filter(({ findings }) => findings > 0);
-      assert.deepEqual(found.map(({ oracle }) => oracle), ["oracle_provider_facts"]);
+      assert.deepEqual(found.map(({ invariant }) => invariant), ["invariant_provider_facts"]);
       const [late] = await service.sql<{ n: number }[]>`
         select count(*)::int as n from pay.provider_facts where finding is not null`;
       assert.equal(found[0]!.findings, late!.n);

@@ -20,7 +20,9 @@ import { launchServer } from "../support/service/server_process.ts";
 /** Longer than the time of a payment. */
 const HOUR_AND_MORE_S = 4_000;
 
-/** Asserts that the ledger agrees with the chain to the last unit, and that no oracle complains. */
+/**
+ * Asserts that the ledger agrees with the chain to the last unit, and that no invariant is broken.
+ */
 async function assertBalanced(given: StablecoinCase): Promise<void> {
   const { sql } = given.service;
   assert.deepEqual(await ledgerBalances(given), await chainBalances(given));

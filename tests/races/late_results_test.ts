@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { assertSilent } from "../support/database/oracle_findings.ts";
+import { assertSilent } from "../support/database/invariant_findings.ts";
 import { card } from "../support/service/service_case.ts";
 import {
   type Ask,

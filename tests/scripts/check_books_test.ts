@@ -20,10 +20,10 @@ Deno.test("check-books", async (t) => {
   const { sql } = service;
   try {
     const { id } = (await service.pay({ outcome: "success" }, { idempotency_key: "kept" })).body;
-    await t.step("exits with 0 and prints ok for each oracle", async () => {
+    await t.step("exits with 0 and prints ok for each invariant", async () => {
       const { code, out } = await checkBooks(service);
       assert.equal(code, 0);
-      assert.match(out, /^(ok {5}oracle_\w+ +R\d.+\n)+$/);
+      assert.match(out, /^(ok {5}invariant_\w+ +R\d.+\n)+$/);
     });
     await t.step("prints what a tester can cause apart, and exits with 0", async () => {
       await sql`update pay.idempotency_keys set body = '{"id":"x"}' where key = 'kept'`;
@@ -31,7 +31,10 @@ Deno.test("check-books", async (t) => {
       const [alarms, apart] = out.split(HEADING);
       assert.equal(code, 0, out);
       assert.match(alarms!, /^(ok .+\n)+$/);
-      assert.match(apart!, /^note {3}oracle_kept_answers .+\n {7}1 finding:\n {7}env_.+\nnote /);
+      assert.match(
+        apart!,
+        /^note {3}invariant_stored_answers .+\n {7}1 finding:\n {7}env_.+\nnote /,
+      );
     });
     await t.step("exits with 1 if the ledger of a sandbox does not add up", async () => {
       await sql`alter table pay.ledger_movements disable trigger all`;
@@ -39,7 +42,7 @@ Deno.test("check-books", async (t) => {
       const { code, out } = await checkBooks(service);
       assert.equal(code, 1, out);
       const [alarms] = out.split(HEADING);
-      assert.match(alarms!, /BROKEN oracle_ledger_totals .+\n {7}1 finding:\n {7}env_/);
+      assert.match(alarms!, /BROKEN invariant_ledger_totals .+\n {7}1 finding:\n {7}env_/);
     });
   } finally {
     await service.close();

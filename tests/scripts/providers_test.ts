@@ -248,7 +248,7 @@ Deno.test("the programs providers and reconcile", async (t) => {
       const { code, out } = await reconcile();
       assert.deepEqual([code, out], [
         1,
-        `oracle_provider_facts ${live.environment_id} pac_1 pi_1: unmatched: authorize succeeded ` +
+        `invariant_provider_facts ${live.environment_id} pac_1 pi_1: unmatched: authorize succeeded ` +
         "of an unknown subject\n",
       ]);
     });

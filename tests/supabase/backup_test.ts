@@ -78,9 +78,9 @@ Deno.test({
 
       const count = async (sql: postgres.Sql) => (await sql`select from pay.payments`).length;
       assert.deepEqual([await count(before), await count(after)], [PAYMENTS, PAYMENTS]);
-      const oracles = await after`select oracle, findings::int from pay.check_books()`;
-      assert.ok(oracles.length > 10);
-      assert.deepEqual(oracles.filter(({ findings }) => findings > 0), []);
+      const invariants = await after`select invariant, findings::int from pay.check_books()`;
+      assert.ok(invariants.length > 10);
+      assert.deepEqual(invariants.filter(({ findings }) => findings > 0), []);
       assert.deepEqual(await digestOf(after), await digestOf(before));
       const schemas = await Promise.all(
         [old_server, new_server].map(({ admin_url }) => renderSchema(admin_url)),

@@ -94,8 +94,8 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
   ["no audit ran during the run", "R4", /never audited/, (run) => {
     run.meanwhile.audits = 0;
   }],
-  ["an audit during the run has a finding", "R4", /during the run oracle/, (run) => {
-    run.meanwhile.findings.push("during the run oracle_ledger_totals: …");
+  ["an audit during the run has a finding", "R4", /during the run invariant/, (run) => {
+    run.meanwhile.findings.push("during the run invariant_ledger_totals: …");
   }],
   ["a ledger transaction was altered", "R4", /was deleted or changed/, (run) => {
     run.altered_movements.push("ledger transaction txn_… was deleted or changed");

@@ -1,6 +1,6 @@
 /**
- * The oracle of stored answers accepts answers that show a state between two events of a payment.
- * A pending refund changes its payment, and its event shows only the refund.
+ * The invariant of stored answers accepts answers that show a state between two events of a
+ * payment. A pending refund changes its payment, and its event shows only the refund.
  */
 
 import assert from "node:assert/strict";

@@ -215,7 +215,7 @@ webhookCase("POST /recover of what a disabled endpoint has missed", async (t, se
 });
 
 webhookCase(
-  "POST /recover with a key is replayed, and no oracle minds",
+  "POST /recover with a key is replayed, and breaks no invariant",
   async (_, service, hooks) => {
     const { id } = await addEndpoint(service, hooks.url("/"), { events: ["payment.completed"] });
     await service.make({ outcome: "success" });
@@ -224,7 +224,7 @@ webhookCase(
     const first = await recover(service, id, { since, status: "all" }, "k");
     assert.equal(first.status, 202);
     assert.equal((await recover(service, id, { since, status: "all" }, "k")).text, first.text);
-    const found = await service.sql`select oracle from pay.check_books() where findings > 0`;
+    const found = await service.sql`select invariant from pay.check_books() where findings > 0`;
     assert.deepEqual([...found], []);
   },
 );

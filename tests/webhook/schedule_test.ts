@@ -38,7 +38,7 @@ $$`;
 /** Deletes the runs of these four jobs only, also those that never ended. */
 const LOG_JOB = `delete from cron.job_run_details r using cron.job j
 where j.jobid = r.jobid
-  and j.jobname in ('pay-relay', 'pay-retention', 'pay-oracles', 'pay-cron-log')
+  and j.jobname in ('pay-relay', 'pay-retention', 'pay-invariants', 'pay-cron-log')
   and r.runid <= (
     select max(o.runid) from cron.job_run_details o
     where coalesce(o.end_time, o.start_time) < now() - interval '7 days'
@@ -62,7 +62,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
       const rows = await sql`select jobname, schedule, command, username from cron.job order by 1`;
       assert.deepEqual(rows.map(({ jobname, schedule, command }) => [jobname, schedule, command]), [
         ["pay-cron-log", "23 3 * * *", LOG_JOB],
-        ["pay-oracles", "41 * * * *", "select pay.note_findings()"],
+        ["pay-invariants", "41 * * * *", "select pay.note_findings()"],
         ["pay-relay", "5 seconds", "select pay.wake_relay()"],
         ["pay-retention", "* * * * *", RETENTION_JOB],
       ]);
@@ -155,7 +155,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
           ["pay-roll", 9, 9],
           [null, 9, 9],
           ["pay-retention", 9, null],
-          ["pay-oracles", null, null],
+          ["pay-invariants", null, null],
           ["pay-cron-log", 8, 8],
           ["nightly", 8, null],
           ["pay-relay", null, null],

@@ -117,7 +117,7 @@ export function topic(address: string): string {
   return `0x${address.slice(2).toLowerCase().padStart(64, "0")}`;
 }
 
-/** Asserts that the ledger has what came in less what went out, and that no oracle complains. */
+/** Asserts that the ledger has what came in less what went out, and that no invariant is broken. */
 async function assertBalanced(given: PayoutCase): Promise<void> {
   const { service: { sql }, account_id } = given;
   const [out] = await sql<{ sum: number }[]>`

@@ -120,13 +120,15 @@ async function ledgerBalances({ service }: LiveCase): Promise<Record<string, num
   return Object.fromEntries(rows.map(({ currency, balance }) => [currency, Number(balance)]));
 }
 
-/** Returns the findings of all oracles, as lines. */
+/** Returns the findings of all invariants, as lines. */
 export async function findings({ service }: LiveCase): Promise<string[]> {
   const verdicts = await checkBooks(service.sql);
   return verdicts.flatMap(({ findings, examples }) => findings > 0 ? examples : []);
 }
 
-/** Asserts that our ledger agrees with the double to the cent, and that no oracle finds a fault. */
+/**
+ * Asserts that our ledger agrees with the double to the cent, and that no invariant is broken.
+ */
 export async function assertBalanced(given: LiveCase): Promise<void> {
   await settle(given);
   assert.deepEqual(await ledgerBalances(given), await balances(given));

@@ -83,7 +83,7 @@ async function makeCase(
     'stripe', ${["card"]}, ${JSON.stringify({ base_url: running.base_url })}, 'PROVIDER_STRIPE',
     ${["PROVIDER_STRIPE_NOTIFICATIONS"]})`;
   const key = service.live.text;
-  // Every write has an idempotency key, so that the oracles judge each answer that is stored.
+  // Every write has an idempotency key, so that the invariants check each answer that is stored.
   const keyed = () => ({ key, idempotency_key: crypto.randomUUID() });
   return {
     service,

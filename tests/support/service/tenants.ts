@@ -75,8 +75,8 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     kept_at: "2026-01-01",
   },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
-  oracle_findings: {
-    oracle: "oracle_refunds",
+  invariant_findings: {
+    invariant: "invariant_refunds",
     subject_id: "pay_1",
     detail: "",
     found_at: "2026-01-01",
@@ -290,7 +290,7 @@ async function become(session: postgres.ReservedSql, settings: Settings): Promis
 export const OPERATORS_TABLES: ReadonlySet<string> = new Set([
   "settings",
   "relay_wakes",
-  "oracle_findings",
+  "invariant_findings",
   "xpub_counters",
   "signer_nonces",
 ]);

@@ -81,7 +81,7 @@ export const ASKS = {
   reset: (): Ask => ({ path: "/api-v1-sandbox/reset" }),
 };
 
-/** Asserts that every stored payment is consistent and that the oracles find nothing. */
+/** Asserts that every stored payment is consistent and that the invariants hold. */
 export async function assertSound({ sql }: TestService): Promise<void> {
   const faults = await sql`
     select 'events of ' || subject_id as fault from pay.events

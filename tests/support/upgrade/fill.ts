@@ -296,6 +296,6 @@ async function fillOperator({ sql }: FixtureService): Promise<void> {
   const url = "https://ref.supabase.co/functions/v1/api-v1-payments/internal/relay";
   await sql`select pay.configure_relay(${url}, ${"token-of-a-relay-that-is-nowhere"})`;
   await sql`select pay.note_findings()`;
-  await sql`insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
-    select id, 'oracle_refunds', 'pay_x', 'An old finding' from pay.environments limit 1`;
+  await sql`insert into pay.invariant_findings (environment_id, invariant, subject_id, detail)
+    select id, 'invariant_refunds', 'pay_x', 'An old finding' from pay.environments limit 1`;
 }

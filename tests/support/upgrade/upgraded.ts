@@ -11,9 +11,9 @@ const API = "/api-v1-payments/v1";
 /** The test works this long after the fixture was made, by the clock of the service. */
 const LATER_MS = 60_000;
 
-/** The remedy if an oracle has findings. */
+/** The remedy if an invariant is broken. */
 const REMEDY =
-  "The oracles have findings. They must accept the rows of every release. If you have " +
+  "The rows break an invariant. The invariants must hold for the rows of every release. If you have " +
   'changed supabase/schemas, run "deno task schema --release NAME" first: this test applies only ' +
   "the migrations";
 
@@ -26,7 +26,10 @@ export async function checkUpgraded(
   const service = await openFixtureService(urls, fixture.at_ms + LATER_MS);
   try {
     // A waiting delivery of an old fixture is overdue.
-    await t.step("the books are right", () => checkBooksOf(service, ["oracle_endless_deliveries"]));
+    await t.step(
+      "the books are right",
+      () => checkBooksOf(service, ["invariant_endless_deliveries"]),
+    );
     await t.step(
       "every GET is answered as before, byte for byte",
       () => checkGets(service, fixture),
@@ -43,8 +46,8 @@ export async function checkUpgraded(
 async function checkBooksOf({ sql }: FixtureService, tolerated: string[]): Promise<void> {
   const verdicts = await checkBooks(sql);
   assert.ok(verdicts.length > 5);
-  const broken = verdicts.filter(({ oracle, findings }) =>
-    findings > 0 && !tolerated.includes(oracle)
+  const broken = verdicts.filter(({ invariant, findings }) =>
+    findings > 0 && !tolerated.includes(invariant)
   );
   assert.equal(broken.length, 0, `${JSON.stringify(broken, null, 2)}\n${REMEDY}`);
 }

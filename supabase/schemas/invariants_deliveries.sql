@@ -1,6 +1,6 @@
--- Purpose: oracles over the outbox of webhooks (oracles.sql).
+-- Purpose: invariants over the outbox of webhooks (invariants.sql).
 
-create or replace view pay.oracle_outbox with (security_invoker = true) as
+create or replace view pay.invariant_outbox with (security_invoker = true) as
 select v.environment_id, v.id as subject_id, v.type || ' has no delivery to ' || t.id as detail
 from pay.events v
 join pay.webhook_endpoints t
@@ -19,10 +19,10 @@ where v.sequence is not null
       -- The index finds deliveries by their subject.
       and d.subject_id = v.subject_id
   );
-comment on view pay.oracle_outbox is
+comment on view pay.invariant_outbox is
   'R6: every event has a delivery to every endpoint that subscribes to it';
 
-create or replace view pay.oracle_endless_deliveries with (security_invoker = true) as
+create or replace view pay.invariant_endless_deliveries with (security_invoker = true) as
 select d.environment_id, d.id as subject_id,
   'next attempt at ' || greatest(coalesce(d.due_at, d.next_attempt_at), d.leased_until) as detail
 from pay.webhook_deliveries d
@@ -65,10 +65,10 @@ where d.status = 'pending'
       or (o.attempts[cardinality(o.attempts)] ->> 'at')::timestamptz
         >= date_trunc('hour', coalesce(clock.now, now()), 'UTC') - interval '1 hour'
   );
-comment on view pay.oracle_endless_deliveries is
+comment on view pay.invariant_endless_deliveries is
   'R6: no delivery waits longer than the retry schedule allows';
 
-create or replace view pay.oracle_delivery_order with (security_invoker = true) as
+create or replace view pay.invariant_delivery_order with (security_invoker = true) as
 select d.environment_id, d.id as subject_id, 'attempted before the earlier ' || d.before as detail
 from (
   select w.environment_id, w.id, w.attempt_count, a.first_at,
@@ -89,10 +89,10 @@ from (
 -- Each time is from the clock of the isolate that made the attempt. These clocks differ a little.
 where d.first_at_before > d.first_at + interval '1 second'
   or (d.status_before = 'pending' and d.attempt_count_before = 0 and d.attempt_count > 0);
-comment on view pay.oracle_delivery_order is
+comment on view pay.invariant_delivery_order is
   'R7: for each endpoint and payment, first attempts are made in the order of sequence';
 
-create or replace view pay.oracle_inboxes with (security_invoker = true) as
+create or replace view pay.invariant_inboxes with (security_invoker = true) as
 select d.environment_id, d.id as subject_id,
   'is available, but no read of its inbox would show it' as detail
 from pay.webhook_deliveries d
@@ -107,5 +107,5 @@ where d.status = 'available'
       and entry.endpoint_id = d.endpoint_id
       and entry.position > t.inbox_acknowledged and entry.position <= t.inbox_position
   );
-comment on view pay.oracle_inboxes is
+comment on view pay.invariant_inboxes is
   'R6: every delivery that waits in an inbox is behind the acknowledged position';

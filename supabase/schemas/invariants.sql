@@ -1,19 +1,19 @@
--- Purpose: oracles, the views that check the data. Each view pay.oracle_* lists the rows that break
--- one promise (docs/reliability.md), with the columns environment_id, subject_id and detail. A view
--- is one statement and reads one snapshot, so it is empty at every moment while the promise holds.
--- This file has the oracles of money and the functions that run all oracles. The other oracles are
--- in oracles_records.sql and oracles_deliveries.sql.
+-- Purpose: invariants, the views that check the data. Each view pay.invariant_* lists the rows that
+-- break one promise (docs/reliability.md), with the columns environment_id, subject_id and detail.
+-- A view is one statement and reads one snapshot, so it is empty at every moment while the promise
+-- holds. This file has the invariants of money and the functions that check all invariants. The
+-- other invariants are in invariants_records.sql and invariants_deliveries.sql.
 --
--- Retention deletes rows kind by kind after 30 days, so the oracles check rows that are younger
+-- Retention deletes rows kind by kind after 30 days, so the invariants check rows that are younger
 -- than 29 days. In live environments retention deletes no payments, refunds, transfers and
--- movements. The oracles check these at any age, against the events that still exist.
--- docs/reliability.md lists the defects that no oracle can detect.
+-- movements. The invariants check these at any age, against the events that still exist.
+-- docs/reliability.md lists the defects that no invariant can detect.
 --
--- The oracles read whole tables. They are for an hourly job or an operator, not for a request.
+-- The invariants read whole tables. They are for an hourly job or an operator, not for a request.
 
 -- The suffix (the id without its prefix) of 29 days ago. Retention deletes no row with a later
--- suffix, so the oracles can rely on these rows. Sandboxes with a clock of their own have another
--- one (pay_internal.sandbox_times).
+-- suffix, so the invariants can rely on these rows. Sandboxes with a clock of their own have
+-- another one (pay_internal.sandbox_times).
 create or replace function pay_internal.recent_suffix()
 returns text
 language sql stable
@@ -49,7 +49,7 @@ group by m.environment_id, m.subject_id, m.currency;
 comment on view pay_internal.subject_accounts is
   'The sums of each account over the movements of a subject.';
 
-create or replace view pay.oracle_ledger_legs with (security_invoker = true) as
+create or replace view pay.invariant_ledger_legs with (security_invoker = true) as
 select m.environment_id, m.transaction_id as subject_id,
   count(*) || ' legs up to ' || max(m.leg) || ', of ' || min(m.subject_id)
     || case when min(m.subject_id) <> max(m.subject_id)
@@ -57,11 +57,11 @@ select m.environment_id, m.transaction_id as subject_id,
 from pay.ledger_movements m
 group by m.environment_id, m.transaction_id
 having count(*) <> max(m.leg) + 1 or min(m.subject_id) <> max(m.subject_id);
-comment on view pay.oracle_ledger_legs is
+comment on view pay.invariant_ledger_legs is
   'R4: the legs of a ledger transaction are numbered without a gap and belong to one subject';
 
 -- If retention has deleted movements, the total is at least the sum of the remaining ones.
-create or replace view pay.oracle_ledger_totals with (security_invoker = true) as
+create or replace view pay.invariant_ledger_totals with (security_invoker = true) as
 select x.environment_id,
   x.currency || ' ' || x.debit_account || ' to ' || x.credit_account as subject_id,
   'total off by ' || sum(x.amount_minor) as detail
@@ -78,10 +78,10 @@ having sum(x.amount_minor) < 0 or sum(x.amount_minor) > 0 and x.environment_id i
   left join pay_internal.sandbox_times clock on clock.environment_id = e.id
   where e.livemode or e.created_at > coalesce(clock.now, now()) - interval '29 days'
 );
-comment on view pay.oracle_ledger_totals is
+comment on view pay.invariant_ledger_totals is
   'R4: the total of two accounts is the sum of the movements between them';
 
-create or replace view pay.oracle_payment_money with (security_invoker = true) as
+create or replace view pay.invariant_payment_money with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   p.status || ': available ' || a.available || ', charged back ' || a.chargebacks || ', processor '
     || a.processor as detail
@@ -106,10 +106,10 @@ where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
     or p.environment_id in (select e.id from pay.environments e where e.livemode))
   and (a.available <> must.available or a.chargebacks <> must.chargebacks
     or -a.processor <> must.available + must.chargebacks);
-comment on view pay.oracle_payment_money is
+comment on view pay.invariant_payment_money is
   'R4: each account holds the amount of a payment that the status of the payment requires';
 
-create or replace view pay.oracle_transfer_money with (security_invoker = true) as
+create or replace view pay.invariant_transfer_money with (security_invoker = true) as
 select tr.environment_id, tr.id as subject_id,
   tr.status || ': taken ' || a.taken || ', in transit ' || a.in_transit || ', paid out '
     || a.external as detail
@@ -128,10 +128,10 @@ where (right(tr.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.re
     or a.in_transit <> case tr.status when 'pending' then tr.amount_minor else 0 end
     or a.external <> case tr.status when 'completed' then tr.amount_minor else 0 end
   );
-comment on view pay.oracle_transfer_money is
+comment on view pay.invariant_transfer_money is
   'R4: each account holds the amount of a transfer that the status of the transfer requires';
 
-create or replace view pay.oracle_refunds with (security_invoker = true) as
+create or replace view pay.invariant_refunds with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   'refunds ' || coalesce(r.completed, 0) || ' and pending ' || coalesce(r.pending, 0)
     || ', amount_refunded ' || p.amount_refunded || ' and amount_refunding '
@@ -149,25 +149,25 @@ where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
   and (coalesce(r.completed, 0) <> p.amount_refunded
     or coalesce(r.pending, 0) <> p.amount_refunding
     or p.amount_refunded + p.amount_refunding > p.amount_minor - p.amount_released);
-comment on view pay.oracle_refunds is
+comment on view pay.invariant_refunds is
   'R5: the refunds of a payment add up to its sums of refunds, at most to the captured amount';
 
--- Whether an oracle checks the service's own arithmetic. A finding is then an alarm in sandboxes
--- too, because no request and no declared fault can cause it. What the other oracles find in a
+-- Whether an invariant checks the service's own arithmetic. A finding is then an alarm in sandboxes
+-- too, because no request and no declared fault can cause it. What the other invariants find in a
 -- sandbox can follow from what its tester does, such as a receiver that hangs, so it is no alarm
 -- (docs/operations.md, findings of sandboxes).
-create or replace function pay_internal.is_arithmetic(p_oracle text)
+create or replace function pay_internal.is_arithmetic(p_invariant text)
 returns boolean
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
-  select p_oracle in ('oracle_ledger_legs', 'oracle_ledger_totals', 'oracle_payment_money',
-    'oracle_transfer_money', 'oracle_refunds')
+  select p_invariant in ('invariant_ledger_legs', 'invariant_ledger_totals',
+    'invariant_payment_money', 'invariant_transfer_money', 'invariant_refunds')
 $$;
 
--- The rows of one oracle, without retired environments, from which retention deletes rows table by
--- table. is_alarm: the operator has to act; false: the row is shown apart.
-create or replace function pay_internal.find_breaches(p_oracle text)
+-- The rows of one invariant, without retired environments, from which retention deletes rows table
+-- by table. is_alarm: the operator has to act; false: the row is shown apart.
+create or replace function pay_internal.find_breaches(p_invariant text)
 returns table (environment_id text, subject_id text, detail text, is_alarm boolean)
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
@@ -177,42 +177,44 @@ begin
     'select f.environment_id, f.subject_id, f.detail, $1 or coalesce(e.livemode, true)
      from pay.%I f
      left join pay.environments e on e.id = f.environment_id
-     where e.retired_at is null', p_oracle)
-  using pay_internal.is_arithmetic(p_oracle);
+     where e.retired_at is null', p_invariant)
+  using pay_internal.is_arithmetic(p_invariant);
 end
 $$;
 
--- The oracles, and the promise that each checks.
-create or replace function pay_internal.list_oracles()
-returns table (oracle text, promise text)
+-- The invariants, and the promise that each checks.
+create or replace function pay_internal.list_invariants()
+returns table (invariant text, promise text)
 language sql stable rows 100
 set search_path = pg_catalog, pg_temp
 as $$
   select c.relname::text, obj_description(c.oid, 'pg_class') from pg_class c
-  where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'oracle\_%'
+  where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'invariant\_%'
 $$;
 
--- Operator: runs every oracle. Returns for each the number of findings that are alarms, with up to
--- three examples, and one more row if it has findings that are not.
+-- Operator: checks every invariant. Returns for each the number of findings that are alarms, with
+-- up to three examples, and one more row if it has findings that are not.
 create or replace function pay.check_books()
 returns table (
-  oracle text, promise text, is_alarm boolean, findings bigint, examples text[]
+  invariant text, promise text, is_alarm boolean, findings bigint, examples text[]
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 #variable_conflict use_column
 declare
-  v_oracle record;
+  v_invariant record;
 begin
   perform set_config('pay.worker', 'on', true);
-  for v_oracle in select * from pay_internal.list_oracles() o order by o.promise, o.oracle loop
+  for v_invariant in
+    select * from pay_internal.list_invariants() i order by i.promise, i.invariant
+  loop
     return query
-      select v_oracle.oracle, v_oracle.promise, k.is_alarm, count(f.detail), coalesce(
+      select v_invariant.invariant, v_invariant.promise, k.is_alarm, count(f.detail), coalesce(
         (array_agg(concat(f.environment_id, ' ', f.subject_id, ': ', f.detail))
           filter (where f.detail is not null))[1:3], '{}')
       from (values (true), (false)) as k (is_alarm)
-      left join pay_internal.find_breaches(v_oracle.oracle) f on f.is_alarm = k.is_alarm
+      left join pay_internal.find_breaches(v_invariant.invariant) f on f.is_alarm = k.is_alarm
       group by k.is_alarm
       having k.is_alarm or count(f.detail) > 0
       order by k.is_alarm desc;
@@ -221,34 +223,34 @@ end
 $$;
 grant execute on function pay.check_books() to pay_operator;
 
--- Operator: runs every oracle, records new alarms, and returns the present number of alarms. For
--- the hourly job, whose log gets the warnings.
+-- Operator: checks every invariant, records new alarms, and returns the present number of alarms.
+-- For the hourly job, whose log gets the warnings.
 create or replace function pay.note_findings()
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_oracle text;
+  v_invariant text;
   v_found bigint;
   v_total bigint := 0;
 begin
   perform set_config('pay.worker', 'on', true);
-  for v_oracle in select o.oracle from pay_internal.list_oracles() o order by 1 loop
+  for v_invariant in select i.invariant from pay_internal.list_invariants() i order by 1 loop
     with
     found as materialized (
-      select * from pay_internal.find_breaches(v_oracle) b where b.is_alarm
+      select * from pay_internal.find_breaches(v_invariant) b where b.is_alarm
     ),
     noted as (
-      insert into pay.oracle_findings (environment_id, oracle, subject_id, detail)
-      select f.environment_id, v_oracle, f.subject_id, min(f.detail) from found f
+      insert into pay.invariant_findings (environment_id, invariant, subject_id, detail)
+      select f.environment_id, v_invariant, f.subject_id, min(f.detail) from found f
       group by f.environment_id, f.subject_id
-      on conflict on constraint oracle_findings_pkey do nothing
+      on conflict on constraint invariant_findings_pkey do nothing
     )
     select count(*) into v_found from found;
     v_total := v_total + v_found;
     if v_found > 0 then
-      raise warning '% findings of pay.%', v_found, v_oracle
+      raise warning '% findings of pay.%', v_found, v_invariant
         using hint = 'select * from pay.check_books()';
     end if;
   end loop;
@@ -271,7 +273,7 @@ declare
   v_forgotten bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  delete from pay.oracle_findings;
+  delete from pay.invariant_findings;
   get diagnostics v_forgotten = row_count;
   return v_forgotten;
 end

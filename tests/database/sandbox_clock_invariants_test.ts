@@ -1,56 +1,56 @@
 /**
- * The oracles and a sandbox that is a year ahead: they find nothing after ordinary work and its
+ * The invariants and a sandbox that is a year ahead: they find nothing after ordinary work and its
  * retention, and they find each violation that the test writes past all other guards.
  */
 
 import assert from "node:assert/strict";
-import { afterwards, assertSilent, saidBy } from "../support/database/oracle_findings.ts";
+import { afterwards, assertSilent, saidBy } from "../support/database/invariant_findings.ts";
 import { APPROVED_CARD, type TestService } from "../support/service/service.ts";
 import { addEndpoint, settle } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const DAY_S = 86_400;
 
-/** Statements that break one promise in the sandbox, and the oracles that must find it. */
-const BREAKS: [what: string, statements: string, oracles: string[]][] = [
+/** Statements that break one promise in the sandbox, and the invariants that must find it. */
+const BREAKS: [what: string, statements: string, invariants: string[]][] = [
   [
     "a missing capture",
     `delete from pay.ledger_movements where subject_id = :newest`,
-    ["oracle_payment_money"],
+    ["invariant_payment_money"],
   ],
   [
     "a body that differs from its row",
     `update pay.payments set body = replace(body, '"completed"', '"pending"') where id = :newest`,
-    ["oracle_bodies"],
+    ["invariant_bodies"],
   ],
   [
     "a missing event",
     `delete from pay.events where subject_id = :newest and type = 'payment.created'`,
-    ["oracle_moves", "oracle_sequences"],
+    ["invariant_moves", "invariant_sequences"],
   ],
   [
     "a missing stored answer",
     `delete from pay.idempotency_keys where key = 'newest'`,
-    ["oracle_effects"],
+    ["invariant_effects"],
   ],
   [
     "a missing delivery",
     `delete from pay.webhook_deliveries where subject_id = :newest
        and event_type = 'payment.completed'`,
-    ["oracle_outbox"],
+    ["invariant_outbox"],
   ],
   [
     "a delivery that no advance makes due",
     `update pay.webhook_deliveries set status = 'pending', next_attempt_at = 'infinity'
      where subject_id = :newest and event_type = 'payment.created'`,
-    ["oracle_endless_deliveries"],
+    ["invariant_endless_deliveries"],
   ],
   [
     "a delivery that is due in weeks of the sandbox",
     `update pay.webhook_deliveries set status = 'pending', next_attempt_at = 'infinity',
        due_at = due_at + interval '20 days', attempts = '{}'
      where subject_id = :newest and event_type = 'payment.completed'`,
-    ["oracle_endless_deliveries"],
+    ["invariant_endless_deliveries"],
   ],
 ];
 
@@ -79,7 +79,7 @@ async function work(service: TestService, idempotency_key: string): Promise<stri
   return paid.id;
 }
 
-webhookCase("the oracles know the clock of a sandbox", async (t, service, receiver) => {
+webhookCase("the invariants follow the clock of a sandbox", async (t, service, receiver) => {
   await addEndpoint(service, receiver.url("/hook"));
   await work(service, "first");
   // The endpoint has to be older than the events of which every one has a delivery.
@@ -90,10 +90,10 @@ webhookCase("the oracles know the clock of a sandbox", async (t, service, receiv
   }
   const newest = await work(service, "newest");
   await t.step("find nothing in a frozen clock", () => assertSilent(service.sql));
-  for (const [what, statements, oracles] of BREAKS) {
-    await t.step(`${what}: ${oracles.join(", ")}`, async () => {
+  for (const [what, statements, invariants] of BREAKS) {
+    await t.step(`${what}: ${invariants.join(", ")}`, async () => {
       const named = statements.replaceAll(":newest", `'${newest}'`);
-      assert.deepEqual(await afterwards(service.sql, named, saidBy), oracles);
+      assert.deepEqual(await afterwards(service.sql, named, saidBy), invariants);
     });
   }
 });

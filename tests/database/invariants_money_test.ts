@@ -1,11 +1,11 @@
 /**
- * The oracles of money find nothing after captures, pending refunds, disputes and returns, and find
- * a wrong amount in a row, in a body, in the ledger and in the order of events.
+ * The invariants of money find nothing after captures, pending refunds, disputes and returns, and
+ * find a wrong amount in a row, in a body, in the ledger and in the order of events.
  */
 
 import assert from "node:assert/strict";
 import type { TestService } from "../support/service/service.ts";
-import { afterwards, assertSilent, saidBy } from "../support/database/oracle_findings.ts";
+import { afterwards, assertSilent, saidBy } from "../support/database/invariant_findings.ts";
 import {
   advance,
   APPROVED,
@@ -14,166 +14,166 @@ import {
   serviceCase,
 } from "../support/service/service_case.ts";
 
-/** Statements that break one promise, and the oracles that must find it. */
-const BREAKS: [what: string, statements: string, oracles: string[]][] = [
+/** Statements that break one promise, and the invariants that must find it. */
+const BREAKS: [what: string, statements: string, invariants: string[]][] = [
   [
     "a released amount that was captured",
     "update pay.payments set amount_released = amount_released - 1 where amount_released > 0",
-    ["oracle_bodies", "oracle_payment_money"],
+    ["invariant_bodies", "invariant_payment_money"],
   ],
   [
     "a released amount of a payment that was captured as a whole",
     `update pay.payments set amount_released = 1
      where status = 'completed' and amount_released = 0`,
-    ["oracle_bodies", "oracle_payment_money"],
+    ["invariant_bodies", "invariant_payment_money"],
   ],
   [
     "a body with another captured amount",
     `update pay.payments set body = replace(body, '"amount_captured":700', '"amount_captured":701')`,
-    ["oracle_bodies"],
+    ["invariant_bodies"],
   ],
   [
     "a body without a captured amount",
     `update pay.payments set body = replace(body, '"amount_captured":700', '"amount_captured":0')`,
-    ["oracle_bodies"],
+    ["invariant_bodies"],
   ],
   [
     "a disputed amount that is not in the ledger",
     "update pay.payments set amount_disputed = amount_disputed - 1 where status = 'chargeback'",
-    ["oracle_bodies", "oracle_disputes", "oracle_payment_money"],
+    ["invariant_bodies", "invariant_disputes", "invariant_payment_money"],
   ],
   [
     "a body with another disputed amount",
     `update pay.payments set body = replace(body, '"amount_disputed":700', '"amount_disputed":70')`,
-    ["oracle_bodies"],
+    ["invariant_bodies"],
   ],
   [
     "a won dispute without its money",
     "delete from pay.ledger_movements where kind = 'chargeback_reversal'",
-    ["oracle_ledger_totals", "oracle_payment_money"],
+    ["invariant_ledger_totals", "invariant_payment_money"],
   ],
   [
     "a return of refunded money",
     `update pay.ledger_movements set amount_minor = amount_minor + 1
      where kind = 'capture_reversal'`,
-    ["oracle_ledger_totals", "oracle_payment_money"],
+    ["invariant_ledger_totals", "invariant_payment_money"],
   ],
   [
     "a pending refund that its payment does not hold",
     `update pay.payments set amount_refunding = amount_refunding - 1
      where amount_refunding > 0 and status <> 'chargeback'`,
-    ["oracle_bodies", "oracle_refunds"],
+    ["invariant_bodies", "invariant_refunds"],
   ],
   [
     "a body with another amount of pending refunds",
     `update pay.payments set body = replace(body, '"amount_refunding":', '"amount_refunding":1')`,
-    ["oracle_bodies"],
+    ["invariant_bodies"],
   ],
   [
     "a body without the amount of pending refunds",
     `update pay.payments set body = replace(body, '"amount_refunding":300,', '')
      where status = 'completed'`,
-    ["oracle_bodies"],
+    ["invariant_bodies"],
   ],
   [
     "a failed refund that counts",
     "update pay.refunds set status = 'completed' where status = 'failed'",
-    ["oracle_refund_bodies", "oracle_refunds"],
+    ["invariant_refund_bodies", "invariant_refunds"],
   ],
   [
     "a pending refund whose body is completed",
     `update pay.refunds set body = replace(body, '"status":"pending"', '"status":"completed"')`,
-    ["oracle_refund_bodies"],
+    ["invariant_refund_bodies"],
   ],
   [
     "a missing refund",
     "delete from pay.refunds where status = 'pending'",
-    ["oracle_refunds"],
+    ["invariant_refunds"],
   ],
   [
     "a missing event of a failed refund",
     "delete from pay.events where type = 'refund.failed'",
-    ["oracle_refund_bodies", "oracle_sequences"],
+    ["invariant_refund_bodies", "invariant_sequences"],
   ],
   [
     "an event of a failed refund with another body",
     `update pay.events set body = replace(body, '"failure_code":"', '"failure_code":"x')
      where type = 'refund.failed'`,
-    ["oracle_refund_bodies"],
+    ["invariant_refund_bodies"],
   ],
   [
     "a refunded payment whose refund has failed",
     "update pay.events set type = 'refund.failed' where type = 'refund.completed'",
-    ["oracle_moves", "oracle_refund_bodies"],
+    ["invariant_moves", "invariant_refund_bodies"],
   ],
   [
     "a completed refund that its payment ignores",
     `update pay.events set type = 'payment.chargeback' where type = 'payment.partially_refunded'
        and sequence = 5`,
-    ["oracle_moves"],
+    ["invariant_moves"],
   ],
   [
     "a second authorization in place of the capture",
     `update pay.events set type = 'payment.authorized'
      where type = 'payment.completed' and sequence = 3`,
-    ["oracle_moves"],
+    ["invariant_moves"],
   ],
   [
     "a refund of an authorized payment",
     "update pay.events set type = 'refund.created' where type = 'payment.cancelled'",
-    ["oracle_moves"],
+    ["invariant_moves"],
   ],
   [
     "a failed payment in place of a won dispute",
     `update pay.events set type = 'payment.failed'
      where type = 'payment.completed' and sequence = 6`,
-    ["oracle_bodies", "oracle_moves"],
+    ["invariant_bodies", "invariant_moves"],
   ],
   [
     "a missing dispute",
     "delete from pay.disputes where status <> 'won'",
-    ["oracle_disputes"],
+    ["invariant_disputes"],
   ],
   [
     "a dispute that is still open after the payment has its money back",
     "update pay.disputes set status = 'needs_response' where status = 'won'",
-    ["oracle_dispute_bodies", "oracle_disputes"],
+    ["invariant_dispute_bodies", "invariant_disputes"],
   ],
   [
     "a dispute of another amount",
     "update pay.disputes set amount_minor = amount_minor + 1 where status <> 'won'",
-    ["oracle_dispute_bodies", "oracle_disputes"],
+    ["invariant_dispute_bodies", "invariant_disputes"],
   ],
   [
     "a dispute of a payment that does not exist",
     "update pay.disputes set payment_id = 'pay_' || right(id, 26) where status = 'won'",
-    ["oracle_dispute_bodies", "oracle_orphans"],
+    ["invariant_dispute_bodies", "invariant_orphans"],
   ],
   [
     "a body with another end of the dispute",
     `update pay.disputes set body = replace(body, '"won"', '"lost"')`,
-    ["oracle_dispute_bodies"],
+    ["invariant_dispute_bodies"],
   ],
   [
     "a lost dispute without a time",
     `update pay.disputes
      set body = regexp_replace(body, '"closed_at":"[^"]*"', '"closed_at":null') where status = 'won'`,
-    ["oracle_dispute_bodies"],
+    ["invariant_dispute_bodies"],
   ],
   [
     "a dispute that ends twice",
     "update pay.events set type = 'dispute.won' where type = 'dispute.created'",
-    ["oracle_dispute_bodies", "oracle_moves"],
+    ["invariant_dispute_bodies", "invariant_moves"],
   ],
   [
     "an event of a dispute before it began",
     "update pay.events set type = 'dispute.updated' where type = 'dispute.created'",
-    ["oracle_moves"],
+    ["invariant_moves"],
   ],
   [
     "a chargeback whose dispute is a refund",
     "update pay.events set type = 'refund.created' where type = 'dispute.won'",
-    ["oracle_dispute_bodies", "oracle_moves"],
+    ["invariant_dispute_bodies", "invariant_moves"],
   ],
 ];
 
@@ -187,14 +187,14 @@ const FEE = `
   where ctid = (select ctid from pay.ledger_totals
     where debit_account = 'available' and credit_account = 'processor' limit 1)`;
 
-serviceCase("the oracles of money", async (t, service) => {
+serviceCase("the invariants of money", async (t, service) => {
   const { sql } = service;
   await work(service);
   await t.step("find nothing after every kind of move", () => assertSilent(sql));
   await t.step("find nothing after a fee", () => afterwards(sql, FEE, assertSilent));
-  for (const [what, statements, oracles] of BREAKS) {
-    await t.step(`${what}: ${oracles.join(", ")}`, async () => {
-      assert.deepEqual(await afterwards(sql, statements, saidBy), oracles);
+  for (const [what, statements, invariants] of BREAKS) {
+    await t.step(`${what}: ${invariants.join(", ")}`, async () => {
+      assert.deepEqual(await afterwards(sql, statements, saidBy), invariants);
     });
   }
 });

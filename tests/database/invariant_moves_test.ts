@@ -1,6 +1,7 @@
 /**
- * `pay.oracle_moves` repeats the lifecycle on purpose. The test makes every move of the lifecycle,
- * and the oracle must find nothing. It uses the real clock, because the oracle skips old payments.
+ * `pay.invariant_moves` repeats the lifecycle on purpose. The test makes every move of the
+ * lifecycle, and the invariant must find nothing. It uses the real clock, because the invariant
+ * skips old payments.
  */
 
 import assert from "node:assert/strict";
@@ -18,7 +19,7 @@ import {
 const OPEN: readonly string[] = ["pending", "requires_action", "processing", "authorized"];
 const CAPTURED_LATER = { ...APPROVED.card, capture: "manual" };
 
-serviceCase("pay.oracle_moves accepts every move of the lifecycle", async (_t, service) => {
+serviceCase("pay.invariant_moves accepts every move of the lifecycle", async (_t, service) => {
   for (const from of PAYMENT_STATUSES) {
     const bodies = [
       ...from === "authorized" ? [] : [APPROVED.sepa],
@@ -35,10 +36,10 @@ serviceCase("pay.oracle_moves accepts every move of the lifecycle", async (_t, s
       }
     }
   }
-  const findings = await service.sql`select distinct detail from pay.oracle_moves`;
+  const findings = await service.sql`select distinct detail from pay.invariant_moves`;
   assert.deepEqual(
     findings.map(({ detail }) => detail),
     [],
-    "supabase/schemas/oracles_records.sql does not allow these moves",
+    "supabase/schemas/invariants_records.sql does not allow these moves",
   );
 });

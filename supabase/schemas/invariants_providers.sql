@@ -1,7 +1,7 @@
--- Purpose: oracles over the calls, facts and totals of providers (oracles.sql). They compare our
--- books with the provider's.
+-- Purpose: invariants over the calls, facts and totals of providers (invariants.sql). They compare
+-- our books with the provider's.
 
-create or replace view pay.oracle_provider_calls with (security_invoker = true) as
+create or replace view pay.invariant_provider_calls with (security_invoker = true) as
 select c.environment_id, c.id as subject_id,
   c.op || ' of ' || c.subject_id || ': no attempt since ' || c.next_attempt_at as detail
 from pay.provider_calls c
@@ -44,12 +44,12 @@ where p.environment_id in (select e.id from pay.environments e where e.livemode)
       and fact.op in ('authorize', 'capture') and fact.state = 'succeeded'
       and fact.outcome = 'applied'
   );
-comment on view pay.oracle_provider_calls is
+comment on view pay.invariant_provider_calls is
   'R14: every live payment has a call, and every call gets a result that the payment shows';
 
 -- The balance at a provider is the sum of these accounts: amounts there, amounts that payers have
 -- disputed, and amounts that have left it as transfers.
-create or replace view pay.oracle_provider_facts with (security_invoker = true) as
+create or replace view pay.invariant_provider_facts with (security_invoker = true) as
 select fact.environment_id, fact.account_id || ' ' || fact.reference as subject_id,
   fact.outcome || ': ' || coalesce(fact.finding, fact.op || ' ' || fact.state || ' of '
     || coalesce(fact.subject_id, fact.provider_reference, 'an unknown subject')) as detail
@@ -89,11 +89,11 @@ from pay.provider_accounts a
 left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
 where a.status = 'enabled'
   and coalesce(u.polled_at, a.created_at) < now() - interval '3 hours';
-comment on view pay.oracle_provider_facts is
+comment on view pay.invariant_provider_facts is
   'R14: every fact of a provider is read and applied once, and the ledger moved by its amount';
 
 -- Compares only days whose totals are read. The others are findings two days after they were due.
-create or replace view pay.oracle_provider_totals with (security_invoker = true) as
+create or replace view pay.invariant_provider_totals with (security_invoker = true) as
 select x.environment_id, x.account_id as subject_id,
   x.day || ': provider ' || sum(x.provider_minor) || ' ' || x.currency || ', ledger '
     || sum(x.booked_minor) as detail
@@ -116,11 +116,11 @@ select r.environment_id, r.account_id, r.day || ': the totals of the provider ar
 from pay_internal.provider_readings r
 join pay.provider_accounts a on a.environment_id = r.environment_id and a.id = r.account_id
 where a.status = 'enabled' and r.totals_at < now() - interval '2 days';
-comment on view pay.oracle_provider_totals is
+comment on view pay.invariant_provider_totals is
   'R14: the movements of each day at a provider add up to those that the ledger booked';
 
 -- Checks that the final transfers to the address of a payment decide its status.
-create or replace view pay.oracle_deposits with (security_invoker = true) as
+create or replace view pay.invariant_deposits with (security_invoker = true) as
 select x.environment_id, x.payment_id as subject_id,
   x.status || ' with ' || x.final_minor || ' final and ' || coalesce(x.received_minor::text, 'no')
     || ' received of ' || x.amount_minor as detail
@@ -142,25 +142,26 @@ where case
     then x.final_minor < x.amount_minor
   else false
 end;
-comment on view pay.oracle_deposits is
+comment on view pay.invariant_deposits is
   'R14: a payment to an address is completed exactly when its final transfers reach its amount';
 
--- Operator: the findings of the oracles of this file that are alarms.
+-- Operator: the findings of the invariants of this file that are alarms.
 create or replace function pay.reconcile()
-returns table (oracle text, environment_id text, subject_id text, detail text)
+returns table (invariant text, environment_id text, subject_id text, detail text)
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_oracle text;
+  v_invariant text;
 begin
   perform set_config('pay.worker', 'on', true);
-  foreach v_oracle in array array[
-    'oracle_provider_calls', 'oracle_provider_facts', 'oracle_provider_totals', 'oracle_deposits'
+  foreach v_invariant in array array[
+    'invariant_provider_calls', 'invariant_provider_facts', 'invariant_provider_totals',
+    'invariant_deposits'
   ] loop
     return query
-      select v_oracle, f.environment_id, f.subject_id, f.detail
-      from pay_internal.find_breaches(v_oracle) f where f.is_alarm order by 2, 3, 4;
+      select v_invariant, f.environment_id, f.subject_id, f.detail
+      from pay_internal.find_breaches(v_invariant) f where f.is_alarm order by 2, 3, 4;
   end loop;
 end
 $$;

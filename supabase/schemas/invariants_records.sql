@@ -1,7 +1,7 @@
--- Purpose: oracles over payments, transfers, refunds, disputes, events and stored answers
--- (oracles.sql).
+-- Purpose: invariants over payments, transfers, refunds, disputes, events and stored answers
+-- (invariants.sql).
 
-create or replace view pay.oracle_sequences with (security_invoker = true) as
+create or replace view pay.invariant_sequences with (security_invoker = true) as
 select x.environment_id, x.id as subject_id,
   'at ' || x.sequence || ', events ' || coalesce(e.first || ' to ' || e.last, 'none') || ', '
     || coalesce(e.events, 0) || ' of them' as detail
@@ -27,10 +27,10 @@ where case
       x.updated_at >= now() - interval '29 days')
   else false
 end;
-comment on view pay.oracle_sequences is
+comment on view pay.invariant_sequences is
   'R5: the events of a payment or transfer are numbered 1, 2, 3 … without a gap, to its sequence';
 
-create or replace view pay.oracle_moves with (security_invoker = true) as
+create or replace view pay.invariant_moves with (security_invoker = true) as
 select m.environment_id, m.subject_id,
   m.sequence || ': ' || coalesce(m.before, 'nothing') || ', then ' || m.type as detail
 from (
@@ -118,10 +118,10 @@ where (m.directly_before is not null or m.sequence = 1
       where legal.before is not distinct from m.before and m.type = any (legal.types)
     )
   end;
-comment on view pay.oracle_moves is
+comment on view pay.invariant_moves is
   'R5: each event of a payment or transfer is a legal move after the event before it';
 
-create or replace view pay.oracle_bodies with (security_invoker = true) as
+create or replace view pay.invariant_bodies with (security_invoker = true) as
 select x.environment_id, x.id as subject_id, 'row, body and newest event differ' as detail
 from (
   select environment_id, id, status, sequence, amount_minor, amount_refunded, amount_refunding,
@@ -164,10 +164,10 @@ where (right(x.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
         or position('"amount_captured":0,' in x.body) = 0)
     or position('"currency":"' || x.currency || '",' in x.body) = 0
   );
-comment on view pay.oracle_bodies is
+comment on view pay.invariant_bodies is
   'R5: the body of a payment or transfer agrees with its row and its newest event';
 
-create or replace view pay.oracle_refund_bodies with (security_invoker = true) as
+create or replace view pay.invariant_refund_bodies with (security_invoker = true) as
 select r.environment_id, r.id as subject_id, 'row, body and event differ' as detail
 from pay.refunds r
 left join pay_internal.sandbox_times clock on clock.environment_id = r.environment_id
@@ -188,10 +188,10 @@ where (right(r.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
         and position('"data":{"object":' || r.body || '}' in e.body) > 0
     )
   );
-comment on view pay.oracle_refund_bodies is
+comment on view pay.invariant_refund_bodies is
   'R5: the body of a refund agrees with its row and its event';
 
-create or replace view pay.oracle_orphans with (security_invoker = true) as
+create or replace view pay.invariant_orphans with (security_invoker = true) as
 select x.environment_id, x.id as subject_id,
   'belongs to ' || x.owner_id || ', which does not exist' as detail
 from (
@@ -213,10 +213,10 @@ where (x.owner_id like 'pay\_%' or x.owner_id like 'tr\_%')
     select from pay.payments p where p.environment_id = x.environment_id and p.id = x.owner_id)
   and not exists (
     select from pay.transfers tr where tr.environment_id = x.environment_id and tr.id = x.owner_id);
-comment on view pay.oracle_orphans is
+comment on view pay.invariant_orphans is
   'R1, R9: every refund, dispute, movement, event and delivery belongs to an existing subject';
 
-create or replace view pay.oracle_effects with (security_invoker = true) as
+create or replace view pay.invariant_effects with (security_invoker = true) as
 select e.environment_id, e.id as subject_id,
   e.type || ' of ' || e.subject_id || ': its request has no stored answer' as detail
 from (
@@ -252,12 +252,12 @@ where e.id >= coalesce(
       -- A request that waits for a provider has no answer yet.
       and (k.subject_id is null or k.subject_id = e.subject_id)
   );
-comment on view pay.oracle_effects is
+comment on view pay.invariant_effects is
   'R2, R3: every event of a keyed request belongs to a request whose answer is stored';
 
--- The reverse of oracle_effects: from the stored answers to the resources. subject_id is the id of
--- the request, because an idempotency key is the merchant's own text.
-create or replace view pay.oracle_kept_answers with (security_invoker = true) as
+-- The reverse of invariant_effects: from the stored answers to the resources. subject_id is the id
+-- of the request, because an idempotency key is the merchant's own text.
+create or replace view pay.invariant_stored_answers with (security_invoker = true) as
 select k.environment_id, k.request_id as subject_id,
   'answered ' || k.status || ' with ' || coalesce(k.id || case
     when x.id is null then ', which does not exist' else ', which never had this state' end,
@@ -319,10 +319,10 @@ where case
           and position('"sequence":' || e.sequence || ',' in k.object) > 0)
   )
 end;
-comment on view pay.oracle_kept_answers is
+comment on view pay.invariant_stored_answers is
   'R1, R2: the resource in each stored answer exists, and had the state that the answer shows';
 
-create or replace view pay.oracle_disputes with (security_invoker = true) as
+create or replace view pay.invariant_disputes with (security_invoker = true) as
 select p.environment_id, p.id as subject_id,
   p.status || ', amount_disputed ' || p.amount_disputed || ': ' || coalesce(d.disputes, 0)
     || ' open or lost disputes of ' || coalesce(d.amount_minor, 0) as detail
@@ -340,10 +340,10 @@ where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
     or d.disputes > 1
       and p.environment_id not in (select e.id from pay.environments e where e.livemode)
     or coalesce(d.amount_minor, 0) <> p.amount_disputed);
-comment on view pay.oracle_disputes is
+comment on view pay.invariant_disputes is
   'R5: a payment that is charged back has open or lost disputes, whose sum is its disputed amount';
 
-create or replace view pay.oracle_dispute_bodies with (security_invoker = true) as
+create or replace view pay.invariant_dispute_bodies with (security_invoker = true) as
 select dispute.environment_id, dispute.id as subject_id, 'row, body and event differ' as detail
 from pay.disputes dispute
 left join pay_internal.sandbox_times clock on clock.environment_id = dispute.environment_id
@@ -368,5 +368,5 @@ where (right(dispute.id, 26) >= coalesce(clock.recent_suffix, (select pay_intern
         and position('"data":{"object":' || dispute.body || '}' in e.body) > 0
     )
   );
-comment on view pay.oracle_dispute_bodies is
+comment on view pay.invariant_dispute_bodies is
   'R5: the body of a dispute agrees with its row and its event';

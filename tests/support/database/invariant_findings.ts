@@ -1,19 +1,19 @@
-/** Findings of the oracles, also after statements that are rolled back. */
+/** Findings of the invariants, also after statements that are rolled back. */
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { checkBooks } from "../../../scripts/operator/check_books.ts";
 
-/** Asserts that no oracle has a finding, whether it is an alarm or not. */
+/** Asserts that no invariant has a finding, whether it is an alarm or not. */
 export async function assertSilent(sql: postgres.Sql): Promise<void> {
   assert.deepEqual((await checkBooks(sql)).filter(({ findings }) => findings > 0), []);
 }
 
-/** Returns the oracles that have a finding. */
+/** Returns the invariants that have a finding. */
 export async function saidBy(sql: postgres.Sql): Promise<string[]> {
   const found = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
   for (const { examples } of found) assert.ok(examples.length > 0);
-  return [...new Set(found.map(({ oracle }) => oracle))].sort();
+  return [...new Set(found.map(({ invariant }) => invariant))].sort();
 }
 
 /** Returns the result of `look` after some statements, which are rolled back. */

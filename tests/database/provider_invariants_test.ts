@@ -1,6 +1,6 @@
 /**
- * The oracles of the live flow find nothing after ordinary work, and each planted defect. A defect
- * is written past all other guards and rolled back.
+ * The invariants of the live flow find nothing after ordinary work, and each planted defect. A
+ * defect is written past all other guards and rolled back.
  */
 
 import assert from "node:assert/strict";
@@ -18,41 +18,41 @@ import {
 const DAY = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
 const onDay = (difference: string) => new RegExp(`^${DAY}: ${difference}$`);
 
-/** Statements that plant a defect, and the findings: the oracle and a part of its detail. */
+/** Statements that plant a defect, and the findings: the invariant and a part of its detail. */
 const DEFECTS: [
   defect: string,
   statements: string,
-  findings: [oracle: string, detail: RegExp][],
+  findings: [invariant: string, detail: RegExp][],
 ][] = [
   [
     "a call that nobody has sent for two hours",
     `update pay.provider_calls set state = 'pending', settled_at = null,
        next_attempt_at = now() - interval '2 hours' where subject_id = :completed`,
-    [["oracle_provider_calls", /^authorize of pay_\w+: no attempt since /]],
+    [["invariant_provider_calls", /^authorize of pay_\w+: no attempt since /]],
   ],
   [
     "a call that the operator must decide",
     `update pay.provider_calls set state = 'operator', settled_at = null,
        last_reply = 'server_error' where subject_id = :completed`,
-    [["oracle_provider_calls", /the result is unknown, decide by hand: server_error$/]],
+    [["invariant_provider_calls", /the result is unknown, decide by hand: server_error$/]],
   ],
   [
     "a settled call whose payment is pending",
     `update pay.provider_calls set state = 'settled', settled_at = now(), next_attempt_at = null,
        leased_until = null where subject_id = :pending`,
-    [["oracle_provider_calls", /is settled, but it is pending$/]],
+    [["invariant_provider_calls", /is settled, but it is pending$/]],
   ],
   [
     "a live payment without a call",
     "delete from pay.provider_calls where subject_id = :completed",
-    [["oracle_provider_calls", /^completed without a call to a provider$/]],
+    [["invariant_provider_calls", /^completed without a call to a provider$/]],
   ],
   [
     "a completed payment without its fact",
     "delete from pay.provider_facts where subject_id = :completed",
     [
-      ["oracle_provider_calls", /^completed without a fact that the money has come in$/],
-      ["oracle_provider_totals", onDay("provider 1000 EUR, ledger 0")],
+      ["invariant_provider_calls", /^completed without a fact that the money has come in$/],
+      ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 0")],
     ],
   ],
   [
@@ -60,28 +60,28 @@ const DEFECTS: [
     `update pay.provider_facts set outcome = 'ignored', booked_minor = 0
      where subject_id = :completed`,
     [
-      ["oracle_provider_calls", /without a fact/],
-      ["oracle_provider_totals", /provider 1000 EUR, ledger 0$/],
+      ["invariant_provider_calls", /without a fact/],
+      ["invariant_provider_totals", /provider 1000 EUR, ledger 0$/],
     ],
   ],
   [
     "a finding",
     `update pay.provider_facts set outcome = 'finding', finding = 'amount 5, ours 6'
      where reference = 'extra'`,
-    [["oracle_provider_facts", /^finding: amount 5, ours 6$/]],
+    [["invariant_provider_facts", /^finding: amount 5, ours 6$/]],
   ],
   [
     "a fact that matches nothing",
     "update pay.provider_facts set outcome = 'unmatched' where reference = 'extra'",
-    [["oracle_provider_facts", /^unmatched: authorize pending of pay_/]],
+    [["invariant_provider_facts", /^unmatched: authorize pending of pay_/]],
   ],
   [
     "unmatched money that the ledger does not have",
     `update pay.provider_facts set outcome = 'unmatched', booked_minor = 5,
        dismissed_at = now(), dismissed_reason = 'seen' where reference = 'extra'`,
     [
-      ["oracle_provider_facts", /^facts of 5 EUR, ledger 0$/],
-      ["oracle_provider_totals", onDay("provider 1000 EUR, ledger 1005")],
+      ["invariant_provider_facts", /^facts of 5 EUR, ledger 0$/],
+      ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 1005")],
     ],
   ],
   [
@@ -91,7 +91,7 @@ const DEFECTS: [
      select environment_id, 'txn_00000000000000000000000000', 0, 'unmatched', subject_id,
        amount_minor, currency, 'processor', 'unapplied', created_at
      from pay.ledger_movements where subject_id = :completed`,
-    [["oracle_provider_facts", /^facts of 1000 EUR, ledger 2000$/]],
+    [["invariant_provider_facts", /^facts of 1000 EUR, ledger 2000$/]],
   ],
   [
     "a finding that the operator has dismissed",
@@ -103,50 +103,50 @@ const DEFECTS: [
     "a fact that nobody handles",
     `update pay.provider_facts set outcome = null, handled_at = null,
        received_at = now() - interval '11 minutes' where reference = 'extra'`,
-    [["oracle_provider_facts", /^not handled since /]],
+    [["invariant_provider_facts", /^not handled since /]],
   ],
   [
     "a fact that was booked twice",
     `update pay.provider_facts set outcome = 'applied', booked_minor = 1000
      where reference = 'extra'`,
     [
-      ["oracle_provider_facts", /^facts of 2000 EUR, ledger 1000$/],
-      ["oracle_provider_totals", onDay("provider 1000 EUR, ledger 2000")],
+      ["invariant_provider_facts", /^facts of 2000 EUR, ledger 1000$/],
+      ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 2000")],
     ],
   ],
   [
     "a fact of another amount than the ledger's",
     "update pay.provider_facts set booked_minor = 999 where subject_id = :completed and state = 'succeeded'",
     [
-      ["oracle_provider_facts", /^facts of 999 EUR, ledger 1000$/],
-      ["oracle_provider_totals", onDay("provider 1000 EUR, ledger 999")],
+      ["invariant_provider_facts", /^facts of 999 EUR, ledger 1000$/],
+      ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 999")],
     ],
   ],
   [
     "a fact that moved no money in the ledger",
     "delete from pay.ledger_movements where subject_id = :completed",
-    [["oracle_provider_facts", /^facts of 1000 EUR, ledger 0$/]],
+    [["invariant_provider_facts", /^facts of 1000 EUR, ledger 0$/]],
   ],
   [
     "a movement at the provider that the ledger does not have",
     `insert into pay.provider_totals
      select environment_id, account_id, day, 'USD', -5, read_at from pay.provider_totals`,
-    [["oracle_provider_totals", onDay("provider -5 USD, ledger 0")]],
+    [["invariant_provider_totals", onDay("provider -5 USD, ledger 0")]],
   ],
   [
     "other totals of a day whose totals are not read yet",
     `update pay.provider_totals set day = day + 1`,
-    [["oracle_provider_totals", onDay("provider 0 EUR, ledger 1000")]],
+    [["invariant_provider_totals", onDay("provider 0 EUR, ledger 1000")]],
   ],
   [
     "an account that nobody has polled for three hours",
     "update pay.provider_cursors set polled_at = now() - interval '181 minutes'",
-    [["oracle_provider_facts", /^not polled since /]],
+    [["invariant_provider_facts", /^not polled since /]],
   ],
   [
     "an account that nobody has ever polled",
     "update pay.provider_cursors set polled_at = null",
-    [["oracle_provider_facts", /^not polled since /]],
+    [["invariant_provider_facts", /^not polled since /]],
   ],
   [
     "a poll that is late by less",
@@ -156,7 +156,7 @@ const DEFECTS: [
   [
     "totals that nobody reads",
     "update pay.provider_cursors set totals_day = totals_day - 4",
-    [["oracle_provider_totals", /^\d{4}-\d\d-\d\d: the totals of the provider are not read$/]],
+    [["invariant_provider_totals", /^\d{4}-\d\d-\d\d: the totals of the provider are not read$/]],
   ],
   [
     "totals that are a day behind",
@@ -171,9 +171,9 @@ const DEFECTS: [
   ],
 ];
 
-async function reconcile(sql: postgres.ISql): Promise<[oracle: string, detail: string][]> {
-  const rows = await sql`select oracle, detail from pay.reconcile()`;
-  return rows.map(({ oracle, detail }) => [oracle, detail]);
+async function reconcile(sql: postgres.ISql): Promise<[invariant: string, detail: string][]> {
+  const rows = await sql`select invariant, detail from pay.reconcile()`;
+  return rows.map(({ invariant, detail }) => [invariant, detail]);
 }
 
 /** The ids of a completed and of a pending payment. */
@@ -205,31 +205,38 @@ async function work(service: TestService): Promise<{ completed: string; pending:
   }
 }
 
-Deno.test("the oracles of the live flow", async (t) => {
+Deno.test("the invariants of the live flow", async (t) => {
   const service = await startService();
   const { sql } = service;
   try {
     const ids = await work(service);
-    await t.step("find nothing after ordinary work, and no other oracle does", async () => {
+    await t.step("find nothing after ordinary work, and no other invariant does", async () => {
       assert.deepEqual(await reconcile(sql), []);
-      const broken = await sql`select oracle, examples from pay.check_books() where findings > 0`;
+      const broken =
+        await sql`select invariant, examples from pay.check_books() where findings > 0`;
       assert.deepEqual([...broken], []);
     });
     for (const [defect, statements, findings] of DEFECTS) {
-      await t.step(`${defect}: ${findings.map(([oracle]) => oracle).join(", ")}`, async () => {
-        const text = statements.replaceAll(/:(\w+)/g, (_, name) => `'${ids[name as "pending"]}'`);
-        const session = await sql.reserve();
-        try {
-          await session`begin`;
-          await session.unsafe(text);
-          const found = await reconcile(session);
-          assert.deepEqual(found.map(([oracle]) => oracle), findings.map(([oracle]) => oracle));
-          for (const [i, [, detail]] of findings.entries()) assert.match(found[i]![1], detail);
-        } finally {
-          await session`rollback`;
-          session.release();
-        }
-      });
+      await t.step(
+        `${defect}: ${findings.map(([invariant]) => invariant).join(", ")}`,
+        async () => {
+          const text = statements.replaceAll(/:(\w+)/g, (_, name) => `'${ids[name as "pending"]}'`);
+          const session = await sql.reserve();
+          try {
+            await session`begin`;
+            await session.unsafe(text);
+            const found = await reconcile(session);
+            assert.deepEqual(
+              found.map(([invariant]) => invariant),
+              findings.map(([invariant]) => invariant),
+            );
+            for (const [i, [, detail]] of findings.entries()) assert.match(found[i]![1], detail);
+          } finally {
+            await session`rollback`;
+            session.release();
+          }
+        },
+      );
     }
   } finally {
     await service.close();

@@ -1,5 +1,5 @@
 /**
- * The oracles (`pay.oracle_*`) find nothing after ordinary work of every kind. Each finds a
+ * The invariants (`pay.invariant_*`) find nothing after ordinary work of every kind. Each finds a
  * violation of its promise that the test writes past all other guards.
  */
 
@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
-import { afterwards, assertSilent, saidBy } from "../support/database/oracle_findings.ts";
+import { afterwards, assertSilent, saidBy } from "../support/database/invariant_findings.ts";
 import { addProviderRows } from "../support/database/provider_flow.ts";
 import { APPROVED_CARD, startService, type TestService } from "../support/service/service.ts";
 import {
@@ -29,50 +29,50 @@ const CAPTURE = `select transaction_id from pay.ledger_movements where kind = 'c
 const timesMoved = (century: string) =>
   `replace(attempts::text, 'at\\":\\"20', 'at\\":\\"${century}')::json[]`;
 
-/** The oracles whose findings in sandboxes are alarms: no tester can cause them. */
+/** The invariants whose findings in sandboxes are alarms: no tester can cause them. */
 const ARITHMETIC = [
-  "oracle_ledger_legs",
-  "oracle_ledger_totals",
-  "oracle_payment_money",
-  "oracle_refunds",
-  "oracle_transfer_money",
+  "invariant_ledger_legs",
+  "invariant_ledger_totals",
+  "invariant_payment_money",
+  "invariant_refunds",
+  "invariant_transfer_money",
 ];
 
-/** Statements that break one promise, and the oracles that must find it. */
-const BREAKS: [what: string, statements: string, oracles: string[]][] = [
+/** Statements that break one promise, and the invariants that must find it. */
+const BREAKS: [what: string, statements: string, invariants: string[]][] = [
   [
     "a delivery without a place in its inbox",
     `update pay.webhook_deliveries set status = 'available', next_attempt_at = null
      where id = (select max(id) from pay.webhook_deliveries where status = 'delivered')`,
-    ["oracle_inboxes"],
+    ["invariant_inboxes"],
   ],
   [
     "a movement with a wrong amount",
     `update pay.ledger_movements set amount_minor = amount_minor + 1
      where transaction_id = (${CAPTURE})`,
-    ["oracle_ledger_totals", "oracle_payment_money"],
+    ["invariant_ledger_totals", "invariant_payment_money"],
   ],
   [
     "a missing capture",
     `delete from pay.ledger_movements where transaction_id = (${CAPTURE})`,
-    ["oracle_ledger_totals", "oracle_payment_money"],
+    ["invariant_ledger_totals", "invariant_payment_money"],
   ],
-  ["missing totals", "delete from pay.ledger_totals", ["oracle_ledger_totals"]],
+  ["missing totals", "delete from pay.ledger_totals", ["invariant_ledger_totals"]],
   [
     "totals below the movements, in a sandbox past its retention",
     `update pay.environments set created_at = created_at - interval '31 days';
      update pay.ledger_totals set amount_minor = amount_minor - 1`,
-    ["oracle_ledger_totals"],
+    ["invariant_ledger_totals"],
   ],
   [
     "totals between wrong accounts",
     `update pay.ledger_totals set debit_account = 'external' where debit_account = 'processor'`,
-    ["oracle_ledger_totals"],
+    ["invariant_ledger_totals"],
   ],
   [
     "a ledger transaction without its first leg",
     `update pay.ledger_movements set leg = 1 where transaction_id = (${CAPTURE})`,
-    ["oracle_ledger_legs"],
+    ["invariant_ledger_legs"],
   ],
   [
     "a ledger transaction with a leg of another payment",
@@ -81,60 +81,60 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
        (select id from pay.payments where status = 'pending' limit 1), refund_id, debit_account,
        credit_account, currency
      from pay.ledger_movements where transaction_id = (${CAPTURE})`,
-    ["oracle_ledger_legs", "oracle_ledger_totals", "oracle_payment_money"],
+    ["invariant_ledger_legs", "invariant_ledger_totals", "invariant_payment_money"],
   ],
   [
     "a transfer that was paid out but not debited",
     `update pay.ledger_movements set debit_account = 'processor'
      where subject_id like 'tr\\_%' and debit_account = 'available'`,
-    ["oracle_ledger_totals", "oracle_transfer_money"],
+    ["invariant_ledger_totals", "invariant_transfer_money"],
   ],
   [
     "a refund that its payment does not count",
     "update pay.refunds set amount_minor = amount_minor + 1",
-    ["oracle_refund_bodies", "oracle_refunds"],
+    ["invariant_refund_bodies", "invariant_refunds"],
   ],
   [
     "a refund whose body has a wrong amount",
     `update pay.refunds
      set body = replace(body, '"amount_minor":' || amount_minor, '"amount_minor":9')`,
-    ["oracle_refund_bodies"],
+    ["invariant_refund_bodies"],
   ],
   [
     "a refund whose body has wrong metadata",
     `update pay.refunds set body = replace(body, '"metadata":{}', '"metadata":{"a":"b"}')`,
-    ["oracle_refund_bodies"],
+    ["invariant_refund_bodies"],
   ],
   [
     "a payment that is charged back without a dispute",
     "delete from pay.disputes",
-    ["oracle_disputes", "oracle_kept_answers"],
+    ["invariant_disputes", "invariant_stored_answers"],
   ],
   [
     "a dispute whose body has another reason",
     `update pay.disputes set body = replace(body, '"reason":"', '"reason":"x')`,
-    ["oracle_dispute_bodies"],
+    ["invariant_dispute_bodies"],
   ],
-  ["a refund without a body", "update pay.refunds set body = ''", ["oracle_refund_bodies"]],
+  ["a refund without a body", "update pay.refunds set body = ''", ["invariant_refund_bodies"]],
   [
     "a missing event",
     "delete from pay.events where type = 'payment.created'",
-    ["oracle_bodies", "oracle_kept_answers", "oracle_moves", "oracle_sequences"],
+    ["invariant_bodies", "invariant_moves", "invariant_sequences", "invariant_stored_answers"],
   ],
   [
     "an illegal move",
     `update pay.events set type = 'payment.chargeback' where type = 'refund.completed'`,
-    ["oracle_moves", "oracle_refund_bodies"],
+    ["invariant_moves", "invariant_refund_bodies"],
   ],
   [
     "a body that differs from its row",
     `update pay.payments set body = replace(body, '"completed"', '"declined"')`,
-    ["oracle_bodies"],
+    ["invariant_bodies"],
   ],
   [
     "a missing payment",
     "delete from pay.payments where status = 'partially_refunded'",
-    ["oracle_kept_answers", "oracle_orphans"],
+    ["invariant_orphans", "invariant_stored_answers"],
   ],
   [
     "a missing payment without any of its rows",
@@ -142,7 +142,7 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
      delete from pay.events where subject_id not in
        (select id from pay.payments union all select id from pay.transfers);
      delete from pay.webhook_deliveries where event_id not in (select id from pay.events)`,
-    ["oracle_kept_answers"],
+    ["invariant_stored_answers"],
   ],
   [
     "a missing declined payment without any of its rows",
@@ -150,67 +150,67 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
      delete from pay.events where subject_id not in
        (select id from pay.payments union all select id from pay.transfers);
      delete from pay.webhook_deliveries where event_id not in (select id from pay.events)`,
-    ["oracle_kept_answers"],
+    ["invariant_stored_answers"],
   ],
   [
     "a missing refund without its event",
     `delete from pay.refunds; delete from pay.events where type = 'refund.completed'`,
-    ["oracle_kept_answers", "oracle_moves", "oracle_refunds", "oracle_sequences"],
+    ["invariant_moves", "invariant_refunds", "invariant_sequences", "invariant_stored_answers"],
   ],
   [
     "a missing stored answer",
     "delete from pay.idempotency_keys where key = 'kept'",
-    ["oracle_effects"],
+    ["invariant_effects"],
   ],
   [
     "a second payment under the same key",
     `update pay.idempotency_keys set request_id = 'req_other' where key = 'kept'`,
-    ["oracle_effects"],
+    ["invariant_effects"],
   ],
   [
     "a stored answer with a wrong amount",
     `update pay.idempotency_keys
      set body = replace(body, '"amount_minor":1000', '"amount_minor":1001') where key = 'kept'`,
-    ["oracle_kept_answers"],
+    ["invariant_stored_answers"],
   ],
   [
     "a stored refusal with another payment",
     `update pay.idempotency_keys
      set body = replace(body, '"currency":"EUR"', '"currency":"USD"') where key = 'kept-decline'`,
-    ["oracle_kept_answers"],
+    ["invariant_stored_answers"],
   ],
   [
     "a stored answer about another resource",
     `update pay.idempotency_keys set body =
        (select body from pay.idempotency_keys where key = 'kept-pending') where key = 'kept'`,
-    ["oracle_effects"],
+    ["invariant_effects"],
   ],
   [
     "a stored answer that is not JSON",
     `update pay.idempotency_keys set body = 'x' where key = 'kept'`,
-    ["oracle_effects", "oracle_kept_answers"],
+    ["invariant_effects", "invariant_stored_answers"],
   ],
   [
     "a stored answer with a status that is not stored",
     "update pay.idempotency_keys set status = 500 where key = 'kept'",
-    ["oracle_kept_answers"],
+    ["invariant_stored_answers"],
   ],
   [
     "a missing delivery",
     "delete from pay.webhook_deliveries where event_type = 'payment.completed'",
-    ["oracle_outbox"],
+    ["invariant_outbox"],
   ],
   [
     "a lease that never ends",
     `update pay.webhook_deliveries set status = 'pending', next_attempt_at = now(),
        leased_until = 'infinity' where event_type = 'payment.created'`,
-    ["oracle_endless_deliveries"],
+    ["invariant_endless_deliveries"],
   ],
   [
     "deliveries that no relay has claimed for 20 days",
     `update pay.webhook_deliveries set status = 'pending', attempts = '{}', attempt_count = 0,
        next_attempt_at = now() - interval '20 days'`,
-    ["oracle_endless_deliveries"],
+    ["invariant_endless_deliveries"],
   ],
   [
     "a delivery whose lease ended long ago",
@@ -218,28 +218,28 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
      update pay.webhook_deliveries set status = 'pending',
        next_attempt_at = now() - interval '3 hours', leased_until = now() - interval '2 hours'
      where event_type = 'payment.declined'`,
-    ["oracle_endless_deliveries"],
+    ["invariant_endless_deliveries"],
   ],
   [
     "a later event delivered first",
     `update pay.webhook_deliveries set attempts = ${timesMoved("30")}
      where event_type = 'payment.created'`,
-    ["oracle_delivery_order"],
+    ["invariant_delivery_order"],
   ],
   [
     "a later event sent before the earlier one",
     `update pay.webhook_deliveries set status = 'pending', next_attempt_at = now(), attempts = '{}',
        attempt_count = 0 where event_type = 'payment.created'`,
-    ["oracle_delivery_order"],
+    ["invariant_delivery_order"],
   ],
-  // tests/database/provider_oracles_test.ts has the other defects of the live flow.
+  // tests/database/provider_invariants_test.ts has the other defects of the live flow.
   [
     "a live payment that no call has authorized",
     `set local session_replication_role = replica;
      update pay.environments set livemode = false where livemode;
      update pay.environments set livemode = true
      where id = (select environment_id from pay.payments limit 1)`,
-    ["oracle_provider_calls"],
+    ["invariant_provider_calls"],
   ],
   [
     "a fact that matches nothing",
@@ -248,7 +248,7 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
      select id, 'pac_1', 'pi_1', 'authorize', 'succeeded', 1, 'EUR', now(), now(), '{}',
        'unmatched', now()
      from pay.environments where livemode`,
-    ["oracle_provider_facts"],
+    ["invariant_provider_facts"],
   ],
   [
     "a day with other totals",
@@ -262,7 +262,7 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
      insert into pay.provider_totals
      select id, 'pac_1', (now() at time zone 'UTC')::date - 1, 'EUR', 1, now()
      from pay.environments where livemode`,
-    ["oracle_provider_totals"],
+    ["invariant_provider_totals"],
   ],
   [
     "a payment to an address that has completed without a transfer",
@@ -276,7 +276,7 @@ const BREAKS: [what: string, statements: string, oracles: string[]][] = [
        (environment_id, account_id, call_id, payment_id, xpub_index, expires_at)
      select environment_id, account_id, id, subject_id, 0, now() from pay.provider_calls
      where id = 'pc_1'`,
-    ["oracle_deposits"],
+    ["invariant_deposits"],
   ],
 ];
 
@@ -285,43 +285,43 @@ const OLD_BREAKS: typeof BREAKS = [
   [
     "a missing payment",
     "delete from pay.payments where status = 'partially_refunded' and environment_id = $1",
-    ["oracle_orphans"],
+    ["invariant_orphans"],
   ],
   [
     "a body that differs from its row",
     `update pay.payments set body = replace(body, '"pending"', '"completed"')
      where environment_id = $1`,
-    ["oracle_bodies"],
+    ["invariant_bodies"],
   ],
   [
     "a refund with a wrong body",
     `update pay.refunds set body = replace(body, '"EUR"', '"USD"') where environment_id = $1`,
-    ["oracle_refund_bodies"],
+    ["invariant_refund_bodies"],
   ],
   [
     "missing refund events of today",
     `delete from pay.events where environment_id = $1 and type like 'refund.%'`,
-    ["oracle_refund_bodies"],
+    ["invariant_refund_bodies"],
   ],
   [
     "a missing newest event",
     `delete from pay.events where environment_id = $1 and type = 'payment.cancelled'`,
-    ["oracle_bodies", "oracle_sequences"],
+    ["invariant_bodies", "invariant_sequences"],
   ],
   [
     "an illegal move of today",
     `update pay.events set type = 'payment.processing'
      where environment_id = $1 and type = 'payment.refunded'`,
-    ["oracle_bodies", "oracle_moves"],
+    ["invariant_bodies", "invariant_moves"],
   ],
   [
     "missing totals",
     "delete from pay.ledger_totals where environment_id = $1",
-    ["oracle_ledger_totals"],
+    ["invariant_ledger_totals"],
   ],
 ];
 
-Deno.test("the oracles of the books", async (t) => {
+Deno.test("the invariants of the books", async (t) => {
   const service = await startService();
   const hooks = openRecorder();
   const { sql } = service;
@@ -341,14 +341,14 @@ Deno.test("the oracles of the books", async (t) => {
       );
     });
     await t.step("are all in BREAKS, and name their promises", () => {
-      const broken = new Set(BREAKS.flatMap(([, , oracles]) => oracles));
-      assert.deepEqual(verdicts.map(({ oracle }) => oracle).sort(), [...broken].sort());
+      const broken = new Set(BREAKS.flatMap(([, , invariants]) => invariants));
+      assert.deepEqual(verdicts.map(({ invariant }) => invariant).sort(), [...broken].sort());
       for (const { promise } of verdicts) assert.match(promise, /^R\d+(, R\d+)*: /);
     });
-    for (const [what, statements, oracles] of BREAKS) {
-      await t.step(`${what}: ${oracles.join(", ")}`, async () => {
+    for (const [what, statements, invariants] of BREAKS) {
+      await t.step(`${what}: ${invariants.join(", ")}`, async () => {
         await afterwards(sql, statements, async (session) => {
-          assert.deepEqual(await saidBy(session), oracles);
+          assert.deepEqual(await saidBy(session), invariants);
           await assertAlarms(session);
         });
       });
@@ -364,12 +364,15 @@ Deno.test("the oracles of the books", async (t) => {
         );
       for (const [code, { status, type }] of Object.entries(ERROR_CATALOGUE)) {
         const as = `"type":"${type}","code":"${code}"`;
-        assert.deepEqual(await stored(as, status), status < 500 ? [] : ["oracle_kept_answers"]);
-        assert.deepEqual(await stored(as, 418), ["oracle_kept_answers"], code);
+        assert.deepEqual(
+          await stored(as, status),
+          status < 500 ? [] : ["invariant_stored_answers"],
+        );
+        assert.deepEqual(await stored(as, 418), ["invariant_stored_answers"], code);
       }
       for (const as of ['"type":"payment","code":"unknown"', '"type":"x","code":"invalid_json"']) {
         for (const status of [400, 402]) {
-          assert.deepEqual(await stored(as, status), ["oracle_kept_answers"], as);
+          assert.deepEqual(await stored(as, status), ["invariant_stored_answers"], as);
         }
       }
     });
@@ -378,7 +381,7 @@ Deno.test("the oracles of the books", async (t) => {
         afterwards(sql, statements, async (session) => {
           await session`select pay.note_findings()`;
           const [row] = await session`select * from pay.health`;
-          return [Number(row!.oracle_findings) > 0, Number(row!.unmatched_facts)];
+          return [Number(row!.invariant_findings) > 0, Number(row!.unmatched_facts)];
         });
       const broken = (what: string) => BREAKS.find(([name]) => name === what)![1];
       assert.deepEqual(await recorded(broken("a movement with a wrong amount")), [true, 0]);
@@ -396,11 +399,11 @@ Deno.test("the oracles of the books", async (t) => {
         const [again] = await session`select pay.note_findings() as findings`;
         assert.ok(Number(first!.findings) > 0);
         assert.equal(again!.findings, first!.findings);
-        const noted = await session`select distinct oracle from pay.oracle_findings`;
-        assert.deepEqual(noted.map(({ oracle }) => oracle), ["oracle_ledger_totals"]);
+        const noted = await session`select distinct invariant from pay.invariant_findings`;
+        assert.deepEqual(noted.map(({ invariant }) => invariant), ["invariant_ledger_totals"]);
         const [forgotten] = await session`select pay.forget_findings() as findings`;
         assert.equal(forgotten!.findings, first!.findings);
-        assert.equal((await session`select from pay.oracle_findings`).length, 0);
+        assert.equal((await session`select from pay.invariant_findings`).length, 0);
       });
       const [row] = await sql`select pay.note_findings() as findings`;
       assert.equal(row!.findings, "0");
@@ -465,10 +468,10 @@ Deno.test("the oracles of the books", async (t) => {
       await setLivemode(service, true);
       await assertSilent(sql);
     });
-    for (const [what, statements, oracles] of OLD_BREAKS) {
-      await t.step(`old and live, ${what}: ${oracles.join(", ")}`, async () => {
+    for (const [what, statements, invariants] of OLD_BREAKS) {
+      await t.step(`old and live, ${what}: ${invariants.join(", ")}`, async () => {
         const of_live = statements.replaceAll("$1", `'${service.other.environment_id}'`);
-        assert.deepEqual(await afterwards(sql, of_live, saidBy), oracles);
+        assert.deepEqual(await afterwards(sql, of_live, saidBy), invariants);
       });
     }
   } finally {
@@ -556,10 +559,10 @@ async function setLivemode({ sql, other }: TestService, livemode: boolean): Prom
 async function assertAlarms(sql: postgres.Sql): Promise<void> {
   const rows = await sql`select id from pay.environments where livemode`;
   const live = rows.map(({ id }) => id);
-  for (const { oracle, is_alarm, examples } of await checkBooks(sql)) {
+  for (const { invariant, is_alarm, examples } of await checkBooks(sql)) {
     for (const example of examples) {
-      const expected = live.includes(example.split(" ", 1)[0]!) || ARITHMETIC.includes(oracle);
-      assert.equal(is_alarm, expected, `${oracle}: ${example}`);
+      const expected = live.includes(example.split(" ", 1)[0]!) || ARITHMETIC.includes(invariant);
+      assert.equal(is_alarm, expected, `${invariant}: ${example}`);
     }
   }
 }
