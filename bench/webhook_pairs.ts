@@ -1,8 +1,8 @@
 /**
- * Webhooks: the rate at which the relay delivers a backlog, beside `fetch` loops that post the same
- * events; the time from a create to the arrival of its events at a low rate; and the rate of creates
- * whose events are all delivered. After every run the arrivals and the outbox must agree with the
- * events.
+ * Webhooks: the rate at which the dispatcher delivers a backlog, beside `fetch` loops that post the
+ * same events; the time from a create to the arrival of its events at a low rate; and the rate of
+ * creates whose events are all delivered. After every run the arrivals and the outbox must agree
+ * with the events.
  */
 
 import { formatTime } from "../shared/core/clock.ts";
@@ -31,7 +31,7 @@ import {
 } from "./measure.ts";
 import { type Pair, quantile } from "./measurement.ts";
 
-/** Attempts that the relay has under way at one endpoint (relay.ts). */
+/** Attempts that the dispatcher has under way at one endpoint (delivery_queue.ts). */
 const CONCURRENCY = 16;
 /** Payments of the backlog for each second of a run; each has two events. */
 const BACKLOG_PER_SECOND = 1000;
@@ -94,8 +94,8 @@ export async function prepareWebhookPairs(forge: RequestForge, atEnd: AtEnd): Pr
 }
 
 /**
- * Inserts the deliveries of the backlog; the relay finds them at its next tick. Their ids begin with
- * the times of the events, because retention deletes by the time in the id.
+ * Inserts the deliveries of the backlog; the dispatcher finds them at its next tick. Their ids
+ * begin with the times of the events, because retention deletes by the time in the id.
  */
 async function deliverBacklog(
   bench: Bench,

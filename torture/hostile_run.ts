@@ -1,8 +1,8 @@
 /**
  * R13: hostile endpoints delay no other. The run makes payments at a steady rate in sandboxes with
  * 49 healthy endpoints. In turn it adds and removes a fiftieth endpoint that accepts connections
- * and never answers, and an account that tries to take all places of the relay (attacker.ts). It
- * compares the time from event to arrival at the healthy endpoints.
+ * and never answers, and an account that tries to take all places of the dispatcher (attacker.ts).
+ * It compares the time from event to arrival at the healthy endpoints.
  */
 
 import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts";
@@ -54,7 +54,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     for await (const connection of tarpit) {
       caught++;
       hanging++;
-      // The connection stays open until the relay closes it.
+      // The connection stays open until the dispatcher closes it.
       connection.readable.pipeTo(new WritableStream()).catch(() => {}).finally(() => hanging--);
     }
   })().catch(() => {});

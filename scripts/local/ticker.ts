@@ -1,12 +1,12 @@
 /**
  * The scheduler of the local start, which replaces pg_cron and pg_net. It calls the internal
- * addresses of the payments function with `RELAY_TOKEN`, as pg_net does for the relay.
+ * addresses of the payments function with `RELAY_TOKEN`, as pg_net does.
  */
 
 import type { EdgeFunction } from "./local_server.ts";
 
-/** Interval between calls of the relay. A retry is late by at most this time. */
-const RELAY_EVERY_MS = 1_000;
+/** Interval between wakes of the dispatcher. A retry is late by at most this time. */
+const WAKE_EVERY_MS = 1_000;
 /** Interval between calls of retention, which deletes data that is too old. */
 const RETENTION_EVERY_MS = 60_000;
 
@@ -20,7 +20,7 @@ export function startTicker(payments: EdgeFunction, relay_token: string): () => 
     await (await payments(request)).body?.cancel();
   };
   const timers = [
-    setInterval(() => call("relay"), RELAY_EVERY_MS),
+    setInterval(() => call("relay"), WAKE_EVERY_MS),
     setInterval(() => call("retention"), RETENTION_EVERY_MS),
   ];
   return () => timers.forEach(clearInterval);

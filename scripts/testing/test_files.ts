@@ -61,7 +61,7 @@ export const SLOWEST: readonly string[] = [
   "tests/database/schema_release_test.ts",
   "tests/database/list_rows_test.ts",
   "tests/console/safety_test.ts",
-  "tests/webhook/suspects_test.ts",
+  "tests/webhook/poison_deliveries_test.ts",
   "tests/http/lifecycle_test.ts",
   "tests/documents/readme_test.ts",
   "tests/webhook/crash_test.ts",

@@ -29,7 +29,7 @@ const MAX_TIMESTAMP_SECONDS = 999_999_999_999;
 interface DeliveryToSign {
   /** `evt_…`. It has no dot, so the signed content of Standard Webhooks is unambiguous. */
   event_id: string;
-  /** The stored payload. The relay sends its UTF-8 bytes. */
+  /** The stored payload. The dispatcher sends its UTF-8 bytes. */
   body: string;
   /** The endpoint's secrets that still sign, newest first; at least one. */
   secrets: readonly string[];

@@ -5,7 +5,8 @@
  * only to a checked address, and verifies TLS for the host name. It follows no redirect. It reads
  * at most 16 KiB of the answer, and returns its first bytes only if the caller asks for them. All
  * failures before an answer are one outcome without a duration, so that a customer cannot scan
- * ports with the delivery log. The relay is responsible for signatures, retries and concurrency.
+ * ports with the delivery log. The dispatcher is responsible for signatures, retries and
+ * concurrency.
  * Source: contract §4, security §2, ADR 0019.
  */
 import { Buffer } from "node:buffer";

@@ -38,7 +38,7 @@ import { createStore } from "../store/store.ts";
 import { createWebhookStore } from "../store/webhook_store.ts";
 import { inBackground } from "../http/background.ts";
 import { readSettings } from "./read_settings.ts";
-import { attemptLine, failedTurn, lostNotes, writeLogLine } from "../http/request_log.ts";
+import { attemptLine, failedPoll, lostNotes, writeLogLine } from "../http/request_log.ts";
 import type { Settings } from "./settings.ts";
 import type { Dependencies } from "../http/dependencies.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
@@ -93,7 +93,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     clock,
     random,
     origins,
-    on_error: (error) => log(failedTurn("relay", clock(), error)),
+    on_error: (error) => log(failedPoll("dispatcher", clock(), error)),
     on_attempt: (delivery, { record }) => log(attemptLine(delivery, record)),
     ...(webhook_sender && { sender: webhook_sender }),
     ...(webhook_lease_ms !== undefined && { lease_ms: webhook_lease_ms }),
@@ -118,7 +118,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     accounts: provider_accounts,
     runner,
     clock,
-    on_error: (error) => log(failedTurn("provider worker", clock(), error)),
+    on_error: (error) => log(failedPoll("provider worker", clock(), error)),
   });
   // Apart from the other requests that wait, so that no sandbox holds up money.
   const live_waits = new WaitingRequests(calls.tenants, LIVE_LIMITS);

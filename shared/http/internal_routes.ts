@@ -1,13 +1,13 @@
 /**
- * Internal routes that start the relay and the retention. `pg_cron` calls them through `pg_net`, or
- * the local server's ticker does (architecture §4). They require a token, which is compared in
- * constant time. Frequent calls are harmless.
+ * Internal routes that start the dispatcher and the retention. `pg_cron` calls them through
+ * `pg_net`, or the local server's ticker does (architecture §4). They require a token, which is
+ * compared in constant time. Frequent calls are harmless.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
 import type { Context, Hono } from "hono";
 import { ApiError } from "../core/errors.ts";
-import type { Purged, RelayAwake } from "../schema/service.ts";
+import type { DispatcherAwake, Purged } from "../schema/service.ts";
 import { inBackground } from "./background.ts";
 import type { Dependencies } from "./dependencies.ts";
 import { PAYMENTS_FUNCTION } from "./route.ts";
@@ -24,7 +24,7 @@ export function serveInternalRoutes(app: Hono<Env>, deps: Dependencies): void {
     inBackground(deps.provider_worker.notify());
     // Without webhooks this is 503, because pg_cron and pay.health would take a 202 for a delivery.
     inBackground(webhooksOf(deps).dispatcher.notify());
-    return c.json({ status: "awake" } satisfies RelayAwake, 202);
+    return c.json({ status: "awake" } satisfies DispatcherAwake, 202);
   });
   app.post(`/${PAYMENTS_FUNCTION}/internal/retention`, async (c) => {
     admitToken(c, deps);

@@ -72,9 +72,11 @@ function requestOf(event_body: string): string | null {
 }
 const REQUEST = '"request":{"id":"';
 
-/** Makes the line of a failed turn of the relay or of the provider worker, or of a part of it. */
-export function failedTurn(
-  route: "relay" | "provider worker",
+/**
+ * Makes the line of a failed poll of the dispatcher or of the provider worker, or of a part of it.
+ */
+export function failedPoll(
+  route: "dispatcher" | "provider worker",
   at_ms: number,
   error: unknown,
 ): LogLine {

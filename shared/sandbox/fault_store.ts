@@ -15,7 +15,7 @@ import {
 /** Most faults of a sandbox that can still happen. The service chose the number. */
 const MAX_OPEN_FAULTS = 100;
 
-/** The kinds of faults that functions ask for. The relay finds those of deliveries itself. */
+/** The kinds of faults that functions ask for. The dispatcher finds those of deliveries itself. */
 type AskedKind = "request" | "provider";
 
 /** A fault to declare, with the names of the database's columns. */

@@ -9,10 +9,10 @@ export const Health = z.object({ status: z.literal("ok") }).describe("The databa
 export type Health = z.infer<typeof Health>;
 
 /** The answer of `POST /internal/relay`. */
-export const RelayAwake = z.object({ status: z.literal("awake") }).describe(
-  "The relay has started due deliveries",
+export const DispatcherAwake = z.object({ status: z.literal("awake") }).describe(
+  "The dispatcher has started due deliveries",
 );
-export type RelayAwake = z.infer<typeof RelayAwake>;
+export type DispatcherAwake = z.infer<typeof DispatcherAwake>;
 
 /** The answer of `POST /internal/retention`. */
 export const Purged = z.object({

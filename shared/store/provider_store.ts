@@ -40,7 +40,7 @@ export interface ProviderStore {
   saveCursor(account_id: string, cursor: unknown, is_done: boolean): Promise<void>;
   /** Stores the place and the sums so far in a day (`YYYY-MM-DD`) whose totals are being read. */
   saveTotalsCursor(account_id: string, day: string, cursor: unknown): Promise<void>;
-  /** Ends the lease of a reading that is not done, a second later. Another turn reads on. */
+  /** Ends the lease of a reading that is not done, a second later. Another job reads on. */
   pauseReading(account_id: string): Promise<void>;
   /** Records for the operator that a poll has failed. The next page that is read clears it. */
   stallReading(account_id: string, error: string): Promise<void>;

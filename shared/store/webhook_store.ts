@@ -1,6 +1,6 @@
 /**
- * The store of webhook endpoints, deliveries and the relay. Each call runs one entry function in
- * one round trip.
+ * The store of webhook endpoints, deliveries and the dispatcher. Each call runs one entry function
+ * in one round trip.
  */
 
 import { formatTime } from "../core/clock.ts";
@@ -45,7 +45,7 @@ interface EndpointRow {
   body: string;
 }
 
-/** The columns of an endpoint that the relay needs. */
+/** The columns of an endpoint that the dispatcher needs. */
 type LoadedEndpoint = Pick<EndpointRow, "revision" | "status" | "body">;
 
 /** A decided change of an endpoint. */
@@ -68,10 +68,10 @@ export type Written =
   | { outcome: "committed" | "replay"; answer: Answer }
   | { outcome: "stale" | "full" | "calling_off" | "unread" };
 
-/** A delivery that the relay has claimed from the outbox. */
+/** A delivery that the dispatcher has claimed from the outbox. */
 export interface ClaimedDelivery {
   environment_id: string;
-  /** The id of the environment that a reset keeps. The relay counts places by it. */
+  /** The id of the environment that a reset keeps. The dispatcher counts places by it. */
   public_id: string;
   account: string;
   id: string;
@@ -88,11 +88,17 @@ export interface ClaimedDelivery {
   secrets: string;
   livemode: boolean;
   failing_since: Date | null;
-  /** True after a lost claim or a crashed attempt. A relay sends one suspect at a time. */
-  suspect: boolean;
+  /**
+   * True after an expired lease or a crashed attempt. A dispatcher sends one poison delivery at a
+   * time.
+   */
+  poison: boolean;
   /** The settings of the sandbox as JSON text; null: it has none. */
   settings: string | null;
-  /** True after the third lost claim. The relay records a crashed attempt and does not send it. */
+  /**
+   * True after the third expired lease. The dispatcher records a crashed attempt and does not send
+   * it.
+   */
   crashed: boolean;
   /** The payload. */
   body: string;
@@ -116,7 +122,7 @@ export interface AttemptResult {
   environment_id: string;
   id: string;
   attempt: number;
-  /** `released`: the relay made no attempt, and the next claim uses the same number. */
+  /** `released`: the dispatcher made no attempt, and the next claim uses the same number. */
   outcome: "delivered" | "failed" | "released";
   /** RFC 3339; null if there is no further attempt. */
   next_attempt_at: string | null;
@@ -131,32 +137,32 @@ export interface AttemptResult {
   due_at?: string;
 }
 
-/** Number of further deliveries that a relay takes of each holder for which it has claims. */
-export interface RelayRooms {
+/** Number of further deliveries that a dispatcher takes of each holder for which it has claims. */
+export interface FreeSlots {
   endpoints: Readonly<Record<string, number>>;
   /** By public id. */
   environments: Readonly<Record<string, number>>;
   accounts: Readonly<Record<string, number>>;
 }
 
-/** The request of a turn: results to record, and limits of new claims. */
-export interface RelayTurn {
+/** The request of a poll: results to record, and limits of new claims. */
+export interface DeliveryPoll {
   results: readonly AttemptResult[];
   /** Most claims in total. The next three: most claims of a holder that is not in `rooms`. */
   limit: number;
   per_endpoint: number;
   per_environment: number;
   per_account: number;
-  rooms: RelayRooms;
-  /** Milliseconds by which accounts are ahead (suspect_turns.ts); null: claim no suspect. */
-  suspects_ahead: Readonly<Record<string, number>> | null;
+  rooms: FreeSlots;
+  /** Milliseconds by which accounts are ahead (fair_time.ts); null: claim no poison delivery. */
+  poison_ahead: Readonly<Record<string, number>> | null;
   at_ms: number;
   leased_until_ms: number;
   /** Ids of endpoints to leave out. */
   aside: readonly string[];
 }
 
-/** An endpoint with which a turn of the relay fails. */
+/** An endpoint with which a poll of the dispatcher fails. */
 interface FailingEndpoint {
   endpoint_id: string;
   /** The SQLSTATE. */
@@ -223,10 +229,10 @@ export interface WebhookStore {
     idempotency: Idempotency | null,
   ): Promise<Answer>;
   /** Records results and claims due deliveries, of all environments. */
-  relayTurn(turn: RelayTurn): Promise<ClaimedDelivery[]>;
-  /** Finds the endpoints with which a turn fails. Takes as long as a turn for each of them. */
+  pollDeliveries(poll: DeliveryPoll): Promise<ClaimedDelivery[]>;
+  /** Finds the endpoints with which a poll fails. Takes as long as a poll for each of them. */
   findFailingEndpoints(at_ms: number): Promise<FailingEndpoint[]>;
-  /** Loads an endpoint for the relay; null if it is deleted. */
+  /** Loads an endpoint for the dispatcher; null if it is deleted. */
   loadEndpoint(
     environment_id: string,
     id: string,
@@ -237,7 +243,7 @@ export interface WebhookStore {
   purge(at_ms: number): Promise<number>;
 }
 
-/** An endpoint that the relay disables, with the event for that. */
+/** An endpoint that the dispatcher disables, with the event for that. */
 interface DisabledEndpoint {
   environment_id: string;
   id: string;
@@ -259,10 +265,10 @@ const BEGIN_TRIGGER = `select * from pay.begin_trigger(
 const END_TRIGGER = `select * from pay.end_trigger(
   p_request => $1::text, p_delivery_id => $2::text, p_delivered => $3::text::boolean,
   p_attempt => $4::text, p_exchange => $5::text)`;
-const RELAY_TURN = `select * from pay.relay_turn(
+const POLL_DELIVERIES = `select * from pay.poll_deliveries(
   p_results => $1::text, p_rooms => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_per_environment => $5::int, p_per_account => $6::int,
-  p_suspects_ahead => $7::text, p_at => $8::text::timestamptz,
+  p_poison_ahead => $7::text, p_at => $8::text::timestamptz,
   p_leased_until => $9::text::timestamptz, p_aside => $10::text)`;
 const FIND_FAILING_ENDPOINTS = `select endpoint_id, code from pay.find_failing_endpoints(
   p_at => $1::text::timestamptz, p_after => $2::text)`;
@@ -336,18 +342,18 @@ export function createWebhookStore(
       return { status: 200, body: row.body! };
     },
 
-    relayTurn: (turn) =>
-      database.query<ClaimedDelivery>(RELAY_TURN, [
-        resultsParameter(turn.results),
-        JSON.stringify(turn.rooms),
-        turn.limit,
-        turn.per_endpoint,
-        turn.per_environment,
-        turn.per_account,
-        turn.suspects_ahead && JSON.stringify(turn.suspects_ahead),
-        formatTime(turn.at_ms),
-        formatTime(turn.leased_until_ms),
-        JSON.stringify(turn.aside),
+    pollDeliveries: (poll) =>
+      database.query<ClaimedDelivery>(POLL_DELIVERIES, [
+        resultsParameter(poll.results),
+        JSON.stringify(poll.rooms),
+        poll.limit,
+        poll.per_endpoint,
+        poll.per_environment,
+        poll.per_account,
+        poll.poison_ahead && JSON.stringify(poll.poison_ahead),
+        formatTime(poll.at_ms),
+        formatTime(poll.leased_until_ms),
+        JSON.stringify(poll.aside),
       ]),
 
     async findFailingEndpoints(at_ms) {

@@ -1,9 +1,10 @@
 -- Purpose: webhook endpoints, the outbox of deliveries, inboxes, and the newest attempts of a sandbox.
 --
 -- A delivery is an event on its way to one endpoint. The transaction of a change writes its events
--- and their deliveries. These rows are the record; a wake only makes the relay read them. The relay
--- claims due deliveries with a lease. An attempt that outlives its lease cannot overwrite the record
--- of a later one, because the relay records an attempt only while its number is the newest.
+-- and their deliveries. These rows are the record; a wake only makes the dispatcher read them. The
+-- dispatcher claims due deliveries with a lease. An attempt that outlives its lease cannot
+-- overwrite the record of a later one, because the dispatcher records an attempt only while its
+-- number is the newest.
 --
 -- An endpoint with an inbox has no URL: its receiver reads the deliveries (ADR 0021).
 
@@ -52,7 +53,7 @@ comment on column pay.webhook_endpoints.failing_since is 'The first failure sinc
 comment on column pay.webhook_endpoints.revision is 'Number of changes. An update compares it and sets it.';
 comment on column pay.webhook_endpoints.created_at is 'Time of creation.';
 comment on column pay.webhook_endpoints.delivery is
-  'url: the relay sends the events. inbox: the receiver reads them.';
+  'url: the dispatcher sends the events. inbox: the receiver reads them.';
 comment on column pay.webhook_endpoints.inbox_position is
   'The position of the newest delivery in the inbox. A transaction that adds one locks the endpoint.';
 comment on column pay.webhook_endpoints.inbox_acknowledged is
@@ -72,7 +73,7 @@ create table pay.webhook_deliveries (
   attempts json[] not null default '{}',
   next_attempt_at timestamptz,
   leased_until timestamptz,
-  lost_claims smallint not null default 0,
+  expired_leases smallint not null default 0,
   created_at timestamptz not null,
   due_at timestamptz,
   fault text collate "C",
@@ -80,8 +81,8 @@ create table pay.webhook_deliveries (
   constraint webhook_deliveries_pkey primary key (environment_id, id),
   constraint webhook_deliveries_status_known
     check (status in ('pending', 'available', 'delivered', 'failed', 'cancelled')),
-  constraint webhook_deliveries_lost_claims_not_negative check (lost_claims >= 0),
-  -- A lease is of something pending; that the relay need not ask.
+  constraint webhook_deliveries_expired_leases_not_negative check (expired_leases >= 0),
+  -- A lease is of something pending; that the dispatcher need not ask.
   constraint webhook_deliveries_pending_has_next
     check (
       (status = 'pending') = (next_attempt_at is not null)
@@ -93,11 +94,11 @@ create table pay.webhook_deliveries (
   constraint webhook_deliveries_fault_has_attempt check (
     (fault is null) = (fault_attempt is null)
   )
--- A claim writes each row once more, and a turn claims many neighbours at once: with half a page free
--- their new versions stay on it, and no index hears of them.
--- Each delivery leaves a dead entry at the beginning of the indexes of what is pending, over which every
--- turn of the relay steps until a vacuum (measured: 20 000 cost 19 pages a look, the first look 2 878).
--- The usual fifth of a table that keeps 30 days would be millions of them.
+-- A claim writes each row once more, and a poll claims many neighbours at once: with half a page
+-- free their new versions stay on it, and no index hears of them. Each delivery leaves a dead entry
+-- at the beginning of the indexes of what is pending, over which every poll of the dispatcher steps
+-- until a vacuum (measured: 20 000 cost 19 pages a poll, the first poll 2 878). The usual fifth of
+-- a table that keeps 30 days would be millions of them.
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
 comment on column pay.webhook_deliveries.environment_id is 'The environment of the row.';
@@ -115,8 +116,8 @@ comment on column pay.webhook_deliveries.attempt_count is
 comment on column pay.webhook_deliveries.attempts is 'Recorded attempts: the first one and the newest ones.';
 comment on column pay.webhook_deliveries.next_attempt_at is 'Time of the next attempt, unless the row is leased.';
 comment on column pay.webhook_deliveries.leased_until is
-  'End of the lease of the relay that has the row; another may take it then. In no index.';
-comment on column pay.webhook_deliveries.lost_claims is
+  'End of the lease of the dispatcher that has the row; another may take it then. In no index.';
+comment on column pay.webhook_deliveries.expired_leases is
   'Claims since the last recorded attempt that expired without a record. From 3 on the delivery has crashed and the count stays.';
 comment on column pay.webhook_deliveries.created_at is 'Time of creation.';
 comment on column pay.webhook_deliveries.due_at is 'Time of the next attempt by the clock of the sandbox; null: it has no clock of its own.';
@@ -125,28 +126,28 @@ comment on column pay.webhook_deliveries.fault_attempt is 'The number of the att
 
 -- Only the primary key begins with the environment here. A row that is sought by both parts of its
 -- key has then one index to be found by: before the first analyze the planner takes any that begins
--- alike, and reads the whole environment (measured: a turn of the relay went from 2 to 18 ms).
+-- alike, and reads the whole environment (measured: a poll of the dispatcher went from 2 to 18 ms).
 --
--- The relay: due deliveries of an endpoint, except suspects. Only pending rows have a
+-- The dispatcher: due deliveries of an endpoint, except poison deliveries. Only pending rows have a
 -- next_attempt_at. The predicate names this column and not the status, so that the planner uses
 -- this index for the "due now" query and for no other: before the first analyze it took this index
 -- in place of the one below, and each delivery read all due rows (measured: 1 300 µs instead of
 -- 30).
 create index webhook_deliveries_due
   on pay.webhook_deliveries (endpoint_id, next_attempt_at, subject_id, sequence)
-  where next_attempt_at is not null and lost_claims = 0;
+  where next_attempt_at is not null and expired_leases = 0;
 comment on index pay.webhook_deliveries_due is
-  'pay_internal.claim_due: due deliveries of an endpoint, except suspects.';
+  'pay_internal.claim_due: due deliveries of an endpoint, except poison deliveries.';
 
--- The relay: suspects, which are deliveries with lost claims. It claims one at a time.
-create index webhook_deliveries_suspect
-  on pay.webhook_deliveries (endpoint_id, lost_claims, next_attempt_at, subject_id, sequence)
-  where next_attempt_at is not null and lost_claims > 0;
-comment on index pay.webhook_deliveries_suspect is
-  'pay_internal.claim_first_suspect: deliveries with lost claims, one at a time.';
+-- The dispatcher: poison deliveries, which have expired leases. It claims one at a time.
+create index webhook_deliveries_poison
+  on pay.webhook_deliveries (endpoint_id, expired_leases, next_attempt_at, subject_id, sequence)
+  where next_attempt_at is not null and expired_leases > 0;
+comment on index pay.webhook_deliveries_poison is
+  'pay_internal.claim_first_poison: deliveries with expired leases, one at a time.';
 
--- The relay: endpoints that have something pending; is an earlier event of the same payment still
--- being tried?
+-- The dispatcher: endpoints that have something pending; is an earlier event of the same payment
+-- still being tried?
 create index webhook_deliveries_order on pay.webhook_deliveries (endpoint_id, subject_id, sequence)
   where status = 'pending';
 comment on index pay.webhook_deliveries_order is
@@ -232,9 +233,9 @@ create type pay_internal.due_delivery as (
   sequence integer,
   event_id text collate "C",
   rank_of_endpoint bigint,
-  is_lost boolean
+  is_expired boolean
 );
-comment on type pay_internal.due_delivery is 'A delivery that a turn of the relay has locked.';
+comment on type pay_internal.due_delivery is 'A delivery that a poll of the dispatcher has locked.';
 comment on column pay_internal.due_delivery.environment_id is 'Its environment.';
 comment on column pay_internal.due_delivery.id is 'The delivery.';
 comment on column pay_internal.due_delivery.endpoint_id is 'Its endpoint.';
@@ -242,8 +243,8 @@ comment on column pay_internal.due_delivery.subject_id is 'The subject of its ev
 comment on column pay_internal.due_delivery.sequence is 'The sequence of its event; null: it waits for no other.';
 comment on column pay_internal.due_delivery.event_id is 'Its event.';
 comment on column pay_internal.due_delivery.rank_of_endpoint is
-  'The turn serves lower ranks first, so that endpoints share its places.';
-comment on column pay_internal.due_delivery.is_lost is 'Its lease has expired without a record.';
+  'The poll serves lower ranks first, so that endpoints share its places.';
+comment on column pay_internal.due_delivery.is_expired is 'Its lease has expired without a record.';
 
 create type pay.claimed_delivery as (
   environment_id text collate "C",
@@ -258,13 +259,13 @@ create type pay.claimed_delivery as (
   secrets text,
   livemode boolean,
   failing_since timestamptz,
-  suspect boolean,
+  poison boolean,
   crashed boolean,
   body text,
   settings text,
   fault text
 );
-comment on type pay.claimed_delivery is 'A delivery that the relay has claimed and now attempts.';
+comment on type pay.claimed_delivery is 'A delivery that the dispatcher has claimed and now attempts.';
 comment on column pay.claimed_delivery.environment_id is 'Its environment.';
 comment on column pay.claimed_delivery.public_id is 'The public id of the environment, which a reset keeps.';
 comment on column pay.claimed_delivery.account is 'The account of the environment.';
@@ -277,11 +278,11 @@ comment on column pay.claimed_delivery.url is 'The address of the endpoint.';
 comment on column pay.claimed_delivery.secrets is 'The secrets of the endpoint, in the form of webhook_endpoints.secrets.';
 comment on column pay.claimed_delivery.livemode is 'The mode of the environment.';
 comment on column pay.claimed_delivery.failing_since is
-  'webhook_endpoints.failing_since in the time of the relay''s clock.';
-comment on column pay.claimed_delivery.suspect is
-  'It has a lost claim, so it may have ended the process of its relay.';
+  'webhook_endpoints.failing_since in the time of the dispatcher''s clock.';
+comment on column pay.claimed_delivery.poison is
+  'It has an expired lease, so it may have ended the process of its dispatcher.';
 comment on column pay.claimed_delivery.crashed is
-  'The relay records a crashed attempt under this number and does not send the delivery.';
+  'The dispatcher records a crashed attempt under this number and does not send the delivery.';
 comment on column pay.claimed_delivery.body is 'The event as JSON text.';
 comment on column pay.claimed_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';
 comment on column pay.claimed_delivery.fault is 'The declared fault of this attempt; null: none.';

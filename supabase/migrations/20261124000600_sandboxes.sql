@@ -47,14 +47,18 @@ create table pay.sandbox_settings (
 );
 comment on table pay.sandbox_settings is 'The settings of a sandbox that uses special features. Other environments have no row.';
 comment on column pay.sandbox_settings.environment_id is 'The sandbox.';
-comment on column pay.sandbox_settings.version is 'Changes with each change of the row. A request is decided with the settings of one version.';
-comment on column pay.sandbox_settings.offset_ms is 'How far a clock that runs is ahead of the real time, in milliseconds; of one that stands and starts again soon, how far it will be.';
+comment on column pay.sandbox_settings.version is
+  'Changes with each change of the row. A request is decided with the settings of one version.';
+comment on column pay.sandbox_settings.offset_ms is
+  'How far a clock that runs is ahead of the real time, in milliseconds; of one that stands and starts again soon, how far it will be.';
 comment on column pay.sandbox_settings.frozen_at is 'The time at which the clock stands; null: it runs.';
 comment on column pay.sandbox_settings.target_at is 'The end of an advance that is not complete; null: none is under way.';
 comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
-comment on column pay.sandbox_settings.is_stopping is 'Whether deliveries or calls can still wait by the real time while the clock stands. The next step of an advance stops them.';
+comment on column pay.sandbox_settings.is_stopping is
+  'Whether deliveries or calls can still wait by the real time while the clock stands. The next step of an advance stops them.';
 comment on column pay.sandbox_settings.did is 'What the advance under way has done: numbers by name.';
-comment on column pay.sandbox_settings.fault_kinds is 'The kinds of declared faults that can still happen: request, provider. The relay finds those of deliveries itself.';
+comment on column pay.sandbox_settings.fault_kinds is
+  'The kinds of declared faults that can still happen: request, provider. The dispatcher finds those of deliveries itself.';
 comment on column pay.sandbox_settings.seed is 'The seed of a seeded sandbox; null: its ids are random.';
 comment on column pay.sandbox_settings.seed_root is 'Hex SHA-256 of the account and the seed, from which ids and secrets are derived.';
 comment on column pay.sandbox_settings.requests is 'Number of requests of a seeded sandbox so far.';
@@ -133,14 +137,15 @@ comment on column pay.faults.environment_id is 'The sandbox of the row.';
 comment on column pay.faults.id is 'The id in answers; sorts by time.';
 comment on column pay.faults.kind is 'The kind of thing that fails: request, delivery or provider ("on" in answers).';
 comment on column pay.faults.fault is 'The way in which it fails.';
-comment on column pay.faults.filter is 'The conditions that the thing has to match, by name; empty: it matches everything ("where" in answers).';
+comment on column pay.faults.filter is
+  'The conditions that the thing has to match, by name; empty: it matches everything ("where" in answers).';
 comment on column pay.faults.delay_ms is 'The duration of a delay in milliseconds; null for other faults.';
 comment on column pay.faults.times is 'How often the fault was declared to happen.';
 comment on column pay.faults.times_left is 'How often it will still happen ("left" in answers).';
 comment on column pay.faults.created_at is 'Time of creation.';
 
 -- The faults that can still happen: of a sandbox, in the order in which they were declared, and of
--- all sandboxes for a turn of the relay.
+-- all sandboxes for a poll of the dispatcher.
 create index faults_open on pay.faults (kind, environment_id, id) where times_left > 0;
 comment on index pay.faults_open is
   'pay_internal.next_fault, pay_internal.give_faults: the faults that can still happen.';

@@ -1,5 +1,5 @@
 -- Purpose: the findings of the hourly check of the books, the settings of the operator, and the
--- requests that wake the relay.
+-- requests that wake the dispatcher.
 --
 -- Each view pay.invariant_* lists what breaks one promise (docs/reliability.md), and is empty while
 -- it holds. A view is one statement and so one snapshot. pg_net only ever calls our own fixed
@@ -33,20 +33,20 @@ create table pay.settings (
   )
 );
 comment on table pay.settings is
-  'The address and token of the relay (pay.configure_relay), and the time of the last check of the books, in seconds since 1970 (pay.note_findings).';
+  'The address and token with which the dispatcher is woken (pay.configure_relay), and the time of the last check of the books, in seconds since 1970 (pay.note_findings).';
 comment on column pay.settings.name is 'Name of the setting.';
 comment on column pay.settings.value is 'Value of the setting, as text.';
 
 -- Unlogged, like the answers of pg_net: a crash empties both tables and restarts the ids.
-create unlogged table pay.relay_wakes (
+create unlogged table pay.dispatcher_wakes (
   request_id text collate "C" not null,
   woken_at timestamptz not null default now(),
-  constraint relay_wakes_pkey primary key (request_id)
+  constraint dispatcher_wakes_pkey primary key (request_id)
 );
-comment on table pay.relay_wakes is
-  'Requests of the last hour with which pg_net has woken the relay.';
-comment on column pay.relay_wakes.request_id is 'The id that net.http_post returned, as text.';
-comment on column pay.relay_wakes.woken_at is 'Time of the request.';
+comment on table pay.dispatcher_wakes is
+  'Requests of the last hour with which pg_net has woken the dispatcher.';
+comment on column pay.dispatcher_wakes.request_id is 'The id that net.http_post returned, as text.';
+comment on column pay.dispatcher_wakes.woken_at is 'Time of the request.';
 
 do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

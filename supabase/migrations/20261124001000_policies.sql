@@ -3,7 +3,7 @@
 --
 -- Two settings open rows. An entry function makes them for its own transaction:
 --   pay.environment_ids  the environments that the caller's keys open
---   pay.worker           'on' for the relay, retention and the operator: all environments
+--   pay.worker           'on' for the dispatcher, retention and the operator: all environments
 -- A third one, pay.key_hashes, shows a secret to the caller who has presented it.
 --
 -- The two conditions stand here once, and a loop makes the policies. They are no functions, because
@@ -50,7 +50,7 @@ begin
 
   -- The rows of these tables belong to no environment, or only the worker reads them.
   foreach v_table in array array[
-    'invariant_findings', 'settings', 'relay_wakes', 'xpub_counters', 'signer_nonces'
+    'invariant_findings', 'settings', 'dispatcher_wakes', 'xpub_counters', 'signer_nonces'
   ] loop
     execute format(
       'create policy %I on pay.%I to pay_owner using (%s)',

@@ -1525,13 +1525,13 @@ begin
       cross join lateral (
         (
           select d.next_attempt_at as since from pay.webhook_deliveries d
-          where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.lost_claims = 0
+          where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.expired_leases = 0
             and (d.leased_until is null or d.leased_until <= now())
           order by d.next_attempt_at limit 1
         )
         union all
         select d.next_attempt_at from pay.webhook_deliveries d
-        where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.lost_claims > 0
+        where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.expired_leases > 0
           and (d.leased_until is null or d.leased_until <= now())
       ) o
     ),
@@ -1587,7 +1587,7 @@ returns table (
   is_retention_behind boolean,
   test_keys bigint,
   live_keys bigint,
-  is_relay_configured boolean
+  is_dispatcher_configured boolean
 )
 language plpgsql volatile security definer rows 1
 set search_path = pg_catalog, pg_temp set jit = off
@@ -1614,7 +1614,7 @@ grant execute on function pay.read_service() to pay_operator;
 
 create or replace function pay.read_cron()
 returns table (
-  last_relay_wake_at timestamptz,
+  last_dispatcher_wake_at timestamptz,
   last_retention_at timestamptz,
   failed_cron_runs bigint
 )
@@ -1628,7 +1628,7 @@ begin
   end if;
   -- The newest runs, by their primary key: some 80 minutes of our jobs.
   return query execute '
-    select max(r.start_time) filter (where j.jobname = ''pay-relay''),
+    select max(r.start_time) filter (where j.jobname = ''pay-dispatcher''),
       max(r.start_time) filter (where j.jobname = ''pay-retention''),
       count(*) filter (where r.status = ''failed'')
     from (select * from cron.job_run_details order by runid desc limit 1000) r
@@ -1640,7 +1640,7 @@ $$;
 grant execute on function pay.read_cron() to pay_operator;
 
 create or replace function pay.read_wakes()
-returns table (last_relay_status integer, failed_relay_wakes_last_hour bigint)
+returns table (last_dispatcher_status integer, failed_dispatcher_wakes_last_hour bigint)
 language plpgsql volatile rows 1
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
@@ -5252,10 +5252,10 @@ begin
       and c.account_id = 'sandbox' and c.next_attempt_at <= pay_internal.server_time()
     order by c.environment_id, c.next_attempt_at, c.due_at limit 1
   ) or p_sends and exists (
-    -- A delivery with lost claims has no place here: the relay sends one such at a time.
+    -- Without poison deliveries, because the dispatcher sends one such at a time.
     select from pay.webhook_endpoints t
     join pay.webhook_deliveries d
-      on d.endpoint_id = t.id and d.lost_claims = 0
+      on d.endpoint_id = t.id and d.expired_leases = 0
         and d.next_attempt_at <= pay_internal.server_time()
       and d.environment_id = p_environment_id
     where t.environment_id = p_environment_id and t.status = 'enabled'
@@ -5417,13 +5417,13 @@ begin
     select w.id from pay.webhook_endpoints t
     cross join lateral (
       (select d.id, d.next_attempt_at from pay.webhook_deliveries d
-       where d.endpoint_id = t.id and d.lost_claims = 0
+       where d.endpoint_id = t.id and d.expired_leases = 0
          and d.environment_id is not distinct from p_clock.environment_id
          and d.next_attempt_at > v_now and d.next_attempt_at < 'infinity'
        order by d.next_attempt_at limit pay_internal.clock_batch())
       union all
       (select d.id, d.next_attempt_at from pay.webhook_deliveries d
-       where d.endpoint_id = t.id and d.lost_claims > 0
+       where d.endpoint_id = t.id and d.expired_leases > 0
          and d.environment_id is not distinct from p_clock.environment_id
          and d.next_attempt_at > v_now and d.next_attempt_at < 'infinity'
        limit pay_internal.clock_batch())
@@ -5992,7 +5992,7 @@ begin
   v_access.outcome := 'committed';
   v_access.body := pay_internal.sandbox_reset_body(
     v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
-  -- After the count, which takes time: a turn of the relay may wait for this row.
+  -- After the count, which takes time: a poll of the dispatcher may wait for this row.
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   perform pay_internal.keep_answer(p_request, v_access);
   perform pay_internal.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
@@ -6781,22 +6781,22 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_due pay_internal.due_delivery[];
-  v_is_any_lost boolean;
+  v_is_any_expired boolean;
 begin
   select
     array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
-      c.place - c.share, c.is_lost)::pay_internal.due_delivery),
-    bool_or(c.is_lost)
-  into v_due, v_is_any_lost
+      c.place - c.share, c.is_expired)::pay_internal.due_delivery),
+    bool_or(c.is_expired)
+  into v_due, v_is_any_expired
   from (
     select l.*, o.room, o.share,
       rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
     from unnest(p_endpoints, p_rooms, p_shares, p_reads) as o (endpoint_id, room, share, reads)
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-        d.next_attempt_at, d.leased_until is not null as is_lost
+        d.next_attempt_at, d.leased_until is not null as is_expired
       from pay.webhook_deliveries d
-      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims = 0
+      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.expired_leases = 0
         and (d.leased_until is null or d.leased_until <= p_at)
       order by d.next_attempt_at, d.subject_id, d.sequence
       limit o.reads
@@ -6805,11 +6805,11 @@ begin
   ) c
   where c.place <= c.room;
 
-  if v_is_any_lost then
+  if v_is_any_expired then
     update pay.webhook_deliveries d
-    set lost_claims = 1, leased_until = null
+    set expired_leases = 1, leased_until = null
     from unnest(v_due) c
-    where c.is_lost and d.environment_id = c.environment_id and d.id = c.id;
+    where c.is_expired and d.environment_id = c.environment_id and d.id = c.id;
   end if;
   return v_due;
 end
@@ -6845,7 +6845,7 @@ begin
       on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
         and t.delivery = 'url'
     join pay.environments e on e.id = c.environment_id
-    where not c.is_lost
+    where not c.is_expired
   )
   select s.environment_id, s.id, s.endpoint_id, s.subject_id, s.sequence, s.event_id,
     s.rank_of_endpoint, s.url, s.secrets::text, s.failing_since, s.livemode, s.public_id, s.account
@@ -6972,17 +6972,17 @@ begin
   from judged j
   where j.enabled and j.blocker_id is not null
     and (
-      -- A turn has claimed the blocker: this one or another.
+      -- A poll has claimed the blocker: this one or another.
       (j.environment_id, j.blocker_id) not in (select o.environment_id, o.id from left_over o)
-      -- The blocker is due later: every turn would look at this one in its place.
+      -- The blocker is due later: every poll would look at this one in its place.
       or j.blocked_until > j.next_attempt_at
     )
     and d.environment_id = j.environment_id and d.id = j.id;
 end
 $$;
 
-create or replace function pay_internal.claim_suspect(
-  p_suspects_ahead jsonb,
+create or replace function pay_internal.claim_poison(
+  p_poison_ahead jsonb,
   p_at timestamptz,
   p_leased_until timestamptz,
   p_ahead interval,
@@ -6999,11 +6999,11 @@ declare
   v_is_claimed boolean;
 begin
   loop
-    v_due := pay_internal.lock_suspects(p_suspects_ahead, p_at, p_aside, p_only);
+    v_due := pay_internal.lock_poison(p_poison_ahead, p_at, p_aside, p_only);
     exit when v_due is null;
-    return query select * from pay_internal.claim_first_suspect(v_due, p_leased_until, p_ahead);
+    return query select * from pay_internal.claim_first_poison(v_due, p_leased_until, p_ahead);
     v_is_claimed := found;
-    -- Postpones suspects that wait for an earlier delivery, and cancels those of disabled
+    -- Postpones poison deliveries that wait for an earlier delivery, and cancels those of disabled
     -- endpoints.
     perform pay_internal.put_off_deliveries(v_due, p_at);
     exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
@@ -7011,7 +7011,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.lock_suspects(
+create or replace function pay_internal.lock_poison(
   p_ahead jsonb, p_at timestamptz, p_aside text[], p_only text
 )
 returns pay_internal.due_delivery[]
@@ -7020,17 +7020,18 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    with recursive suspected as (
+    with recursive poisoned as (
       (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-       where d.next_attempt_at is not null and d.lost_claims > 0
+       where d.next_attempt_at is not null and d.expired_leases > 0
          and d.endpoint_id >= coalesce(p_only, '')
        order by d.endpoint_id limit 1)
       union all
       select n.environment_id, n.endpoint_id
-      from suspected s
+      from poisoned s
       cross join lateral (
         select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-        where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
+        where d.next_attempt_at is not null and d.expired_leases > 0
+          and d.endpoint_id > s.endpoint_id
         order by d.endpoint_id limit 1
       ) n
       where p_only is null
@@ -7039,20 +7040,20 @@ begin
       row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
         l.leased_until is not null)::pay_internal.due_delivery
       order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
-        l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence
+        l.expired_leases, l.next_attempt_at, l.subject_id, l.sequence
     )
-    from suspected s
+    from poisoned s
     join pay.environments e on e.id = s.environment_id
-    -- A delivery that moves to an inbox is a suspect until it is there.
+    -- A delivery that moves to an inbox is a poison delivery until it is there.
     left join pay.webhook_endpoints t
       on t.environment_id = s.environment_id and t.id = s.endpoint_id
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-        d.leased_until, d.lost_claims, d.next_attempt_at
+        d.leased_until, d.expired_leases, d.next_attempt_at
       from pay.webhook_deliveries d
-      where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims > 0
+      where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.expired_leases > 0
         and (d.leased_until is null or d.leased_until <= p_at)
-      order by d.lost_claims, d.next_attempt_at, d.subject_id, d.sequence
+      order by d.expired_leases, d.next_attempt_at, d.subject_id, d.sequence
       limit 2
       for update skip locked
     ) l
@@ -7062,7 +7063,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.claim_first_suspect(
+create or replace function pay_internal.claim_first_poison(
   p_due pay_internal.due_delivery[],
   p_leased_until timestamptz,
   p_ahead interval
@@ -7072,15 +7073,15 @@ language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_most_lost constant integer := 3;
+  v_most_expired constant integer := 3;
 begin
   return query
   with
   chosen as materialized (
     select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
-      e.account, c.is_lost, c.is_lost and d.lost_claims + 1 >= v_most_lost as crashed
+      e.account, c.is_expired, c.is_expired and d.expired_leases + 1 >= v_most_expired as crashed
     from unnest(p_due) with ordinality as c
-      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_lost, n)
+      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_expired, n)
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
     join pay.webhook_endpoints t
       on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
@@ -7100,7 +7101,7 @@ begin
   claimed as (
     update pay.webhook_deliveries d
     set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
-      lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
+      expired_leases = d.expired_leases + case when c.is_expired then 1 else 0 end,
       leased_until = p_leased_until
     from chosen c
     where d.environment_id = c.environment_id and d.id = c.id
@@ -7173,7 +7174,7 @@ as $$
         case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
         p_delivery.status,
         array_to_json(p_delivery.attempts) as attempts,
-        -- The relay's column can be infinite if the sandbox has a clock of its own.
+        -- The dispatcher's column can be infinite if the sandbox has a clock of its own.
         case when p_delivery.status = 'pending' then pay_internal.wire_time(
           coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
         pay_internal.wire_time(p_delivery.created_at) as created_at
@@ -7610,7 +7611,7 @@ begin
       d.attempt_count + 1 as attempt, d.sequence is null as has_no_order
     from unnest(p_due) c
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
-    where not c.is_lost and d.fault_attempt is distinct from d.attempt_count + 1
+    where not c.is_expired and d.fault_attempt is distinct from d.attempt_count + 1
       and exists (
         select from pay.faults f
         where f.kind = 'delivery' and f.environment_id = c.environment_id and f.times_left > 0
@@ -7979,7 +7980,7 @@ begin
   ),
   made_available as (
     update pay.webhook_deliveries d
-    set status = 'available', next_attempt_at = null, leased_until = null, lost_claims = 0,
+    set status = 'available', next_attempt_at = null, leased_until = null, expired_leases = 0,
       attempt_count = d.attempt_count + 1
     from placed p
     where d.environment_id = p_environment_id and d.id = p.id
@@ -8007,7 +8008,7 @@ begin
     select t.environment_id, t.id
     from unnest(p_environments, p_endpoints) as o (environment_id, id)
     join pay.webhook_endpoints t on t.environment_id = o.environment_id and t.id = o.id
-    -- Turns that count faults of several sandboxes lock them in one order.
+    -- Polls that count faults of several sandboxes lock them in one order.
     order by t.environment_id, t.id
     for update of t skip locked
   loop
@@ -8164,7 +8165,7 @@ declare
 begin
   return exists (
     select from pay.webhook_deliveries d
-    where d.endpoint_id = p_endpoint_id and d.lost_claims = 0 and d.next_attempt_at <= v_now
+    where d.endpoint_id = p_endpoint_id and d.expired_leases = 0 and d.next_attempt_at <= v_now
       and (d.leased_until is null or d.leased_until <= v_now)
   ) or exists (
     select from (
@@ -8263,6 +8264,200 @@ begin
     order by entry.position
     limit pay_internal.called_off_at_once() + 1
   );
+end
+$$;
+
+create or replace function pay.poll_deliveries(
+  p_results text, p_rooms text, p_limit integer,
+  p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_poison_ahead text,
+  p_at timestamptz,
+  p_leased_until timestamptz,
+  p_aside text default '[]',
+  p_only text default null
+)
+returns setof pay.claimed_delivery
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+set enable_material = off set plan_cache_mode = force_generic_plan
+as $$
+declare
+  v_longest_look constant interval := '100 ms';
+  -- The lead of the caller's clock over the server's.
+  v_ahead constant interval := greatest(p_at - pay_internal.server_time(), '0');
+  v_at constant timestamptz := p_at - v_ahead;
+  -- By the server's time: other dispatchers would find a lease of a slow clock expired.
+  v_leased_until constant timestamptz := pay_internal.server_time() + (p_leased_until - p_at);
+  v_rooms constant jsonb := p_rooms::jsonb;
+  v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
+  v_waiting record;
+  v_due pay_internal.due_delivery[];
+  v_claimed integer;
+begin
+  perform set_config('pay.worker', 'on', true);
+  if p_results <> '{}' then
+    perform pay_internal.record_attempts(p_results::jsonb, v_at, v_ahead);
+  end if;
+  if p_limit <= 0 then
+    return;
+  end if;
+
+  select * into v_waiting
+  from pay_internal.find_room(
+    v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
+  if v_waiting.inbox_endpoints is not null then
+    perform pay_internal.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
+  end if;
+  if v_waiting.off_endpoint is not null then
+    -- Fewer if results wait for the end of this poll.
+    perform pay_internal.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
+      case when p_results = '{}' then 2000 else 250 end);
+  end if;
+
+  -- If all due deliveries wait for earlier ones, the poll looks at those behind them, for as long
+  -- as others can wait for it. Postponed deliveries stay postponed, and the next poll continues.
+  loop
+    v_due := pay_internal.lock_due(
+      v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
+    exit when v_due is null;
+    -- One probe of an index that is mostly empty.
+    if exists (select from pay.faults fault where fault.kind = 'delivery'
+      and fault.times_left > 0) then
+      v_due := pay_internal.give_faults(v_due, v_at);
+    end if;
+    return query select * from pay_internal.claim_due(
+      v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
+    get diagnostics v_claimed = row_count;
+    if v_claimed < cardinality(v_due) then
+      perform pay_internal.put_off_deliveries(v_due, v_at);
+    end if;
+    exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
+  end loop;
+
+  -- Checked first, because there is usually none and the function costs a third of an empty poll.
+  if p_poison_ahead is not null and exists (
+    select from pay.webhook_deliveries d
+    where d.next_attempt_at is not null and d.expired_leases > 0
+  ) then
+    return query
+      select * from pay_internal.claim_poison(
+        p_poison_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
+  end if;
+end
+$$;
+grant execute on function pay.poll_deliveries(text, text, integer, integer, integer, integer, text,
+  timestamptz, timestamptz, text, text) to pay_api;
+
+create or replace function pay.find_failing_endpoints(p_at timestamptz, p_after text)
+returns table (endpoint_id text, code text)
+language plpgsql volatile security definer rows 10
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+declare
+  v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
+  v_undone constant text := 'PY000';
+  v_last text := p_after;
+begin
+  perform set_config('pay.worker', 'on', true);
+  loop
+    select d.endpoint_id into v_last from pay.webhook_deliveries d
+    where d.status = 'pending' and d.endpoint_id > v_last
+    order by d.endpoint_id limit 1;
+    exit when v_last is null;
+    begin
+      perform pay.poll_deliveries(
+        '{}', '{}', 1000, 1000, 1000, 1000, '{}', p_at, p_at, '[]', v_last);
+      raise exception using errcode = v_undone;
+    exception when others then
+      if sqlstate <> v_undone then
+        raise warning 'a poll of the dispatcher for % fails: % %', v_last, sqlstate, sqlerrm;
+        return query select v_last, sqlstate;
+      end if;
+    end;
+    if clock_timestamp() > v_until then
+      return query select v_last, null::text;
+      return;
+    end if;
+  end loop;
+end
+$$;
+grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
+
+create or replace function pay_internal.find_room(
+  p_rooms jsonb,
+  p_limit integer,
+  p_per_endpoint integer,
+  p_per_environment integer,
+  p_per_account integer,
+  p_aside text[], p_only text,
+  out endpoints text[], out rooms integer[],
+  out shares integer[],
+  out reads integer[],
+  out off_environment text,
+  out off_endpoint text,
+  out inbox_environments text[],
+  out inbox_endpoints text[]
+)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  -- As many rows as one request makes due at a moment, except the first.
+  v_rest constant integer := 4;
+begin
+  with recursive waiting as (
+    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+     where d.status = 'pending' and d.endpoint_id >= coalesce(p_only, '')
+     order by d.endpoint_id limit 1)
+    union all
+    select n.environment_id, n.endpoint_id
+    from waiting w
+    cross join lateral (
+      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
+      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
+      order by d.endpoint_id limit 1
+    ) n
+    where p_only is null
+  )
+  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
+    array_agg(r.room) filter (where k.is_on and r.room > 0),
+    -- An endpoint that has claims comes after those that have none, however quick it is.
+    array_agg(
+      case when k.left_of_endpoint is null then p_per_endpoint
+        else least(k.left_of_endpoint, p_per_endpoint - 1)
+      end
+    ) filter (where k.is_on and r.room > 0),
+    -- The poll would give back most deliveries that it claims of a failing endpoint.
+    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
+      filter (where k.is_on and r.room > 0),
+    (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],
+    (array_agg(w.endpoint_id) filter (where not k.is_on and not k.is_inbox))[1],
+    (array_agg(w.environment_id) filter (where k.has_entries))[:16],
+    (array_agg(w.endpoint_id) filter (where k.has_entries))[:16]
+  into endpoints, rooms, shares, reads, off_environment, off_endpoint, inbox_environments,
+    inbox_endpoints
+  from waiting w
+  join pay.environments e on e.id = w.environment_id
+  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
+  cross join lateral (
+    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
+      t.failing_since is not null as is_failing,
+      coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
+      coalesce(t.delivery = 'inbox', false) as is_inbox,
+      t.delivery = 'inbox' and pay_internal.has_entries(w.endpoint_id) as has_entries
+  ) k
+  cross join lateral (
+    select least(
+      coalesce(k.left_of_endpoint, p_per_endpoint),
+      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
+      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
+      p_limit,
+      case when k.is_failing then 2 end
+    ) as room
+  ) r
+  where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
 end
 $$;
 
@@ -8423,200 +8618,6 @@ as $$
   from missed m
 $$;
 
-create or replace function pay.relay_turn(
-  p_results text, p_rooms text, p_limit integer,
-  p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspects_ahead text,
-  p_at timestamptz,
-  p_leased_until timestamptz,
-  p_aside text default '[]',
-  p_only text default null
-)
-returns setof pay.claimed_delivery
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
-set enable_material = off set plan_cache_mode = force_generic_plan
-as $$
-declare
-  v_longest_look constant interval := '100 ms';
-  -- The lead of the caller's clock over the server's.
-  v_ahead constant interval := greatest(p_at - pay_internal.server_time(), '0');
-  v_at constant timestamptz := p_at - v_ahead;
-  -- By the server's time: other relays would find a lease of a slow clock expired.
-  v_leased_until constant timestamptz := pay_internal.server_time() + (p_leased_until - p_at);
-  v_rooms constant jsonb := p_rooms::jsonb;
-  v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
-  v_waiting record;
-  v_due pay_internal.due_delivery[];
-  v_claimed integer;
-begin
-  perform set_config('pay.worker', 'on', true);
-  if p_results <> '{}' then
-    perform pay_internal.record_attempts(p_results::jsonb, v_at, v_ahead);
-  end if;
-  if p_limit <= 0 then
-    return;
-  end if;
-
-  select * into v_waiting
-  from pay_internal.find_room(
-    v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
-  if v_waiting.inbox_endpoints is not null then
-    perform pay_internal.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
-  end if;
-  if v_waiting.off_endpoint is not null then
-    -- Fewer if results wait for the end of this turn.
-    perform pay_internal.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
-      case when p_results = '{}' then 2000 else 250 end);
-  end if;
-
-  -- If all due deliveries wait for earlier ones, the turn looks at those behind them, for as long
-  -- as others can wait for it. Postponed deliveries stay postponed, and the next turn continues.
-  loop
-    v_due := pay_internal.lock_due(
-      v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
-    exit when v_due is null;
-    -- One probe of an index that is mostly empty.
-    if exists (select from pay.faults fault where fault.kind = 'delivery'
-      and fault.times_left > 0) then
-      v_due := pay_internal.give_faults(v_due, v_at);
-    end if;
-    return query select * from pay_internal.claim_due(
-      v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
-    get diagnostics v_claimed = row_count;
-    if v_claimed < cardinality(v_due) then
-      perform pay_internal.put_off_deliveries(v_due, v_at);
-    end if;
-    exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
-  end loop;
-
-  -- Checked first, because there is usually none and the function costs a third of an empty turn.
-  if p_suspects_ahead is not null and exists (
-    select from pay.webhook_deliveries d
-    where d.next_attempt_at is not null and d.lost_claims > 0
-  ) then
-    return query
-      select * from pay_internal.claim_suspect(
-        p_suspects_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
-  end if;
-end
-$$;
-grant execute on function pay.relay_turn(text, text, integer, integer, integer, integer, text,
-  timestamptz, timestamptz, text, text) to pay_api;
-
-create or replace function pay.find_failing_endpoints(p_at timestamptz, p_after text)
-returns table (endpoint_id text, code text)
-language plpgsql volatile security definer rows 10
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-#variable_conflict use_column
-declare
-  v_until constant timestamptz := clock_timestamp() + interval '2 seconds';
-  v_undone constant text := 'PY000';
-  v_last text := p_after;
-begin
-  perform set_config('pay.worker', 'on', true);
-  loop
-    select d.endpoint_id into v_last from pay.webhook_deliveries d
-    where d.status = 'pending' and d.endpoint_id > v_last
-    order by d.endpoint_id limit 1;
-    exit when v_last is null;
-    begin
-      perform pay.relay_turn(
-        '{}', '{}', 1000, 1000, 1000, 1000, '{}', p_at, p_at, '[]', v_last);
-      raise exception using errcode = v_undone;
-    exception when others then
-      if sqlstate <> v_undone then
-        raise warning 'a turn of the relay for % fails: % %', v_last, sqlstate, sqlerrm;
-        return query select v_last, sqlstate;
-      end if;
-    end;
-    if clock_timestamp() > v_until then
-      return query select v_last, null::text;
-      return;
-    end if;
-  end loop;
-end
-$$;
-grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
-
-create or replace function pay_internal.find_room(
-  p_rooms jsonb,
-  p_limit integer,
-  p_per_endpoint integer,
-  p_per_environment integer,
-  p_per_account integer,
-  p_aside text[], p_only text,
-  out endpoints text[], out rooms integer[],
-  out shares integer[],
-  out reads integer[],
-  out off_environment text,
-  out off_endpoint text,
-  out inbox_environments text[],
-  out inbox_endpoints text[]
-)
-language plpgsql stable
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  -- As many rows as one request makes due at a moment, except the first.
-  v_rest constant integer := 4;
-begin
-  with recursive waiting as (
-    (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-     where d.status = 'pending' and d.endpoint_id >= coalesce(p_only, '')
-     order by d.endpoint_id limit 1)
-    union all
-    select n.environment_id, n.endpoint_id
-    from waiting w
-    cross join lateral (
-      select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-      where d.status = 'pending' and d.endpoint_id > w.endpoint_id
-      order by d.endpoint_id limit 1
-    ) n
-    where p_only is null
-  )
-  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
-    array_agg(r.room) filter (where k.is_on and r.room > 0),
-    -- An endpoint that has claims comes after those that have none, however quick it is.
-    array_agg(
-      case when k.left_of_endpoint is null then p_per_endpoint
-        else least(k.left_of_endpoint, p_per_endpoint - 1)
-      end
-    ) filter (where k.is_on and r.room > 0),
-    -- The turn would give back most deliveries that it claims of a failing endpoint.
-    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
-      filter (where k.is_on and r.room > 0),
-    (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],
-    (array_agg(w.endpoint_id) filter (where not k.is_on and not k.is_inbox))[1],
-    (array_agg(w.environment_id) filter (where k.has_entries))[:16],
-    (array_agg(w.endpoint_id) filter (where k.has_entries))[:16]
-  into endpoints, rooms, shares, reads, off_environment, off_endpoint, inbox_environments,
-    inbox_endpoints
-  from waiting w
-  join pay.environments e on e.id = w.environment_id
-  left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
-  cross join lateral (
-    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
-      t.failing_since is not null as is_failing,
-      coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
-      coalesce(t.delivery = 'inbox', false) as is_inbox,
-      t.delivery = 'inbox' and pay_internal.has_entries(w.endpoint_id) as has_entries
-  ) k
-  cross join lateral (
-    select least(
-      coalesce(k.left_of_endpoint, p_per_endpoint),
-      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
-      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
-      p_limit,
-      case when k.is_failing then 2 end
-    ) as room
-  ) r
-  where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
-end
-$$;
-
 create or replace function pay_internal.record_attempts(
   p_results jsonb, p_at timestamptz, p_ahead interval
 )
@@ -8708,8 +8709,8 @@ begin
         else pay_internal.real_due(r.environment_id, r.due_at) end,
       due_at = case when r.next_attempt_at is not null then r.due_at end,
       leased_until = null,
-      -- The process survived the attempt. A crashed delivery stays a suspect.
-      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
+      -- The process survived the attempt. A crashed delivery stays a poison delivery.
+      expired_leases = case when d.expired_leases < 3 then 0 else d.expired_leases end,
       attempts = pay_internal.with_attempt(d.attempts, r.record::json)
     from result r
     where d.environment_id = r.environment_id and d.id = r.id
@@ -8822,7 +8823,7 @@ end
 $$;
 grant execute on function pay.configure_relay(text, text) to pay_operator;
 
-create or replace function pay.due_relay()
+create or replace function pay.due_wake()
 returns table (url text, token text)
 language plpgsql volatile security definer rows 1
 set search_path = pg_catalog, pg_temp set jit = off
@@ -8843,7 +8844,7 @@ begin
     where u.name = 'relay_url';
 end
 $$;
-grant execute on function pay.due_relay() to pay_operator;
+grant execute on function pay.due_wake() to pay_operator;
 
 create or replace function pay.note_wake(p_request_id bigint)
 returns void
@@ -8852,9 +8853,9 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  delete from pay.relay_wakes wake where wake.woken_at < now() - interval '1 hour';
-  insert into pay.relay_wakes (request_id) values (p_request_id::text)
-  on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
+  delete from pay.dispatcher_wakes wake where wake.woken_at < now() - interval '1 hour';
+  insert into pay.dispatcher_wakes (request_id) values (p_request_id::text)
+  on conflict on constraint dispatcher_wakes_pkey do update set woken_at = excluded.woken_at;
 end
 $$;
 grant execute on function pay.note_wake(bigint) to pay_operator;
@@ -8867,41 +8868,41 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select wake.request_id::bigint, wake.woken_at from pay.relay_wakes wake
+    select wake.request_id::bigint, wake.woken_at from pay.dispatcher_wakes wake
     where wake.woken_at >= now() - interval '1 hour';
 end
 $$;
 grant execute on function pay.recent_wakes() to pay_operator;
 
-create or replace function pay.wake_relay()
+create or replace function pay.wake_dispatcher()
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_relay record;
+  v_wake record;
   v_request_id bigint;
 begin
-  for v_relay in select * from pay.due_relay() loop
+  for v_wake in select * from pay.due_wake() loop
     -- Dynamic, so that this function can be created without pg_net.
     execute
       'select net.http_post(url := $1, body := $2, params := $3, headers := $4,
          timeout_milliseconds := $5)'
     into v_request_id
     using
-      v_relay.url,
+      v_wake.url,
       '{}'::jsonb,
       '{}'::jsonb,
       jsonb_build_object(
         'Content-Type', 'application/json',
-        'Authorization', 'Bearer ' || v_relay.token
+        'Authorization', 'Bearer ' || v_wake.token
       ),
       2000;
     perform pay.note_wake(v_request_id);
   end loop;
 end
 $$;
-grant execute on function pay.wake_relay() to pay_operator;
+grant execute on function pay.wake_dispatcher() to pay_operator;
 
 create or replace view pay.health with (security_invoker = true) as
   select o.*, b.*, s.*, c.*, w.*, p.*, v.*
@@ -8928,16 +8929,16 @@ comment on column pay.health.books_checked_at is 'Time of the last run of pay.no
 comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
 comment on column pay.health.live_keys is 'Number of live API keys that are not revoked.';
-comment on column pay.health.is_relay_configured is 'True if pay.configure_relay was called.';
-comment on column pay.health.last_relay_wake_at is
-  'Time of the last run of the job that wakes the relay. Null if none is visible.';
+comment on column pay.health.is_dispatcher_configured is 'True if pay.configure_relay was called.';
+comment on column pay.health.last_dispatcher_wake_at is
+  'Time of the last run of the job that wakes the dispatcher. Null if none is visible.';
 comment on column pay.health.last_retention_at is
   'Time of the last run of the retention job. Null if none is visible.';
 comment on column pay.health.failed_cron_runs is
   'Failed runs of the jobs of this service, among the last 1000 runs of all jobs.';
-comment on column pay.health.last_relay_status is
-  'HTTP status of the answer to the last wake of the relay. Null if there is no answer.';
-comment on column pay.health.failed_relay_wakes_last_hour is
+comment on column pay.health.last_dispatcher_status is
+  'HTTP status of the answer to the last wake of the dispatcher. Null if there is no answer.';
+comment on column pay.health.failed_dispatcher_wakes_last_hour is
   'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
 comment on column pay.health.unsettled_calls is
   'Sent calls to providers whose result is not recorded, up to 100 000.';

@@ -1,5 +1,5 @@
--- Purpose: the jobs of pg_cron, where it exists (as on Supabase): the relay, retention, the check of
--- the books. Elsewhere the ticker of the local server does the same.
+-- Purpose: the jobs of pg_cron, where it exists (as on Supabase): the dispatcher, retention, the
+-- check of the books. Elsewhere the ticker of the local server does the same.
 
 -- Without a clock of the database everything still works but retries, which then need another: what
 -- stands in the way is said and does not stop the migration.
@@ -23,12 +23,12 @@ begin
     and pg_catalog.to_regnamespace('net') is not null then
     begin
       execute 'select cron.schedule($1, $2, $3)'
-      using 'pay-relay', v_every, 'select pay.wake_relay()';
+      using 'pay-dispatcher', v_every, 'select pay.wake_dispatcher()';
     exception when others then
       -- Older than 1.5: knows minutes only.
       v_every := '* * * * *';
       execute 'select cron.schedule($1, $2, $3)'
-      using 'pay-relay', v_every, 'select pay.wake_relay()';
+      using 'pay-dispatcher', v_every, 'select pay.wake_dispatcher()';
     end;
     execute 'select cron.schedule($1, $2, $3)'
     -- Batch after batch, each in a transaction of its own, until nothing is left or the time is up.
@@ -50,7 +50,7 @@ $$$job$;
     execute 'select cron.schedule($1, $2, $3)'
     using 'pay-cron-log', '23 3 * * *', $job$delete from cron.job_run_details r using cron.job j
 where j.jobid = r.jobid
-  and j.jobname in ('pay-relay', 'pay-retention', 'pay-invariants', 'pay-cron-log')
+  and j.jobname in ('pay-dispatcher', 'pay-retention', 'pay-invariants', 'pay-cron-log')
   and r.runid <= (
     select max(o.runid) from cron.job_run_details o
     where coalesce(o.end_time, o.start_time) < now() - interval '7 days'

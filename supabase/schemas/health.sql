@@ -38,13 +38,13 @@ begin
       cross join lateral (
         (
           select d.next_attempt_at as since from pay.webhook_deliveries d
-          where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.lost_claims = 0
+          where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.expired_leases = 0
             and (d.leased_until is null or d.leased_until <= now())
           order by d.next_attempt_at limit 1
         )
         union all
         select d.next_attempt_at from pay.webhook_deliveries d
-        where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.lost_claims > 0
+        where d.endpoint_id = t.id and d.next_attempt_at <= now() and d.expired_leases > 0
           and (d.leased_until is null or d.leased_until <= now())
       ) o
     ),
@@ -96,13 +96,13 @@ end
 $$;
 grant execute on function pay.read_books() to pay_operator;
 
--- Whether retention is behind, the number of keys, and whether the relay has an address.
+-- Whether retention is behind, the number of keys, and whether the dispatcher has an address.
 create or replace function pay.read_service()
 returns table (
   is_retention_behind boolean,
   test_keys bigint,
   live_keys bigint,
-  is_relay_configured boolean
+  is_dispatcher_configured boolean
 )
 language plpgsql volatile security definer rows 1
 set search_path = pg_catalog, pg_temp set jit = off
@@ -131,7 +131,7 @@ grant execute on function pay.read_service() to pay_operator;
 -- or the caller may not read its runs.
 create or replace function pay.read_cron()
 returns table (
-  last_relay_wake_at timestamptz,
+  last_dispatcher_wake_at timestamptz,
   last_retention_at timestamptz,
   failed_cron_runs bigint
 )
@@ -145,7 +145,7 @@ begin
   end if;
   -- The newest runs, by their primary key: some 80 minutes of our jobs.
   return query execute '
-    select max(r.start_time) filter (where j.jobname = ''pay-relay''),
+    select max(r.start_time) filter (where j.jobname = ''pay-dispatcher''),
       max(r.start_time) filter (where j.jobname = ''pay-retention''),
       count(*) filter (where r.status = ''failed'')
     from (select * from cron.job_run_details order by runid desc limit 1000) r
@@ -156,14 +156,14 @@ end
 $$;
 grant execute on function pay.read_cron() to pay_operator;
 
--- The answers of the functions to the requests with which pg_net woke the relay. Runs with the
+-- The answers of the functions to the requests with which pg_net woke the dispatcher. Runs with the
 -- caller's rights; nulls if pg_net is not installed or the caller may not read its answers. pg_cron
 -- counts a queued request as a success. Other jobs may use pg_net: an answer belongs to a wake if
 -- it has its id and came within 5 minutes, because the ids restart after a crash. A wake without an
 -- answer counts as failed, because the worker of pg_net does not run. pg_net can delete answers
 -- that are older than ten minutes (pg_net.ttl).
 create or replace function pay.read_wakes()
-returns table (last_relay_status integer, failed_relay_wakes_last_hour bigint)
+returns table (last_dispatcher_status integer, failed_dispatcher_wakes_last_hour bigint)
 language plpgsql volatile rows 1
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
@@ -291,16 +291,16 @@ comment on column pay.health.books_checked_at is 'Time of the last run of pay.no
 comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
 comment on column pay.health.live_keys is 'Number of live API keys that are not revoked.';
-comment on column pay.health.is_relay_configured is 'True if pay.configure_relay was called.';
-comment on column pay.health.last_relay_wake_at is
-  'Time of the last run of the job that wakes the relay. Null if none is visible.';
+comment on column pay.health.is_dispatcher_configured is 'True if pay.configure_relay was called.';
+comment on column pay.health.last_dispatcher_wake_at is
+  'Time of the last run of the job that wakes the dispatcher. Null if none is visible.';
 comment on column pay.health.last_retention_at is
   'Time of the last run of the retention job. Null if none is visible.';
 comment on column pay.health.failed_cron_runs is
   'Failed runs of the jobs of this service, among the last 1000 runs of all jobs.';
-comment on column pay.health.last_relay_status is
-  'HTTP status of the answer to the last wake of the relay. Null if there is no answer.';
-comment on column pay.health.failed_relay_wakes_last_hour is
+comment on column pay.health.last_dispatcher_status is
+  'HTTP status of the answer to the last wake of the dispatcher. Null if there is no answer.';
+comment on column pay.health.failed_dispatcher_wakes_last_hour is
   'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
 comment on column pay.health.unsettled_calls is
   'Sent calls to providers whose result is not recorded, up to 100 000.';

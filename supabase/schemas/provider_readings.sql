@@ -1,6 +1,6 @@
 -- Purpose: the accounts that the worker reads: an hourly poll for facts, and the totals of each
--- day. The worker reads page by page and stores its place after each page. If it dies or its turn
--- ends, the next turn goes on at that place.
+-- day. The worker reads page by page and stores its place after each page. If it dies or its job
+-- ends, the next job goes on at that place.
 
 -- When each account is read next, also a disabled one: poll_at for facts, totals_at for the totals
 -- of a day. The first day is the one after the account was added, because that is the first whole
@@ -161,8 +161,8 @@ end
 $$;
 grant execute on function pay.stall_reading(text, text) to pay_api;
 
--- Ends the lease of a reading that is not done a second later, so that another turn of the worker
--- reads on. A function has little CPU for a turn.
+-- Ends the lease of a reading that is not done a second later, so that another job of the worker
+-- reads on. A function has little CPU for a job.
 create or replace function pay.pause_reading(p_account_id text)
 returns void
 language plpgsql volatile security definer

@@ -12,8 +12,8 @@
 
 -- Deletes one batch of each kind of row of a retired environment. When no rows are left, deletes
 -- the environment with its keys, which only a disposable sandbox still has. Returns the number of
--- deleted rows. Two other transactions can still write in the environment: a relay that records
--- attempts, and another purge. If another purge is at work there, this function leaves the
+-- deleted rows. Two other transactions can still write in the environment: a dispatcher that
+-- records attempts, and another purge. If another purge is at work there, this function leaves the
 -- environment for the next run.
 create or replace function pay_internal.purge_retired(p_environment_id text, p_batch integer)
 returns bigint

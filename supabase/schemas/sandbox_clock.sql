@@ -2,16 +2,16 @@
 --
 -- pay.set_clock writes the target of an advance. Then the service calls pay.step_clock until the
 -- clock is there: each step moves the clock to the next time at which something is due, and the
--- relay and the worker do what is due then (sandbox_clock_steps.sql). A step holds the sandbox's
--- lock alone, so no request is decided in the middle of one. If a process dies in an advance, the
--- clock stands where it is, and the next command goes on. An advance adds to the target of those
--- that are not complete, so each of them happens.
+-- dispatcher and the worker do what is due then (sandbox_clock_steps.sql). A step holds the
+-- sandbox's lock alone, so no request is decided in the middle of one. If a process dies in an
+-- advance, the clock stands where it is, and the next command goes on. An advance adds to the
+-- target of those that are not complete, so each of them happens.
 --
 -- The rows that wait get new times in batches (sandbox_clock_steps.sql), so no statement grows
 -- with their number.
 --
 -- Order of locks: the sandbox's own lock, deliveries by id, calls by id, the row of the settings.
--- The relay and pay.record lock the row of the settings last too (pay_internal.count_did).
+-- The dispatcher and pay.record lock the row of the settings last too (pay_internal.count_did).
 
 create or replace function pay_internal.longest_advance()
 returns interval
@@ -66,8 +66,8 @@ $$;
 
 -- The numbers of an advance. did.inboxes has the positions of the inboxes at its beginning. What
 -- has been added to them since counts as deliveries. A fill counts nothing itself, because the
--- relay fills inboxes of several sandboxes in one transaction, and two relays could wait for the
--- settings of each other.
+-- dispatcher fills inboxes of several sandboxes in one transaction, and two dispatchers could wait
+-- for the settings of each other.
 create or replace function pay_internal.done_so_far(p_settings pay.sandbox_settings)
 returns jsonb
 language plpgsql stable
@@ -129,7 +129,7 @@ begin
 end
 $$;
 
--- Counts the attempts of sandboxes with a clock of their own. p_ended: as in pay.relay_turn.
+-- Counts the attempts of sandboxes with a clock of their own. p_ended: as in pay.poll_deliveries.
 create or replace function pay_internal.count_attempts(p_ended jsonb)
 returns void
 language plpgsql volatile
@@ -166,8 +166,8 @@ end
 $$;
 
 -- Writes the settings of a clock. An advance that goes on keeps its numbers.
--- Concurrency: keeps the numbers of the locked row, because the relay and pay.record count without
--- the lock of the sandbox.
+-- Concurrency: keeps the numbers of the locked row, because the dispatcher and pay.record count
+-- without the lock of the sandbox.
 create or replace function pay_internal.write_clock(p_settings pay.sandbox_settings)
 returns pay.sandbox_settings
 language plpgsql volatile

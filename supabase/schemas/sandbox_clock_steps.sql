@@ -15,7 +15,7 @@
 -- environment.
 --
 -- Concurrency: the caller holds the lock of the sandbox alone. Locks rows in the order of their
--- ids. The relay has no row that is found here, because it claims rows that are due.
+-- ids. The dispatcher has no row that is found here, because it claims rows that are due.
 
 -- One step of an advance. Returns no row if the sandbox was reset.
 -- p_answer  {api_key_id, idempotency_key, request_id, target} of the request, whose answer is the
@@ -120,10 +120,10 @@ begin
       and c.account_id = 'sandbox' and c.next_attempt_at <= pay_internal.server_time()
     order by c.environment_id, c.next_attempt_at, c.due_at limit 1
   ) or p_sends and exists (
-    -- A delivery with lost claims has no place here: the relay sends one such at a time.
+    -- Without poison deliveries, because the dispatcher sends one such at a time.
     select from pay.webhook_endpoints t
     join pay.webhook_deliveries d
-      on d.endpoint_id = t.id and d.lost_claims = 0
+      on d.endpoint_id = t.id and d.expired_leases = 0
         and d.next_attempt_at <= pay_internal.server_time()
       and d.environment_id = p_environment_id
     where t.environment_id = p_environment_id and t.status = 'enabled'
@@ -186,8 +186,8 @@ begin
 end
 $$;
 
--- Writes the settings after a step. Returns the state. The numbers stay: the relay can count at the
--- same time.
+-- Writes the settings after a step. Returns the state. The numbers stay: the dispatcher can count
+-- at the same time.
 create or replace function pay_internal.write_step(p_clock pay.sandbox_settings)
 returns text
 language plpgsql volatile
@@ -302,13 +302,13 @@ begin
     select w.id from pay.webhook_endpoints t
     cross join lateral (
       (select d.id, d.next_attempt_at from pay.webhook_deliveries d
-       where d.endpoint_id = t.id and d.lost_claims = 0
+       where d.endpoint_id = t.id and d.expired_leases = 0
          and d.environment_id is not distinct from p_clock.environment_id
          and d.next_attempt_at > v_now and d.next_attempt_at < 'infinity'
        order by d.next_attempt_at limit pay_internal.clock_batch())
       union all
       (select d.id, d.next_attempt_at from pay.webhook_deliveries d
-       where d.endpoint_id = t.id and d.lost_claims > 0
+       where d.endpoint_id = t.id and d.expired_leases > 0
          and d.environment_id is not distinct from p_clock.environment_id
          and d.next_attempt_at > v_now and d.next_attempt_at < 'infinity'
        limit pay_internal.clock_batch())

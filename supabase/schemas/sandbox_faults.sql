@@ -3,12 +3,12 @@
 -- next things that match fail, as often as it was declared.
 --
 -- Who asks: a request asks pay.match_fault only if the settings of its sandbox name the kind
--- (sandbox_settings.fault_kinds), so sandboxes without faults pay nothing. The relay asks once in a
--- turn whether any delivery fault is open (webhook_faults.sql).
+-- (sandbox_settings.fault_kinds), so sandboxes without faults pay nothing. The dispatcher asks once
+-- in a poll whether any delivery fault is open (webhook_faults.sql).
 -- Concurrency: a fault is counted under its row lock, so it happens exactly as often as it was
 -- declared. Transactions wait for this lock only while they hold locks that nobody waits for who
 -- holds this one: the shared lock of the sandbox, payments and transfers (commit.sql), and
--- deliveries that the relay has locked with "skip locked".
+-- deliveries that the dispatcher has locked with "skip locked".
 
 -- A fault as JSON text, in the order of the contract (§7).
 create or replace function pay_internal.fault_body(p_fault pay.faults)

@@ -57,8 +57,8 @@ $$;
 
 -- Replaces an environment by a new one: moves its keys, rate counters, endpoints (unless
 -- p_with_endpoints deletes them) and the list of its disposable sandboxes. Deletes a batch of its
--- pending deliveries. The others have no endpoint any more, so nothing more is sent: turns of the
--- relay cancel them (ADR 0007). Attempts under way end by themselves.
+-- pending deliveries. The others have no endpoint any more, so nothing more is sent: polls of the
+-- dispatcher cancel them (ADR 0007). Attempts under way end by themselves.
 create or replace function pay_internal.move_environment(
   p_old text, p_new text, p_at timestamptz, p_with_endpoints boolean
 )
@@ -127,8 +127,8 @@ $$;
 -- Outcomes: those of admission.sql, with resetting also while another reset of the sandbox is under
 --           way; committed (body) | live.
 -- Concurrency: holds the lock of the sandbox alone, so it waits for requests that share it, and
--- other requests do not get it. The relay takes no such lock. The reset locks endpoints as the
--- relay does, before deliveries, and skips deliveries that another transaction has locked.
+-- other requests do not get it. The dispatcher takes no such lock. The reset locks endpoints as the
+-- dispatcher does, before deliveries, and skips deliveries that another transaction has locked.
 create or replace function pay.reset_sandbox(
   p_request text, p_environment_id text, p_with_endpoints boolean default false
 )
@@ -152,7 +152,7 @@ begin
   v_access.outcome := 'committed';
   v_access.body := pay_internal.sandbox_reset_body(
     v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
-  -- After the count, which takes time: a turn of the relay may wait for this row.
+  -- After the count, which takes time: a poll of the dispatcher may wait for this row.
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
   perform pay_internal.keep_answer(p_request, v_access);
   perform pay_internal.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);

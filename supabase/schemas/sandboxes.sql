@@ -186,11 +186,11 @@ $$;
 grant execute on function pay.make_sandbox(text, text, text) to pay_api;
 
 -- Ends a disposable sandbox: retires its environment, ends its keys, frees its seed and disables
--- its endpoints, so nothing more is sent. Deletes a batch of its pending deliveries; turns of the
--- relay and purge_retired find the others. Does nothing if it has been retired already. The
+-- its endpoints, so nothing more is sent. Deletes a batch of its pending deliveries; polls of the
+-- dispatcher and purge_retired find the others. Does nothing if it has been retired already. The
 -- settings of row-level security are then those of a worker. Concurrency: waits for the
 -- requests of the sandbox that are under way. It never waits for a lock on a delivery, so it cannot
--- deadlock with a turn of the relay.
+-- deadlock with a poll of the dispatcher.
 create or replace function pay_internal.retire_sandbox(p_public_id text, p_at timestamptz)
 returns void
 language plpgsql volatile

@@ -4,7 +4,7 @@
 --
 -- To count 20 000 rows takes a tenth of a second. A statement of pay.commit has the requests of up
 -- to 64 sandboxes and live environments, so it only finds the sandboxes that have some deliveries.
--- The service then counts them by pay.read_room, in the turn of their own account, and sends the
+-- The service then counts them by pay.read_room, in the queue of their own account, and sends the
 -- change again.
 
 -- The maximum number of pending deliveries of a sandbox at which a request may add some.

@@ -1,9 +1,10 @@
--- Purpose: steps of pay.relay_turn that claim deliveries. A suspect is a delivery with a lost
--- claim: its lease has expired without a record, so it may have crashed its relay (ADR 0020). It is
--- claimed apart.
+-- Purpose: steps of pay.poll_deliveries that claim deliveries. A poison delivery is one with an
+-- expired lease that has no record, so it may have crashed its dispatcher (ADR 0020). It is claimed
+-- apart.
 
 -- Locks the first due deliveries of each endpoint and returns them; null if there are none. One
--- with an expired lease becomes a suspect, because its relay has died. No later call returns it.
+-- with an expired lease becomes a poison delivery, because its dispatcher has died. No later call
+-- returns it.
 create or replace function pay_internal.lock_due(
   p_endpoints text[],
   p_rooms integer[],
@@ -17,22 +18,22 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_due pay_internal.due_delivery[];
-  v_is_any_lost boolean;
+  v_is_any_expired boolean;
 begin
   select
     array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
-      c.place - c.share, c.is_lost)::pay_internal.due_delivery),
-    bool_or(c.is_lost)
-  into v_due, v_is_any_lost
+      c.place - c.share, c.is_expired)::pay_internal.due_delivery),
+    bool_or(c.is_expired)
+  into v_due, v_is_any_expired
   from (
     select l.*, o.room, o.share,
       rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
     from unnest(p_endpoints, p_rooms, p_shares, p_reads) as o (endpoint_id, room, share, reads)
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-        d.next_attempt_at, d.leased_until is not null as is_lost
+        d.next_attempt_at, d.leased_until is not null as is_expired
       from pay.webhook_deliveries d
-      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims = 0
+      where d.endpoint_id = o.endpoint_id and d.next_attempt_at <= p_at and d.expired_leases = 0
         and (d.leased_until is null or d.leased_until <= p_at)
       order by d.next_attempt_at, d.subject_id, d.sequence
       limit o.reads
@@ -41,11 +42,11 @@ begin
   ) c
   where c.place <= c.room;
 
-  if v_is_any_lost then
+  if v_is_any_expired then
     update pay.webhook_deliveries d
-    set lost_claims = 1, leased_until = null
+    set expired_leases = 1, leased_until = null
     from unnest(v_due) c
-    where c.is_lost and d.environment_id = c.environment_id and d.id = c.id;
+    where c.is_expired and d.environment_id = c.environment_id and d.id = c.id;
   end if;
   return v_due;
 end
@@ -84,7 +85,7 @@ begin
       on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
         and t.delivery = 'url'
     join pay.environments e on e.id = c.environment_id
-    where not c.is_lost
+    where not c.is_expired
   )
   select s.environment_id, s.id, s.endpoint_id, s.subject_id, s.sequence, s.event_id,
     s.rank_of_endpoint, s.url, s.secrets::text, s.failing_since, s.livemode, s.public_id, s.account
@@ -98,7 +99,7 @@ $$;
 -- Claims the locked deliveries that have a place and whose earlier events are claimed as well.
 -- Concurrency: runs after the statement that has locked them, with a new snapshot. If another
 -- transaction that records an earlier delivery has committed, this function sees its result.
--- Otherwise that transaction makes the later delivery due after this turn has committed.
+-- Otherwise that transaction makes the later delivery due after this poll has committed.
 create or replace function pay_internal.claim_due(
   p_due pay_internal.due_delivery[],
   p_rooms jsonb,
@@ -164,7 +165,7 @@ $$;
 -- Handles locked deliveries that were not claimed. It cancels a delivery whose endpoint is deleted
 -- or disabled, and postpones a delivery that waits for an earlier one. A chain that would exceed
 -- the limit stays due as a whole. The first due delivery waits for none of the others. So in a
--- turn that claims nothing this function changes at least one row.
+-- poll that claims nothing this function changes at least one row.
 create or replace function pay_internal.put_off_deliveries(
   p_due pay_internal.due_delivery[], p_at timestamptz
 )
@@ -219,20 +220,20 @@ begin
   from judged j
   where j.enabled and j.blocker_id is not null
     and (
-      -- A turn has claimed the blocker: this one or another.
+      -- A poll has claimed the blocker: this one or another.
       (j.environment_id, j.blocker_id) not in (select o.environment_id, o.id from left_over o)
-      -- The blocker is due later: every turn would look at this one in its place.
+      -- The blocker is due later: every poll would look at this one in its place.
       or j.blocked_until > j.next_attempt_at
     )
     and d.environment_id = j.environment_id and d.id = j.id;
 end
 $$;
 
--- Claims one suspect. A relay has one at a time, so that a crash adds no lost claim to another
--- suspect. p_suspects_ahead: as in pay_internal.lock_suspects. p_ahead: how far the caller's clock
--- is ahead of the server's. p_aside, p_only: as in pay.relay_turn.
-create or replace function pay_internal.claim_suspect(
-  p_suspects_ahead jsonb,
+-- Claims one poison delivery. A dispatcher has one at a time, so that a crash adds no expired lease
+-- to another poison delivery. p_poison_ahead: as in pay_internal.lock_poison. p_ahead: how far the
+-- caller's clock is ahead of the server's. p_aside, p_only: as in pay.poll_deliveries.
+create or replace function pay_internal.claim_poison(
+  p_poison_ahead jsonb,
   p_at timestamptz,
   p_leased_until timestamptz,
   p_ahead interval,
@@ -249,11 +250,11 @@ declare
   v_is_claimed boolean;
 begin
   loop
-    v_due := pay_internal.lock_suspects(p_suspects_ahead, p_at, p_aside, p_only);
+    v_due := pay_internal.lock_poison(p_poison_ahead, p_at, p_aside, p_only);
     exit when v_due is null;
-    return query select * from pay_internal.claim_first_suspect(v_due, p_leased_until, p_ahead);
+    return query select * from pay_internal.claim_first_poison(v_due, p_leased_until, p_ahead);
     v_is_claimed := found;
-    -- Postpones suspects that wait for an earlier delivery, and cancels those of disabled
+    -- Postpones poison deliveries that wait for an earlier delivery, and cancels those of disabled
     -- endpoints.
     perform pay_internal.put_off_deliveries(v_due, p_at);
     exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
@@ -261,12 +262,12 @@ begin
 end
 $$;
 
--- Locks the suspects that may be next, two of each endpoint, and returns them in the order in which
--- the relay claims one; null if there are none. Accounts share the relay's time: p_ahead, {account:
--- milliseconds}, contains the accounts that have used more of it than the others. Within an account
--- the suspects with the fewest lost claims come first, because the one that crashes relays has the
--- most.
-create or replace function pay_internal.lock_suspects(
+-- Locks the poison deliveries that may be next, two of each endpoint, and returns them in the order
+-- in which the dispatcher claims one; null if there are none. Accounts share the dispatcher's time:
+-- p_ahead, {account: milliseconds}, contains the accounts that have used more of it than the
+-- others. Within an account the poison deliveries with the fewest expired leases come first,
+-- because the one that crashes dispatchers has the most.
+create or replace function pay_internal.lock_poison(
   p_ahead jsonb, p_at timestamptz, p_aside text[], p_only text
 )
 returns pay_internal.due_delivery[]
@@ -275,17 +276,18 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    with recursive suspected as (
+    with recursive poisoned as (
       (select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-       where d.next_attempt_at is not null and d.lost_claims > 0
+       where d.next_attempt_at is not null and d.expired_leases > 0
          and d.endpoint_id >= coalesce(p_only, '')
        order by d.endpoint_id limit 1)
       union all
       select n.environment_id, n.endpoint_id
-      from suspected s
+      from poisoned s
       cross join lateral (
         select d.environment_id, d.endpoint_id from pay.webhook_deliveries d
-        where d.next_attempt_at is not null and d.lost_claims > 0 and d.endpoint_id > s.endpoint_id
+        where d.next_attempt_at is not null and d.expired_leases > 0
+          and d.endpoint_id > s.endpoint_id
         order by d.endpoint_id limit 1
       ) n
       where p_only is null
@@ -294,20 +296,20 @@ begin
       row(l.environment_id, l.id, l.endpoint_id, l.subject_id, l.sequence, l.event_id, null,
         l.leased_until is not null)::pay_internal.due_delivery
       order by coalesce((p_ahead ->> e.account)::float8, 0), e.account,
-        l.lost_claims, l.next_attempt_at, l.subject_id, l.sequence
+        l.expired_leases, l.next_attempt_at, l.subject_id, l.sequence
     )
-    from suspected s
+    from poisoned s
     join pay.environments e on e.id = s.environment_id
-    -- A delivery that moves to an inbox is a suspect until it is there.
+    -- A delivery that moves to an inbox is a poison delivery until it is there.
     left join pay.webhook_endpoints t
       on t.environment_id = s.environment_id and t.id = s.endpoint_id
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
-        d.leased_until, d.lost_claims, d.next_attempt_at
+        d.leased_until, d.expired_leases, d.next_attempt_at
       from pay.webhook_deliveries d
-      where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.lost_claims > 0
+      where d.endpoint_id = s.endpoint_id and d.next_attempt_at <= p_at and d.expired_leases > 0
         and (d.leased_until is null or d.leased_until <= p_at)
-      order by d.lost_claims, d.next_attempt_at, d.subject_id, d.sequence
+      order by d.expired_leases, d.next_attempt_at, d.subject_id, d.sequence
       limit 2
       for update skip locked
     ) l
@@ -317,11 +319,12 @@ begin
 end
 $$;
 
--- Claims the first of the locked suspects that waits for no earlier delivery.
--- A claim counts the lost claim before it. On the third and every later loss crashed is true: the
--- relay records a crashed attempt under the number of the lost one and does not send the delivery.
+-- Claims the first of the locked poison deliveries that waits for no earlier delivery.
+-- A claim counts the expired lease before it. On the third and every later loss crashed is true:
+-- the dispatcher records a crashed attempt under the number of the lost one and does not send the
+-- delivery.
 -- Concurrency: as pay_internal.claim_due.
-create or replace function pay_internal.claim_first_suspect(
+create or replace function pay_internal.claim_first_poison(
   p_due pay_internal.due_delivery[],
   p_leased_until timestamptz,
   p_ahead interval
@@ -331,15 +334,15 @@ language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_most_lost constant integer := 3;
+  v_most_expired constant integer := 3;
 begin
   return query
   with
   chosen as materialized (
     select d.environment_id, d.id, t.url, t.secrets, t.failing_since, e.livemode, e.public_id,
-      e.account, c.is_lost, c.is_lost and d.lost_claims + 1 >= v_most_lost as crashed
+      e.account, c.is_expired, c.is_expired and d.expired_leases + 1 >= v_most_expired as crashed
     from unnest(p_due) with ordinality as c
-      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_lost, n)
+      (environment_id, id, endpoint_id, subject_id, sequence, event_id, rank, is_expired, n)
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
     join pay.webhook_endpoints t
       on t.environment_id = d.environment_id and t.id = d.endpoint_id and t.status = 'enabled'
@@ -359,7 +362,7 @@ begin
   claimed as (
     update pay.webhook_deliveries d
     set attempt_count = d.attempt_count + case when c.crashed then 0 else 1 end,
-      lost_claims = d.lost_claims + case when c.is_lost then 1 else 0 end,
+      expired_leases = d.expired_leases + case when c.is_expired then 1 else 0 end,
       leased_until = p_leased_until
     from chosen c
     where d.environment_id = c.environment_id and d.id = c.id

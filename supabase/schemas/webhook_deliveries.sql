@@ -23,7 +23,7 @@ $$;
 
 -- The delivery that a pending delivery waits for: the first pending one of the same endpoint and
 -- subject, if it is earlier. Null: it waits for none. The comparison of the environment uses no
--- index, as in pay.relay_turn.
+-- index, as in pay.poll_deliveries.
 create or replace function pay_internal.blocking_delivery(p_delivery pay.webhook_deliveries)
 returns text
 language plpgsql stable
@@ -67,7 +67,7 @@ as $$
         case when p_delivery.subject_id like 'pay\_%' then p_delivery.subject_id end as payment_id,
         p_delivery.status,
         array_to_json(p_delivery.attempts) as attempts,
-        -- The relay's column can be infinite if the sandbox has a clock of its own.
+        -- The dispatcher's column can be infinite if the sandbox has a clock of its own.
         case when p_delivery.status = 'pending' then pay_internal.wire_time(
           coalesce(p_delivery.due_at, p_delivery.next_attempt_at)) end as next_attempt_at,
         pay_internal.wire_time(p_delivery.created_at) as created_at
@@ -89,8 +89,8 @@ set search_path = pg_catalog, pg_temp
 as $$ select interval '7 days' $$;
 
 -- Keeps the exchanges of ended attempts. Leaves out one that is not that of the newest attempt, and
--- those of live and of retired environments. Distinct, because an error here would make the relay
--- send its results again and again.
+-- those of live and of retired environments. Distinct, because an error here would make the
+-- dispatcher send its results again and again.
 -- p_exchanges  [{environment_id, id, attempt, url, headers, answer, answer_truncated}], where
 --              headers is JSON text
 -- Concurrency: runs after the statement that has locked and changed the deliveries.

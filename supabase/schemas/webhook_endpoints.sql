@@ -1,5 +1,5 @@
 -- Purpose: webhook endpoints: their entry functions for a caller's key, and the functions with
--- which the relay disables an endpoint that fails for too long.
+-- which the dispatcher disables an endpoint that fails for too long.
 --
 -- The text of a secret is stored nowhere. Stored answers contain a reference, which the functions
 -- replace by the secret in a replay (ADR 0018).
@@ -8,7 +8,7 @@
 -- those of admission.sql, committed, and those that each function lists.
 
 -- An endpoint as JSON text, with a last member that is there only while its attempts fail. The
--- stored body never has that member, because the relay records a failure in a column only.
+-- stored body never has that member, because the dispatcher records a failure in a column only.
 create or replace function pay_internal.webhook_endpoint_body(p_endpoint pay.webhook_endpoints)
 returns text
 language sql immutable
@@ -155,7 +155,7 @@ $$;
 grant execute on function pay.change_webhook_endpoint(text, text, integer, text) to pay_api;
 
 -- Records a triggered event, and its delivery with an attempt under way. The delivery has a lease
--- from the start, so the relay does not claim it. The function claims the idempotency key with
+-- from the start, so the dispatcher does not claim it. The function claims the idempotency key with
 -- status 102 before the attempt, so that no duplicate makes another attempt. If the process
 -- crashes, the claim ends with the lease.
 -- p_trigger  {endpoint_id, event_id, type, subject_id, body, delivery_id, leased_until}. Without
@@ -277,9 +277,10 @@ set search_path = pg_catalog, pg_temp
 as $$ select 5000 $$;
 
 -- Cancels at most p_most pending deliveries of a deleted or disabled endpoint, because a statement
--- has a deadline (ADR 0007). Turns of the relay cancel the others. Returns true if there may be
--- more. An attempt under way ends by itself; the relay then cancels the deliveries after it.
--- Concurrency: skips rows that another transaction has locked; a turn of the relay finds them.
+-- has a deadline (ADR 0007). Polls of the dispatcher cancel the others. Returns true if there may
+-- be more. An attempt under way ends by itself; the dispatcher then cancels the deliveries after
+-- it.
+-- Concurrency: skips rows that another transaction has locked; a poll of the dispatcher finds them.
 create or replace function pay_internal.call_off_deliveries(
   p_environment_id text,
   p_endpoint_id text,
@@ -306,7 +307,7 @@ as $$
   select count(*) >= p_most from called_off
 $$;
 
--- The data of an endpoint that the relay needs to disable it.
+-- The data of an endpoint that the dispatcher needs to disable it.
 create or replace function pay.load_webhook_endpoint(p_environment_id text, p_id text)
 returns table (revision integer, status text, body text)
 language plpgsql volatile security definer rows 1
@@ -321,8 +322,8 @@ end
 $$;
 grant execute on function pay.load_webhook_endpoint(text, text) to pay_api;
 
--- Disables an endpoint for the relay. Writes the event, with a delivery to each other endpoint of
--- the environment that subscribes to it. Outcome: committed | stale.
+-- Disables an endpoint for the dispatcher. Writes the event, with a delivery to each other endpoint
+-- of the environment that subscribes to it. Outcome: committed | stale.
 create or replace function pay.disable_webhook_endpoint(
   p_environment_id text,
   p_id text,

@@ -1,4 +1,4 @@
--- Purpose: step of pay.relay_turn and of pay_internal.fill_inbox that gives due deliveries the
+-- Purpose: step of pay.poll_deliveries and of pay_internal.fill_inbox that gives due deliveries the
 -- faults that tests have declared (ADR 0029).
 --
 -- A fault belongs to the next attempt of a delivery: fault_attempt is the number of that attempt,
@@ -8,14 +8,14 @@
 -- behind it wait for it. Other deliveries enter their inbox without regard to their times. The
 -- faults duplicate and wrong_signature show at the reads.
 
--- The due deliveries without those that this turn does not claim because of their fault:
+-- The due deliveries without those that this poll does not claim because of their fault:
 --   delay                 due again after the delay
 --   reorder               goes after the next delivery of its endpoint and subject
 --   drop_until_recovered  failed without an attempt
--- The relay sends the others with their fault (duplicate, wrong_signature), and an inbox shows it.
--- A triggered event has no order, and a subject has one reordered delivery at a time: those match
--- no reorder.
--- Concurrency: runs after the statement that has locked the deliveries. Waits for other turns that
+-- The dispatcher sends the others with their fault (duplicate, wrong_signature), and an inbox shows
+-- it. A triggered event has no order, and a subject has one reordered delivery at a time: those
+-- match no reorder.
+-- Concurrency: runs after the statement that has locked the deliveries. Waits for other polls that
 -- count the same fault.
 create or replace function pay_internal.give_faults(
   p_due pay_internal.due_delivery[], p_at timestamptz
@@ -34,7 +34,7 @@ begin
       d.attempt_count + 1 as attempt, d.sequence is null as has_no_order
     from unnest(p_due) c
     join pay.webhook_deliveries d on d.environment_id = c.environment_id and d.id = c.id
-    where not c.is_lost and d.fault_attempt is distinct from d.attempt_count + 1
+    where not c.is_expired and d.fault_attempt is distinct from d.attempt_count + 1
       and exists (
         select from pay.faults f
         where f.kind = 'delivery' and f.environment_id = c.environment_id and f.times_left > 0
@@ -288,8 +288,8 @@ end
 $$;
 
 -- Postpones the deliveries of an inbox that wait behind one that is held back, until that one is
--- due. Otherwise every turn of the relay would look at them, and an advance of the clock would wait
--- for them. They enter the inbox with that one, whatever their own time is.
+-- due. Otherwise every poll of the dispatcher would look at them, and an advance of the clock would
+-- wait for them. They enter the inbox with that one, whatever their own time is.
 -- Concurrency: skips deliveries that another transaction has locked.
 create or replace function pay_internal.put_off_behind_held(
   p_environment_id text, p_endpoint_id text, p_at timestamptz

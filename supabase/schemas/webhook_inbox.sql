@@ -3,7 +3,7 @@
 -- A change writes a delivery to an inbox as it writes every other delivery: pending.
 -- pay_internal.fill_inbox gives pending deliveries a position in the inbox, under the lock of the
 -- endpoint. So positions become visible in their order, and a reader that has seen a position has
--- seen all before it. Reads fill the inbox that they read; turns of the relay fill the others.
+-- seen all before it. Reads fill the inbox that they read; polls of the dispatcher fill the others.
 
 -- The maximum number of deliveries that one call adds to an inbox.
 create or replace function pay_internal.inbox_fill()
@@ -120,7 +120,7 @@ begin
   ),
   made_available as (
     update pay.webhook_deliveries d
-    set status = 'available', next_attempt_at = null, leased_until = null, lost_claims = 0,
+    set status = 'available', next_attempt_at = null, leased_until = null, expired_leases = 0,
       attempt_count = d.attempt_count + 1
     from placed p
     where d.environment_id = p_environment_id and d.id = p.id
@@ -136,9 +136,9 @@ begin
 end
 $$;
 
--- Fills inboxes for the relay.
+-- Fills inboxes for the dispatcher.
 -- Concurrency: skips an endpoint that another transaction has locked, because that one fills the
--- inbox, or the next turn does.
+-- inbox, or the next poll does.
 create or replace function pay_internal.fill_inboxes(p_environments text[], p_endpoints text[])
 returns void
 language plpgsql volatile
@@ -151,7 +151,7 @@ begin
     select t.environment_id, t.id
     from unnest(p_environments, p_endpoints) as o (environment_id, id)
     join pay.webhook_endpoints t on t.environment_id = o.environment_id and t.id = o.id
-    -- Turns that count faults of several sandboxes lock them in one order.
+    -- Polls that count faults of several sandboxes lock them in one order.
     order by t.environment_id, t.id
     for update of t skip locked
   loop
@@ -314,8 +314,8 @@ $$;
 grant execute on function pay.read_inbox(text, text, bigint, integer) to pay_api;
 
 -- Whether an inbox has something to add: a delivery that is due, or one that no fault holds back.
--- Looks at 100 of the latter, because a sandbox can have many that are held back, and every turn of
--- the relay asks. Those behind them enter when they are due, or at the next read.
+-- Looks at 100 of the latter, because a sandbox can have many that are held back, and every poll of
+-- the dispatcher asks. Those behind them enter when they are due, or at the next read.
 create or replace function pay_internal.has_entries(p_endpoint_id text)
 returns boolean
 language plpgsql stable
@@ -326,7 +326,7 @@ declare
 begin
   return exists (
     select from pay.webhook_deliveries d
-    where d.endpoint_id = p_endpoint_id and d.lost_claims = 0 and d.next_attempt_at <= v_now
+    where d.endpoint_id = p_endpoint_id and d.expired_leases = 0 and d.next_attempt_at <= v_now
       and (d.leased_until is null or d.leased_until <= v_now)
   ) or exists (
     select from (

@@ -71,7 +71,7 @@ grant execute on function pay.redeliver(text, text, text) to pay_api;
 -- Outcomes: committed (body) | not_found | off | backlog (webhook_backlog.sql).
 -- Cost: reads at most 20000 deliveries and changes at most 5000 of them, because a statement has a
 -- deadline (ADR 0007). next_cursor is the last delivery that it has read, or null at the end.
--- Concurrency: locks deliveries in the order of their ids, as the relay does.
+-- Concurrency: locks deliveries in the order of their ids, as the dispatcher does.
 create or replace function pay.recover_deliveries(
   p_request text, p_id text, p_from text, p_before text, p_after text, p_statuses text[],
   p_refusal text

@@ -1,10 +1,10 @@
--- Purpose: steps of pay.relay_turn that record the attempts that have ended.
+-- Purpose: steps of pay.poll_deliveries that record the attempts that have ended.
 
--- Records ended attempts. p_results: as in pay.relay_turn. p_ahead: how far the caller's clock is
--- ahead of the server's; it is subtracted from the times of the results. Work that few turns need
--- stands in statements of its own. Plans: a statement that finds a delivery by its key never tests
--- status = 'pending' directly. With that test a plan from a time when the outbox was empty would
--- read a whole index of pending deliveries.
+-- Records ended attempts. p_results: as in pay.poll_deliveries. p_ahead: how far the caller's clock
+-- is ahead of the server's; it is subtracted from the times of the results. Work that few polls
+-- need stands in statements of its own. Plans: a statement that finds a delivery by its key never
+-- tests status = 'pending' directly. With that test a plan from a time when the outbox was empty
+-- would read a whole index of pending deliveries.
 create or replace function pay_internal.record_attempts(
   p_results jsonb, p_at timestamptz, p_ahead interval
 )
@@ -105,8 +105,8 @@ begin
         else pay_internal.real_due(r.environment_id, r.due_at) end,
       due_at = case when r.next_attempt_at is not null then r.due_at end,
       leased_until = null,
-      -- The process survived the attempt. A crashed delivery stays a suspect.
-      lost_claims = case when d.lost_claims < 3 then 0 else d.lost_claims end,
+      -- The process survived the attempt. A crashed delivery stays a poison delivery.
+      expired_leases = case when d.expired_leases < 3 then 0 else d.expired_leases end,
       attempts = pay_internal.with_attempt(d.attempts, r.record::json)
     from result r
     where d.environment_id = r.environment_id and d.id = r.id

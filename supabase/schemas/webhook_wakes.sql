@@ -1,5 +1,5 @@
--- Purpose: wakes the relay where pg_cron and pg_net exist, as on Supabase. A migration schedules
--- the jobs. Elsewhere the ticker of the local server wakes it.
+-- Purpose: wakes the dispatcher where pg_cron and pg_net exist, as on Supabase. A migration
+-- schedules the jobs. Elsewhere the ticker of the local server wakes it.
 --
 -- pg_net calls only the fixed address of the functions. It follows redirects and reaches loopback,
 -- so it must not call addresses that customers choose. Its queue is unlogged and does not survive a
@@ -29,9 +29,9 @@ end
 $$;
 grant execute on function pay.configure_relay(text, text) to pay_operator;
 
--- The address and token of the relay. No row if neither a delivery nor work with a provider is due,
--- or if the relay is not configured.
-create or replace function pay.due_relay()
+-- The address and token with which the dispatcher is woken. No row if neither a delivery nor work
+-- with a provider is due, or if pay.configure_relay was not called.
+create or replace function pay.due_wake()
 returns table (url text, token text)
 language plpgsql volatile security definer rows 1
 set search_path = pg_catalog, pg_temp set jit = off
@@ -52,9 +52,9 @@ begin
     where u.name = 'relay_url';
 end
 $$;
-grant execute on function pay.due_relay() to pay_operator;
+grant execute on function pay.due_wake() to pay_operator;
 
--- Records a request that wakes the relay, so that pay.health can find its answer, and deletes
+-- Records a request that wakes the dispatcher, so that pay.health can find its answer, and deletes
 -- requests older than an hour.
 create or replace function pay.note_wake(p_request_id bigint)
 returns void
@@ -63,14 +63,14 @@ set search_path = pg_catalog, pg_temp set jit = off
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  delete from pay.relay_wakes wake where wake.woken_at < now() - interval '1 hour';
-  insert into pay.relay_wakes (request_id) values (p_request_id::text)
-  on conflict on constraint relay_wakes_pkey do update set woken_at = excluded.woken_at;
+  delete from pay.dispatcher_wakes wake where wake.woken_at < now() - interval '1 hour';
+  insert into pay.dispatcher_wakes (request_id) values (p_request_id::text)
+  on conflict on constraint dispatcher_wakes_pkey do update set woken_at = excluded.woken_at;
 end
 $$;
 grant execute on function pay.note_wake(bigint) to pay_operator;
 
--- The requests of the last hour that woke the relay.
+-- The requests of the last hour that woke the dispatcher.
 create or replace function pay.recent_wakes()
 returns table (request_id bigint, woken_at timestamptz)
 language plpgsql volatile security definer rows 100
@@ -79,40 +79,40 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select wake.request_id::bigint, wake.woken_at from pay.relay_wakes wake
+    select wake.request_id::bigint, wake.woken_at from pay.dispatcher_wakes wake
     where wake.woken_at >= now() - interval '1 hour';
 end
 $$;
 grant execute on function pay.recent_wakes() to pay_operator;
 
--- The job: wakes the relay when a delivery or work with a provider is due. Runs as the role of the
--- job, which may use pg_net.
-create or replace function pay.wake_relay()
+-- The job: wakes the dispatcher when a delivery or work with a provider is due. Runs as the role of
+-- the job, which may use pg_net.
+create or replace function pay.wake_dispatcher()
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp set jit = off
 as $$
 declare
-  v_relay record;
+  v_wake record;
   v_request_id bigint;
 begin
-  for v_relay in select * from pay.due_relay() loop
+  for v_wake in select * from pay.due_wake() loop
     -- Dynamic, so that this function can be created without pg_net.
     execute
       'select net.http_post(url := $1, body := $2, params := $3, headers := $4,
          timeout_milliseconds := $5)'
     into v_request_id
     using
-      v_relay.url,
+      v_wake.url,
       '{}'::jsonb,
       '{}'::jsonb,
       jsonb_build_object(
         'Content-Type', 'application/json',
-        'Authorization', 'Bearer ' || v_relay.token
+        'Authorization', 'Bearer ' || v_wake.token
       ),
       2000;
     perform pay.note_wake(v_request_id);
   end loop;
 end
 $$;
-grant execute on function pay.wake_relay() to pay_operator;
+grant execute on function pay.wake_dispatcher() to pay_operator;

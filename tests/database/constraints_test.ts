@@ -208,9 +208,9 @@ const VIOLATIONS: Violation[] = [
   ["inbox_entries_position_positive", "inbox_entries", { delivery_id: "whd_3", position: 0 }],
   ["webhook_deliveries_pkey", "webhook_deliveries", {}],
   ["webhook_deliveries_status_known", "webhook_deliveries", { id: "d1", status: "sent" }],
-  ["webhook_deliveries_lost_claims_not_negative", "webhook_deliveries", {
+  ["webhook_deliveries_expired_leases_not_negative", "webhook_deliveries", {
     id: "d0",
-    lost_claims: -1,
+    expired_leases: -1,
   }],
   ["webhook_deliveries_pending_has_next", "webhook_deliveries", { id: "d2", status: "pending" }],
   ["webhook_deliveries_pending_has_next", "webhook_deliveries", {
@@ -317,7 +317,7 @@ const VIOLATIONS: Violation[] = [
   ["provider_totals_pkey", "provider_totals", {}],
   ["invariant_findings_pkey", "invariant_findings", {}],
   ["settings_pkey", "settings", {}],
-  ["relay_wakes_pkey", "relay_wakes", {}],
+  ["dispatcher_wakes_pkey", "dispatcher_wakes", {}],
   ["settings_name_known", "settings", { name: "other" }],
 ];
 

@@ -62,12 +62,12 @@ Deno.test("pay.health shows", async (t) => {
         is_retention_behind: false,
         test_keys: "2",
         live_keys: "1",
-        is_relay_configured: false,
-        last_relay_wake_at: null,
+        is_dispatcher_configured: false,
+        last_dispatcher_wake_at: null,
         last_retention_at: null,
         failed_cron_runs: null,
-        last_relay_status: null,
-        failed_relay_wakes_last_hour: null,
+        last_dispatcher_status: null,
+        failed_dispatcher_wakes_last_hour: null,
         unsettled_calls: "0",
         oldest_unsettled_call_seconds: 0,
         unmatched_facts: "0",
@@ -169,14 +169,17 @@ Deno.test("pay.health shows", async (t) => {
       await changes(event + frozen(0), { is_retention_behind: true });
       await changes(event + frozen(2), {});
     });
-    await t.step("the number of active keys, and whether the relay has an address", async () => {
-      await changes("update pay.api_keys set revoked_at = now()", {
-        test_keys: "0",
-        live_keys: "0",
-      });
-      const configure = `select pay.configure_relay('${RELAY_URL}', '${RELAY_TOKEN}')`;
-      await changes(configure, { is_relay_configured: true });
-    });
+    await t.step(
+      "the number of active keys, and whether the dispatcher has an address",
+      async () => {
+        await changes("update pay.api_keys set revoked_at = now()", {
+          test_keys: "0",
+          live_keys: "0",
+        });
+        const configure = `select pay.configure_relay('${RELAY_URL}', '${RELAY_TOKEN}')`;
+        await changes(configure, { is_dispatcher_configured: true });
+      },
+    );
     for (
       const [name, fit, unfit] of [
         ["default_transaction_isolation", "read committed", "serializable"],

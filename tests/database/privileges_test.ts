@@ -40,6 +40,7 @@ const ENTRY_FUNCTIONS = [
   "open_payouts",
   "paid_payouts",
   "pause_reading",
+  "poll_deliveries",
   "purge",
   "read_challenge",
   "read_clock",
@@ -50,7 +51,6 @@ const ENTRY_FUNCTIONS = [
   "record",
   "recover_deliveries",
   "redeliver",
-  "relay_turn",
   "reset_sandbox",
   "save_cursor",
   "save_totals_cursor",
@@ -73,7 +73,7 @@ const OPERATOR_FUNCTIONS = [
   "create_environment",
   "disable_provider_account",
   "dismiss_fact",
-  "due_relay",
+  "due_wake",
   "export_payouts",
   "find_environment",
   "forget_findings",
@@ -102,7 +102,7 @@ const OPERATOR_FUNCTIONS = [
   "reread_account",
   "revoke_api_key",
   "rotate_api_key",
-  "wake_relay",
+  "wake_dispatcher",
 ];
 /**
  * The search_path of security definer functions. Temporary tables come last (security design §1).
@@ -222,10 +222,10 @@ const NOTHING: [what: string, query: string, violation: string][] = [
   ],
   [
     "an entry function that runs with its caller's rights",
-    // wake_relay posts with the rights of the job that calls it, and reads through due_relay.
+    // wake_dispatcher posts with the rights of the job that calls it, and reads through due_wake.
     // read_cron and read_wakes have the rights of their caller.
     `select proname from pg_proc p where pronamespace = 'pay'::regnamespace and not prosecdef
-     and proname not in ('wake_relay', 'read_cron', 'read_wakes')
+     and proname not in ('wake_dispatcher', 'read_cron', 'read_wakes')
      and exists (select from aclexplode(p.proacl) a where a.grantee <> p.proowner)`,
     "alter function pay.load security invoker",
   ],
@@ -243,7 +243,7 @@ const NOTHING: [what: string, query: string, violation: string][] = [
      where c.connamespace = 'pay'::regnamespace and c.contype in ('p', 'u')
        and conrelid::regclass::text not in
          ('pay.environments', 'pay.api_keys', 'pay.api_key_secrets', 'pay.settings',
-          'pay.relay_wakes', 'pay.xpub_counters', 'pay.signer_nonces')
+          'pay.dispatcher_wakes', 'pay.xpub_counters', 'pay.signer_nonces')
        and a.attname <> 'environment_id'`,
     "alter table pay.refunds add unique (id, environment_id)",
   ],
@@ -254,7 +254,7 @@ const NOTHING: [what: string, query: string, violation: string][] = [
      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]
      where i.indisunique and a.attname <> 'environment_id'
        and c.relname not in ('environments', 'api_keys', 'api_key_secrets', 'settings',
-         'relay_wakes', 'xpub_counters', 'signer_nonces')`,
+         'dispatcher_wakes', 'xpub_counters', 'signer_nonces')`,
     "create unique index on pay.refunds (id, environment_id)",
   ],
   [

@@ -9,7 +9,7 @@ import type { ReservedSql } from "postgres";
 import { parseApiKey } from "../../shared/core/api_key.ts";
 import { rowsRead } from "../support/database/pages_read.ts";
 import { startService, type TestKey, type TestService } from "../support/service/service.ts";
-import { NO_RELAY } from "../support/webhook/relay_turns.ts";
+import { NO_DISPATCHER } from "../support/webhook/dispatcher_polls.ts";
 
 /** Rows of each kind. The default is enough to tell a batch from a scan. */
 const ROWS = Number(Deno.env.get("ROWS") ?? 60_000);
@@ -191,7 +191,7 @@ function casesOf(
     insert into pay.sandboxes (environment_id, id, account, made_by, created_at, expires_at)
     values ('${other.environment_id}', '${key.environment_id}', 'a', '${other.id}', now(),
       now() + interval '1 day')`;
-  const RELAY = `select count(*) from pay.relay_turn('[]',
+  const POLL = `select count(*) from pay.poll_deliveries('[]',
     '{"endpoints":{},"environments":{},"accounts":{}}', 64, 16, 64, 64, '{}', now(),
     now() + interval '25 s')`;
   return [
@@ -322,10 +322,10 @@ function casesOf(
       most_rows: 6 * BATCH + FEW,
     },
     // The cases before leave entries of their undone batches in the indexes.
-    { name: "relay_turn", query: RELAY, most_rows: STEP },
+    { name: "poll_deliveries", query: POLL, most_rows: STEP },
     {
-      name: "relay_turn: cancels the deliveries of a disabled endpoint",
-      query: RELAY,
+      name: "poll_deliveries: cancels the deliveries of a disabled endpoint",
+      query: POLL,
       most_rows: 4 * 2_000 + FEW,
       before: `update pay.webhook_endpoints set status = 'disabled' where id = '${RUNNING}'`,
     },
@@ -347,7 +347,7 @@ async function runCase(
 }
 
 Deno.test(`each statement reads a bounded number of a tenant's ${ROWS} rows`, async (t) => {
-  const service = await startService(NO_RELAY);
+  const service = await startService(NO_DISPATCHER);
   const { sql } = service;
   const session = await sql.reserve();
   try {

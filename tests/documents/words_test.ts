@@ -18,6 +18,22 @@ interface GoneWord {
 
 const GONE: readonly GoneWord[] = [
   { word: /twin/i, now: "concurrent duplicate" },
+  {
+    word: /relay/i,
+    now: "dispatcher",
+    allowed: [
+      [/\/relay\b|"relay"\), WAKE/, "the path that operators schedule"],
+      [/RELAY_TOKEN|[Rr]elay_?[Tt]oken|relay token/, "the variable of its token"],
+      [
+        /configure_relay|relay_url|relay url|RELAY_URL/,
+        "the function that stores address and token",
+      ],
+      [/token-of-a-relay|6to4 relay/, "other relays"],
+    ],
+  },
+  { word: /\bturns? of the (dispatcher|relay|worker)|failed turn\b/, now: "poll" },
+  { word: /suspect|suspicion/i, now: "poison delivery" },
+  { word: /lost[ _]claim/i, now: "expired lease" },
 ];
 
 const FILES = (await projectFiles([

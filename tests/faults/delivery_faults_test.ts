@@ -1,6 +1,6 @@
 /**
- * Faults of webhook deliveries: the relay gives each fault to the next attempts that match, exactly
- * as often as it was declared, and the other deliveries arrive as usual.
+ * Faults of webhook deliveries: the dispatcher gives each fault to the next attempts that match,
+ * exactly as often as it was declared, and the other deliveries arrive as usual.
  */
 
 import assert from "node:assert/strict";

@@ -258,7 +258,7 @@ serviceCase(
   },
 );
 
-webhookCase("the relay fills an inbox whose deliveries have faults", async (t, service) => {
+webhookCase("the dispatcher fills an inbox whose deliveries have faults", async (t, service) => {
   const { id } = await addInbox(service);
   const clock = (body: unknown) => service.call("POST", "/api-v1-sandbox/clock", { body });
   const read = reader(service, id);

@@ -247,7 +247,7 @@ serviceCase("the end of a disposable sandbox", async (t, service) => {
     assert.equal((await service.call("DELETE", path)).text, gone.text);
     const replay = await service.call("DELETE", path, { idempotency_key: "d" });
     assert.deepEqual([replay.text, replay.headers.get("Idempotent-Replayed")], [gone.text, "true"]);
-    // A delivery that was being sent ends with the next turn of the relay.
+    // A delivery that was being sent ends with the next poll of the dispatcher.
     await until("no delivery is pending", async () => {
       const [{ pending } = {}] = await service.sql`
         select count(*)::int as pending from pay.webhook_deliveries d

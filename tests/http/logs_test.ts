@@ -215,8 +215,8 @@ function found(where: string, texts: Record<string, string>): string[] {
     .map(([name]) => name);
 }
 
-serviceCase("a failed turn is logged under the name of its loop", async (_, service) => {
-  for (const name of ["claim_provider_work", "relay_turn"]) {
+serviceCase("a failed poll is logged under the name of its loop", async (_, service) => {
+  for (const name of ["claim_provider_work", "poll_deliveries"]) {
     await service.sql.unsafe(`alter function pay.${name} rename to test_${name}`);
   }
   await service.deps.provider_worker.notify();
@@ -229,6 +229,6 @@ serviceCase("a failed turn is logged under the name of its loop", async (_, serv
   ]);
   assert.deepEqual(failed, [
     ["provider worker", 500, "internal_error", "PostgresError 42883"],
-    ["relay", 500, "internal_error", "PostgresError 42883"],
+    ["dispatcher", 500, "internal_error", "PostgresError 42883"],
   ]);
 });

@@ -138,7 +138,7 @@ serviceCase("pay.purge()", async (t, service) => {
     assert.equal(await available(service, environment_id), before + 1000 * took_ms.length);
   });
   await t.step("a purge does not wait for another purge", async () => {
-    // The relay locks the rows of deliveries, and a purge leaves out locked rows.
+    // The dispatcher locks the rows of deliveries, and a purge leaves out locked rows.
     await service.call("DELETE", `${ENDPOINTS}/${endpoint.body.id}`);
     await service.setClock(Date.now() - 31 * DAY_MS);
     await trade(service, service.key.text);

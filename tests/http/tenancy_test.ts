@@ -214,15 +214,15 @@ async function fill(service: TestService): Promise<Record<string, string>> {
   };
 }
 
-/** The columns to compare in tables that the relay changes meanwhile. */
-const CHANGED_BY_RELAY: Record<string, string> = {
+/** The columns to compare in tables that the dispatcher changes meanwhile. */
+const CHANGED_BY_DISPATCHER: Record<string, string> = {
   webhook_deliveries: "t.id",
   webhook_endpoints: "t.body",
 };
 
 /**
  * All rows of an environment, without the times at which its secrets were used, and without the
- * exchanges that the relay adds meanwhile.
+ * exchanges that the dispatcher adds meanwhile.
  */
 async function contentOf(service: TestService, environment_id: string) {
   const tables = await service.sql<{ name: string }[]>`
@@ -232,7 +232,7 @@ async function contentOf(service: TestService, environment_id: string) {
       and table_name in (select tablename from pg_tables where schemaname = 'pay') order by 1`;
   const content: Record<string, string[]> = {};
   for (const { name } of tables) {
-    const shown = CHANGED_BY_RELAY[name] ?? "t::text";
+    const shown = CHANGED_BY_DISPATCHER[name] ?? "t::text";
     const rows = await service.sql.unsafe(
       `select ${shown} as row from pay.${name} t where environment_id = $1 order by 1`,
       [environment_id],

@@ -95,7 +95,7 @@ serviceCase("retention with a wrong clock deletes nothing early", async (t, serv
   }
 });
 
-webhookCase("a relay whose clock is ahead", async (t, service, hooks) => {
+webhookCase("a dispatcher whose clock is ahead", async (t, service, hooks) => {
   const { id } = await addEndpoint(service, hooks.url("/"));
   hooks.judge = () => 500;
   await t.step("makes no retry before its time", async () => {

@@ -1,11 +1,15 @@
 /**
- * FairTime divides the time of a relay between accounts. The relay sends one suspect at a time.
+ * FairTime divides the time of a dispatcher between accounts. The dispatcher sends one poison
+ * delivery at a time.
  */
 
 import assert from "node:assert/strict";
 import { FairTime } from "../../shared/jobs/fair_time.ts";
 
-/** The number of turns of each account within `for_ms`, if each always has a suspect waiting. */
+/**
+ * The number of turns of each account within `for_ms`, if each always has a poison delivery
+ * waiting.
+ */
 function share(turns: FairTime, takes_ms: Record<string, number>, for_ms: number) {
   const counts: Record<string, number> = {};
   for (let now = 0; now < for_ms;) {
@@ -22,16 +26,16 @@ function share(turns: FairTime, takes_ms: Record<string, number>, for_ms: number
   return counts;
 }
 
-Deno.test("FairTime gives equal turns to accounts with equally slow suspects", () => {
+Deno.test("FairTime gives equal turns to accounts with equally slow poison deliveries", () => {
   assert.deepEqual(share(new FairTime(), { a: 5, b: 5, c: 5 }, 150), { a: 10, b: 10, c: 10 });
 });
 
-Deno.test("FairTime gives an account with slow suspects no more time", () => {
+Deno.test("FairTime gives an account with slow poison deliveries no more time", () => {
   const counts = share(new FairTime(), { quick: 5, silent: 15_000 }, 60_000);
   assert.ok(counts.silent === 2 && counts.quick! >= 3_000, JSON.stringify(counts));
 });
 
-Deno.test("FairTime counts a suspect that takes no time as 1 ms", () => {
+Deno.test("FairTime counts a poison delivery that takes no time as 1 ms", () => {
   const turns = new FairTime();
   turns.begin("a", 0);
   turns.end(0);

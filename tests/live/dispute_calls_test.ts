@@ -203,15 +203,15 @@ for (const [op, { path, run, settled, event }] of Object.entries(OPERATIONS)) {
           }
           for (let attempt = 0; attempt < 4; attempt++) await workAfter(given, RETRY_S);
           // The provider replays its error and never begins the work.
-          const is_lost = at === "before" && act.keep === true;
-          if (is_lost) kept++;
+          const is_expired = at === "before" && act.keep === true;
+          if (is_expired) kept++;
           const body = await present(given, made);
           assert.deepEqual(
             [body.status, body.evidence?.text ?? null],
-            is_lost ? ["needs_response", null] : settled,
+            is_expired ? ["needs_response", null] : settled,
           );
           const types = await eventTypes(given, made.payment_id);
-          assert.equal(types.filter((type) => type === event).length, is_lost ? 0 : 1);
+          assert.equal(types.filter((type) => type === event).length, is_expired ? 0 : 1);
         });
       }
     }

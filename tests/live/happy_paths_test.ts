@@ -225,7 +225,7 @@ liveCase("refunds", async (given, t) => {
     assert.equal(payment.status, "partially_refunded");
     assert.equal(payment.amount_refunded, 250);
   });
-  await t.step("two by hand, whose facts one turn of the worker applies", async () => {
+  await t.step("two by hand, whose facts the worker applies together", async () => {
     await stopPolls(given);
     const id = await paid(given);
     const payment_intent = await referenceOf(given, id);

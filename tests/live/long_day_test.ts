@@ -1,5 +1,5 @@
 /**
- * A day whose totals have more pages than one turn of the worker reads: later turns go on where the
+ * A day whose totals have more pages than one job of the worker reads: later jobs go on where the
  * last page was stored, also after a page that failed, and every movement counts once.
  */
 
@@ -8,8 +8,8 @@ import { idMint } from "../../shared/core/ids.ts";
 import { startService } from "../support/service/service.ts";
 
 const PAGES = 45;
-/** Pages that a turn reads. */
-const TURN_PAGES = 20;
+/** Pages that a job reads. */
+const JOB_PAGES = 20;
 /** The page at which the provider breaks the connection once. */
 const BROKEN_PAGE = 30;
 /** Longer than the lease of an account. */
@@ -46,7 +46,7 @@ function startProvider() {
   };
 }
 
-Deno.test("the totals of a long day are read in several turns", async () => {
+Deno.test("the totals of a long day are read in several jobs", async () => {
   const provider = startProvider();
   const service = await startService({ provider_secret: () => "sk_live_long" });
   const { sql, deps: { provider_worker } } = service;
@@ -58,8 +58,8 @@ Deno.test("the totals of a long day are read in several turns", async () => {
       ${JSON.stringify({ base_url: provider.base_url })}, 'PROVIDER_STRIPE', ${[]}::text[])`;
     await service.setClock(now);
     await sql`update pay.provider_cursors set polled_at = ${new Date(now)}`;
-    /** The pages that one turn asks for. */
-    const turn = async () => {
+    /** The pages that one job asks for. */
+    const poll = async () => {
       provider.asked.length = 0;
       await provider_worker.notify();
       await service.setClock(now += LEASE_MS);
@@ -70,14 +70,14 @@ Deno.test("the totals of a long day are read in several turns", async () => {
         select day::text, currency, provider_minor::int from pay.provider_totals order by currency`;
       return rows.map((row) => Object.values(row));
     };
-    assert.deepEqual(await turn(), [0, TURN_PAGES - 1, TURN_PAGES]);
-    // The next page fails, and the turn with it.
-    assert.deepEqual(await turn(), [TURN_PAGES, BROKEN_PAGE, BROKEN_PAGE - TURN_PAGES + 1]);
+    assert.deepEqual(await poll(), [0, JOB_PAGES - 1, JOB_PAGES]);
+    // The next page fails, and the job with it.
+    assert.deepEqual(await poll(), [JOB_PAGES, BROKEN_PAGE, BROKEN_PAGE - JOB_PAGES + 1]);
     assert.deepEqual(await totals(), []);
-    assert.deepEqual(await turn(), [BROKEN_PAGE, PAGES - 1, PAGES - BROKEN_PAGE]);
+    assert.deepEqual(await poll(), [BROKEN_PAGE, PAGES - 1, PAGES - BROKEN_PAGE]);
     // 45 hundredths of a króna are rounded once, to nothing.
     assert.deepEqual(await totals(), [["2026-11-21", "EUR", PAGES], ["2026-11-21", "ISK", 0]]);
-    assert.deepEqual(await turn(), [undefined, undefined, 0]);
+    assert.deepEqual(await poll(), [undefined, undefined, 0]);
   } finally {
     await service.close();
     await provider.close();

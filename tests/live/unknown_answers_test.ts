@@ -131,16 +131,16 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
         const duplicate = await operation.run(given, id, key);
         assert.deepEqual([duplicate.status, duplicate.text], [answer.status, answer.text]);
         for (let attempt = 0; attempt < 4; attempt++) await workAfter(given, RETRY_S);
-        const is_lost = trouble.at === "before" && trouble.keep === true;
-        if (is_lost) untouched++;
-        const expected = is_lost ? operation.untouched : operation.settled;
+        const is_expired = trouble.at === "before" && trouble.keep === true;
+        if (is_expired) untouched++;
+        const expected = is_expired ? operation.untouched : operation.settled;
         assert.deepEqual(await standing(given, id), expected);
         const charges = (await given.books()).charge
           .filter(({ metadata }) => metadata.payment === id);
-        assert.equal(charges.length, is_lost && op === "authorize" ? 0 : 1);
+        assert.equal(charges.length, is_expired && op === "authorize" ? 0 : 1);
         const refunds = (await given.books()).refund
           .filter(({ charge }) => charge === charges[0]?.id);
-        assert.equal(refunds.length, op === "refund" && !is_lost ? 1 : 0);
+        assert.equal(refunds.length, op === "refund" && !is_expired ? 1 : 0);
       });
     }
     await given.double.clearFaults();

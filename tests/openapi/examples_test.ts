@@ -170,7 +170,7 @@ async function exchange(
 
 async function registerReceiver(service: TestService, url: string): Promise<string> {
   const answer = await service.call("POST", "/api-v1-payments/v1/webhook_endpoints", {
-    // The endpoint gets only triggered events, so the relay sends nothing.
+    // The endpoint gets only triggered events, so the dispatcher sends nothing.
     body: { url, events: ["ping"] },
   });
   return answer.body.id;

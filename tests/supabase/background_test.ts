@@ -1,6 +1,6 @@
 /**
  * The edge runtime ends an isolate after its answer unless the function passes its background work
- * to EdgeRuntime.waitUntil: the relay's work after a payment and after a wake.
+ * to EdgeRuntime.waitUntil: the dispatcher's work after a payment and after a wake.
  */
 
 import assert from "node:assert/strict";
@@ -13,7 +13,7 @@ const NAME = "api-v1-payments";
 /** The process reports each promise through a pipe. Only a failure takes this long. */
 const HEARD_WITHIN_MS = 20_000;
 
-Deno.test("EdgeRuntime.waitUntil gets the relay's background work", async (t) => {
+Deno.test("EdgeRuntime.waitUntil gets the dispatcher's background work", async (t) => {
   const database = await cloneDatabase();
   const key = await makeSandboxKey(database.url);
   const process = await startFunction(NAME, {

@@ -43,15 +43,18 @@ Deno.test("Alarm takes 1 000 times, and none in more than ten minutes", () => {
   }
 });
 
-webhookCase("a relay retries when the retry is due, without a wake", async (_, service, hooks) => {
-  await addEndpoint(service, hooks.url("/"));
-  hooks.judge = () => hooks.arrivals.length === 1 ? 500 : 200;
-  await service.make({ outcome: "pending" });
-  await until("the retry has arrived", () => hooks.arrivals.length === 2, 15_000);
-  const [first, second] = hooks.arrivals;
-  const wait_ms = second!.at - first!.at;
-  assert.ok(wait_ms >= 4_900 && wait_ms < 7_000, `${wait_ms} ms`);
-});
+webhookCase(
+  "a dispatcher retries when the retry is due, without a wake",
+  async (_, service, hooks) => {
+    await addEndpoint(service, hooks.url("/"));
+    hooks.judge = () => hooks.arrivals.length === 1 ? 500 : 200;
+    await service.make({ outcome: "pending" });
+    await until("the retry has arrived", () => hooks.arrivals.length === 2, 15_000);
+    const [first, second] = hooks.arrivals;
+    const wait_ms = second!.at - first!.at;
+    assert.ok(wait_ms >= 4_900 && wait_ms < 7_000, `${wait_ms} ms`);
+  },
+);
 
 serviceCase("a late answer of the sandbox comes when it is due, without a wake", async (
   _,

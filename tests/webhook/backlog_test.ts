@@ -38,7 +38,7 @@ async function countOf(service: TestService, status: string): Promise<number> {
   return row!.deliveries;
 }
 
-/** Runs turns of the relay until no delivery is pending. */
+/** Runs polls of the dispatcher until no delivery is pending. */
 async function callOff(service: TestService): Promise<void> {
   for (let left = BACKLOG; left > 0;) {
     await settle(service);
@@ -62,7 +62,7 @@ webhookCase("PUT disabled of an endpoint with a large backlog", async (t, servic
     assertRefused(await put("enabled"), 503, "service_unavailable");
     assert.equal(await countOf(service, "cancelled"), 2 * AT_ONCE);
   });
-  await t.step("turns of the relay cancel the rest before it is due", () => callOff(service));
+  await t.step("polls of the dispatcher cancel the rest before it is due", () => callOff(service));
   await t.step("then the endpoint is enabled and gets only new events", async () => {
     assert.equal((await put("enabled")).status, 200);
     await service.setClock(AT + 120_000);
@@ -80,7 +80,7 @@ webhookCase("DELETE of an endpoint with a large backlog", async (t, service, hoo
     assert.equal((await service.call("DELETE", `${ENDPOINTS}/${id}`)).status, 200);
     assert.equal(await countOf(service, "cancelled"), AT_ONCE);
   });
-  await t.step("turns of the relay cancel the rest", () => callOff(service));
+  await t.step("polls of the dispatcher cancel the rest", () => callOff(service));
 });
 
 webhookCase("410 from an endpoint with a large backlog", async (t, service, hooks) => {
@@ -95,5 +95,5 @@ webhookCase("410 from an endpoint with a large backlog", async (t, service, hook
     assert.equal(endpoint!.status, "disabled");
     assert.ok(await countOf(service, "pending") >= BACKLOG - 2 * AT_ONCE);
   });
-  await t.step("turns of the relay cancel the rest", () => callOff(service));
+  await t.step("polls of the dispatcher cancel the rest", () => callOff(service));
 });

@@ -1,6 +1,7 @@
 /**
  * A payment has thousands of events while the first is still being sent. Its waiting deliveries
- * make no turn of the relay slow, and the relay claims another tenant's deliveries meanwhile.
+ * make no poll of the dispatcher slow, and the dispatcher claims another tenant's deliveries
+ * meanwhile.
  */
 
 import assert from "node:assert/strict";
@@ -9,19 +10,19 @@ import {
   insertEndpoint,
   LEASE_MS,
   makeWaiting,
-  NO_RELAY,
-  turn,
-} from "../support/webhook/relay_turns.ts";
+  NO_DISPATCHER,
+  poll,
+} from "../support/webhook/dispatcher_polls.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const EVENTS = 4_000;
 const ENDPOINTS = 15;
-/** A turn that reads all of them reaches the statement timeout of 5 s. */
+/** A poll that reads all of them reaches the statement timeout of 5 s. */
 const LONGEST_TURN_MS = 1_500;
-/** The limits of a relay without claims (delivery_queue.ts). */
+/** The limits of a dispatcher without claims (delivery_queue.ts). */
 const ASKED = { limit: 1024, per_endpoint: 32, per_environment: 32, per_account: 64 };
 
-webhookCase("relay_turn() is fast with thousands of waiting events", async (t, service) => {
+webhookCase("poll_deliveries() is fast with thousands of waiting events", async (t, service) => {
   await service.setClock(AT);
   for (let slot = 0; slot < ENDPOINTS; slot++) await insertEndpoint(service, slot);
   await makeWaiting(service, 1);
@@ -43,11 +44,11 @@ webhookCase("relay_turn() is fast with thousands of waiting events", async (t, s
   const due = await countDue(AT);
   assert.equal(due, ENDPOINTS * (EVENTS - 1));
   await t.step(
-    "a turn without a claim is fast, and continues where the last one stopped",
+    "a poll without a claim is fast, and continues where the last one stopped",
     async () => {
       for (let left = due, i = 0; i < 3; i++) {
         const began = performance.now();
-        assert.equal((await turn(service, AT, ASKED)).length, 0);
+        assert.equal((await poll(service, AT, ASKED)).length, 0);
         const took_ms = performance.now() - began;
         assert.ok(took_ms < LONGEST_TURN_MS, `${took_ms} ms`);
         const now = await countDue(AT);
@@ -60,12 +61,12 @@ webhookCase("relay_turn() is fast with thousands of waiting events", async (t, s
     const far = async () =>
       await service.sql`
         select from pay.webhook_deliveries where next_attempt_at >= ${new Date(AT + 60_000)}`;
-    for (let i = 0; i < 20 && (await far()).length === 0; i++) await turn(service, AT, ASKED);
+    for (let i = 0; i < 20 && (await far()).length === 0; i++) await poll(service, AT, ASKED);
     assert.ok((await far()).length > 0);
   });
-  await t.step("the next turn claims another tenant's delivery", async () => {
+  await t.step("the next poll claims another tenant's delivery", async () => {
     await insertEndpoint(service, ENDPOINTS, { environment_id: service.other.environment_id });
     await service.make({ outcome: "pending" }, { key: service.other.text });
-    assert.deepEqual((await turn(service, AT, ASKED)).map(({ account }) => account), ["two"]);
+    assert.deepEqual((await poll(service, AT, ASKED)).map(({ account }) => account), ["two"]);
   });
-}, NO_RELAY);
+}, NO_DISPATCHER);

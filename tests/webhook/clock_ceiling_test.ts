@@ -137,7 +137,7 @@ webhookCase("everything works at the end of the clock", async (t, service, recei
     await settle(service);
     await assertSilent(service.sql);
   });
-  await t.step("retention and the relay go on", async () => {
+  await t.step("retention and the dispatcher go on", async () => {
     await service.sql`select pay.purge()`;
     await settle(service);
     assert.deepEqual(service.logs.filter(({ code }) => code === "internal_error"), []);

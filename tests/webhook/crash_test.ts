@@ -1,14 +1,14 @@
 /**
- * A delivery kills the server each time it is sent, because its receiver runs `kill -9`. The relay
- * records an attempt as crashed after the third lost claim. No other delivery is interrupted twice,
- * and all others arrive. The same is true for its later attempts.
+ * A delivery kills the server each time it is sent, because its receiver runs `kill -9`. The
+ * dispatcher records an attempt as crashed after the third expired lease. No other delivery is
+ * interrupted twice, and all others arrive. The same is true for its later attempts.
  */
 
 import assert from "node:assert/strict";
 import { launchServer, type ServerProcess } from "../support/service/server_process.ts";
 import { startService } from "../support/service/service.ts";
 import { openRecorder } from "../support/webhook/recording_receiver.ts";
-import { insertEndpoint, makeWaiting, NO_RELAY } from "../support/webhook/relay_turns.ts";
+import { insertEndpoint, makeWaiting, NO_DISPATCHER } from "../support/webhook/dispatcher_polls.ts";
 import { until } from "../support/common/until.ts";
 
 /** Deliveries that become due before each start, so that each crash interrupts some. */
@@ -18,7 +18,7 @@ const DEADLINE_MS = 30_000;
 const POISON = "poison";
 
 Deno.test("a delivery that kills the server interrupts no other delivery twice", async (t) => {
-  const service = await startService(NO_RELAY);
+  const service = await startService(NO_DISPATCHER);
   let server: ServerProcess | null = null;
   let kills = 0;
   const hooks = openRecorder(async ({ event }) => {
@@ -41,13 +41,13 @@ Deno.test("a delivery that kills the server interrupts no other delivery twice",
     return row!;
   };
   /**
-   * The highest number of lost claims of any other delivery, including the claim that was just
+   * The highest number of expired leases of any other delivery, including the claim that was just
    * lost.
    */
   const mostLost = async () => {
     const { id } = await poison();
     const [row] = await service.sql`
-      select max(lost_claims + (leased_until is not null)::int) as lost,
+      select max(expired_leases + (leased_until is not null)::int) as lost,
         count(*) filter (where leased_until is not null)::int as taken
       from pay.webhook_deliveries where id <> ${id}`;
     return row!;
@@ -67,18 +67,25 @@ Deno.test("a delivery that kills the server interrupts no other delivery twice",
       assert.ok(lost <= 1, `a delivery was taken along ${lost} times`);
     }
     await launch();
-    await t.step("the relay records the attempt as crashed after the third crash", async () => {
-      await until("an attempt is on record", async () => (await poison()).attempts[0], DEADLINE_MS);
-      const { status, attempts } = await poison();
-      const [attempt, ...more] = attempts;
-      assert.deepEqual([status, attempt.number, attempt.error, more], [
-        "pending",
-        3,
-        "crashed",
-        [],
-      ]);
-      assert.equal(kills, 3);
-    });
+    await t.step(
+      "the dispatcher records the attempt as crashed after the third crash",
+      async () => {
+        await until(
+          "an attempt is on record",
+          async () => (await poison()).attempts[0],
+          DEADLINE_MS,
+        );
+        const { status, attempts } = await poison();
+        const [attempt, ...more] = attempts;
+        assert.deepEqual([status, attempt.number, attempt.error, more], [
+          "pending",
+          3,
+          "crashed",
+          [],
+        ]);
+        assert.equal(kills, 3);
+      },
+    );
     await t.step("its next attempt crashes once and is recorded", async () => {
       await server!.kill();
       await makeWaiting(service, NEIGHBOURS);

@@ -12,9 +12,9 @@ import {
   DELIVERIES,
   deliveriesOf,
   ENDPOINTS,
-  RELAY,
   settle,
   shown,
+  WAKE,
 } from "../support/webhook/recording_receiver.ts";
 import { RELAY_TOKEN } from "../support/service/service.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
@@ -108,8 +108,8 @@ webhookCase("a test delivery is tried four times", async (t, service, hooks) => 
       await settle(service);
       assert.equal(hooks.arrivals.length, i || 1);
       await service.setClock(AT + after_ms);
-      // A call of this route is the only thing that wakes the relay here.
-      const woken = await service.call("POST", RELAY, { key: RELAY_TOKEN });
+      // A call of this route is the only thing that wakes the dispatcher here.
+      const woken = await service.call("POST", WAKE, { key: RELAY_TOKEN });
       assert.equal(woken.status, 202);
       await settle(service);
       assert.equal(hooks.arrivals[i]!.headers.get("Webhook-Attempt"), String(i + 1));
@@ -133,51 +133,57 @@ webhookCase("a test delivery is tried four times", async (t, service, hooks) => 
   });
 });
 
-webhookCase("an attempt whose relay died delays no other delivery", async (t, service, hooks) => {
-  await addEndpoint(service, hooks.url("/"));
-  hooks.judge = ({ event }: Arrival) => event.type === "payment.created" ? 503 : 200;
-  await service.setClock(AT);
-  const { body: payment } = await service.make({ outcome: "success" });
-  for (const after_ms of TEST_ATTEMPTS.slice(0, 3)) {
-    await service.setClock(AT + after_ms);
-    await settle(service);
-  }
-  const deliveries = await deliveriesOf(service, `&payment_id=${payment.id}`);
-  const [created, completed] = ["payment.created", "payment.completed"].map((type) =>
-    deliveries.find(({ event_type }) => event_type === type)
-  );
-  const now = AT + 66_000;
-  /** Leaves the delivery as a relay does that has claimed it and was killed. */
-  const orphan = (next_attempt_at: number) =>
-    service.sql`
+webhookCase(
+  "an attempt whose dispatcher died delays no other delivery",
+  async (t, service, hooks) => {
+    await addEndpoint(service, hooks.url("/"));
+    hooks.judge = ({ event }: Arrival) => event.type === "payment.created" ? 503 : 200;
+    await service.setClock(AT);
+    const { body: payment } = await service.make({ outcome: "success" });
+    for (const after_ms of TEST_ATTEMPTS.slice(0, 3)) {
+      await service.setClock(AT + after_ms);
+      await settle(service);
+    }
+    const deliveries = await deliveriesOf(service, `&payment_id=${payment.id}`);
+    const [created, completed] = ["payment.created", "payment.completed"].map((type) =>
+      deliveries.find(({ event_type }) => event_type === type)
+    );
+    const now = AT + 66_000;
+    /** Leaves the delivery as a dispatcher does that has claimed it and was killed. */
+    const orphan = (next_attempt_at: number) =>
+      service.sql`
       update pay.webhook_deliveries
       set status = 'pending', attempt_count = 1, leased_until = ${new Date(now - 1)},
         next_attempt_at = ${new Date(next_attempt_at)}
       where id = ${completed.id}`;
-  const redeliver = async (id: string) => {
-    const { status } = await service.call("POST", `${DELIVERIES}/${id}/redeliver`, { body: {} });
-    assert.equal(status, 200);
-    await settle(service);
-  };
-  await service.setClock(now);
-  hooks.judge = () => 200;
+    const redeliver = async (id: string) => {
+      const { status } = await service.call("POST", `${DELIVERIES}/${id}/redeliver`, { body: {} });
+      assert.equal(status, 200);
+      await settle(service);
+    };
+    await service.setClock(now);
+    hooks.judge = () => 200;
 
-  await t.step("the delivery waits for the event before it", async () => {
-    await orphan(now);
-    await settle(service);
-    assert.equal(hooks.arrivals.length, 3);
-  });
-  await t.step("it is sent at once after that event", async () => {
-    await redeliver(created.id);
-    assert.deepEqual(shown(hooks.arrivals).slice(3), ["payment.created 4", "payment.completed 2"]);
-  });
-  await t.step("it can be redelivered", async () => {
-    hooks.arrivals.length = 0;
-    await orphan(now + 600_000);
-    await redeliver(completed.id);
-    assert.equal(hooks.arrivals.length, 1);
-  });
-});
+    await t.step("the delivery waits for the event before it", async () => {
+      await orphan(now);
+      await settle(service);
+      assert.equal(hooks.arrivals.length, 3);
+    });
+    await t.step("it is sent at once after that event", async () => {
+      await redeliver(created.id);
+      assert.deepEqual(shown(hooks.arrivals).slice(3), [
+        "payment.created 4",
+        "payment.completed 2",
+      ]);
+    });
+    await t.step("it can be redelivered", async () => {
+      hooks.arrivals.length = 0;
+      await orphan(now + 600_000);
+      await redeliver(completed.id);
+      assert.equal(hooks.arrivals.length, 1);
+    });
+  },
+);
 
 webhookCase("the receiver's Retry-After sets the next attempt", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"), { events: ["payment.created"] });

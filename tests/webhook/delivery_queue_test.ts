@@ -27,7 +27,7 @@ function delivery(fields: Partial<ClaimedDelivery> = {}): ClaimedDelivery {
     secrets: "[]",
     livemode: false,
     failing_since: null,
-    suspect: false,
+    poison: false,
     settings: null,
     crashed: false,
     body: "{}",
@@ -151,12 +151,12 @@ Deno.test("DeliveryQueue: 96 attempts of an account, and 64 of 256 for accounts 
 Deno.test("DeliveryQueue.take() lets a poison delivery begin above the limits", async () => {
   const opened = new Opened();
   await opened.add(many(40));
-  assert.equal(await opened.add([delivery({ suspect: true })]), 1);
+  assert.equal(await opened.add([delivery({ poison: true })]), 1);
 });
 
 Deno.test("chainsOf() chains deliveries of one endpoint and subject, but no poison ones", () => {
   const [one, two, three] = many(3, { subject_id: "pay_a" });
-  const poison = delivery({ subject_id: "pay_a", suspect: true });
+  const poison = delivery({ subject_id: "pay_a", poison: true });
   const elsewhere = delivery({ subject_id: "pay_a", endpoint_id: "whe_2" });
   const other = delivery();
   assert.deepEqual(

@@ -26,10 +26,10 @@ import {
 import {
   insertEndpoint,
   makeWaiting,
-  NO_RELAY,
+  NO_DISPATCHER,
+  poll,
   resultOf,
-  turn,
-} from "../support/webhook/relay_turns.ts";
+} from "../support/webhook/dispatcher_polls.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
@@ -111,7 +111,7 @@ const HOSTILE: [name: string, answer: Uint8Array, shown: string, truncated: bool
   ["with U+0000", utf8(HEAD + "a\0b"), HEAD + "a\uFFFDb", false],
   ["that is no UTF-8", new Uint8Array([...utf8(HEAD), 0xff, 0x41]), HEAD + "\uFFFDA", false],
   [
-    "that looks like results of the relay",
+    "that looks like results of the dispatcher",
     utf8(HEAD + '"},"outcome":"released","due_at":"x","exchange":"\\u0000'),
     HEAD + '"},"outcome":"released","due_at":"x","exchange":"\\u0000',
     false,
@@ -249,7 +249,7 @@ for (const livemode of [false, true]) {
 
 const KEPT = { url: "http://127.0.0.1:1/", headers: "{}", answer: "HTTP/1.1 200 OK\r\n\r\n" };
 
-webhookCase("pay.relay_turn() keeps only exchanges that belong to the sandbox", async (
+webhookCase("pay.poll_deliveries() keeps only exchanges that belong to the sandbox", async (
   t,
   service,
 ) => {
@@ -257,11 +257,11 @@ webhookCase("pay.relay_turn() keeps only exchanges that belong to the sandbox", 
   await insertEndpoint(service);
   await makeWaiting(service, 1);
   const exchange = { ...KEPT, answer_truncated: false };
-  const [claimed] = await turn(service, AT);
+  const [claimed] = await poll(service, AT);
   const result = { ...resultOf(claimed!, false, AT), exchange };
   await t.step("not of an attempt that was claimed again", async () => {
     const results = [{ ...result, attempt: claimed!.attempt - 1 }];
-    await turn(service, AT, { results, limit: 0 });
+    await poll(service, AT, { results, limit: 0 });
     assert.equal(await countOf(service), 0);
   });
   await t.step("not of a live environment", async () => {
@@ -270,21 +270,21 @@ webhookCase("pay.relay_turn() keeps only exchanges that belong to the sandbox", 
       set attempt_count = 1, leased_until = ${new Date(AT + 60_000)} where id = ${live_id}`;
     const { environment_id } = service.live;
     const results = [{ ...result, id: live_id, environment_id }];
-    await turn(service, AT, { results, limit: 0 });
+    await poll(service, AT, { results, limit: 0 });
     const [row] = await service.sql`
       select attempts from pay.webhook_deliveries where id = ${live_id}`;
     assert.equal(row!.attempts.length, 1);
     assert.equal(await countOf(service), 0);
   });
   await t.step("an unknown delivery is left out", async () => {
-    await turn(service, AT, { results: [{ ...result, id: "whd_none" }], limit: 0 });
+    await poll(service, AT, { results: [{ ...result, id: "whd_none" }], limit: 0 });
     assert.equal(await countOf(service), 0);
   });
   await t.step("of the newest attempt, also twice", async () => {
-    for (let i = 0; i < 2; i++) await turn(service, AT, { results: [result, result], limit: 0 });
+    for (let i = 0; i < 2; i++) await poll(service, AT, { results: [result, result], limit: 0 });
     assert.equal(await countOf(service), 1);
   });
-}, NO_RELAY);
+}, NO_DISPATCHER);
 
 webhookCase("exchanges are kept for 7 days of the database's time", async (t, service, hooks) => {
   await addEndpoint(service, hooks.url("/"), ONE_EVENT);

@@ -154,7 +154,7 @@ webhookCase("an inbox beside a URL", async (t, service, hooks) => {
       hooks.arrivals.map(({ text }) => text),
     );
   });
-  await t.step("turns of the relay fill the inbox, and leave nothing pending", async () => {
+  await t.step("polls of the dispatcher fill the inbox, and leave nothing pending", async () => {
     await service.make({ outcome: "success" });
     await settle(service);
     assert.equal((await deliveriesOf(service, "&status=pending")).length, 0);

@@ -1,6 +1,6 @@
 /**
- * The routes that wake the relay and retention over HTTP. A token guards them, and without it they
- * reveal nothing.
+ * The routes that wake the dispatcher and retention over HTTP. A token guards them, and without it
+ * they reveal nothing.
  */
 
 import assert from "node:assert/strict";
@@ -13,15 +13,15 @@ import { RELAY_TOKEN } from "../support/service/service.ts";
 import {
   addEndpoint,
   deliveriesOf,
-  RELAY,
   RETENTION,
   settle,
+  WAKE,
 } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { until } from "../support/common/until.ts";
 
 const AT = Date.parse("2026-08-09T10:11:12.013Z");
-const ROUTES = [RELAY, RETENTION];
+const ROUTES = [WAKE, RETENTION];
 
 /** Texts that are not the token, of the same length and of others. */
 const WRONG: [name: string, header: string | null][] = [
@@ -37,7 +37,7 @@ const WRONG: [name: string, header: string | null][] = [
   ["null", "Bearer null"],
 ];
 
-serviceCase("POST /internal/… needs the relay token", async (t, service) => {
+serviceCase("POST /internal/… needs its token", async (t, service) => {
   const call = (method: string, path: string, header: string | null) =>
     service.call(method, path, {
       key: null,
@@ -80,7 +80,7 @@ serviceCase("POST /internal/… needs the relay token", async (t, service) => {
   });
   await t.step("no log line contains the token", () => {
     assert.ok(!JSON.stringify(service.logs).includes(RELAY_TOKEN));
-    assert.ok(service.logs.some(({ route }) => route === `POST ${RELAY}`));
+    assert.ok(service.logs.some(({ route }) => route === `POST ${WAKE}`));
   });
 });
 
@@ -94,7 +94,7 @@ webhookCase("POST /internal/relay delivers due events", async (_, service, hooks
   await service.setClock(AT + 5_000);
   // pg_net sends a body. A person may send none.
   for (const body of [{}, undefined]) {
-    const answer = await service.call("POST", RELAY, { key: RELAY_TOKEN, body });
+    const answer = await service.call("POST", WAKE, { key: RELAY_TOKEN, body });
     assert.deepEqual([answer.status, answer.body], [202, { status: "awake" }]);
   }
   await until("it has arrived", () => hooks.arrivals.length === 2);
@@ -129,7 +129,7 @@ Deno.test("POST /internal/relay of functions without a master secret is 503, and
   try {
     const headers = { Authorization: `Bearer ${RELAY_TOKEN}` };
     const answer = await createPaymentsFunction(deps)(
-      new Request(`${base_url}${RELAY}`, { method: "POST", headers }),
+      new Request(`${base_url}${WAKE}`, { method: "POST", headers }),
     );
     const { error } = await answer.json();
     assert.deepEqual([answer.status, error.code], [503, "service_unavailable"]);

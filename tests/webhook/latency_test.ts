@@ -1,6 +1,6 @@
 /**
- * The time from a commit until its event arrives. The commit wakes the relay, so no delivery waits
- * for a timer.
+ * The time from a commit until its event arrives. The commit wakes the dispatcher, so no delivery
+ * waits for a timer.
  */
 
 import assert from "node:assert/strict";

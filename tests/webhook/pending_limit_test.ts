@@ -117,8 +117,8 @@ webhookCase("after a reset the endpoint gets new events in spite of a backlog", 
   await fill(service, id, MOST);
   await service.call("POST", `${SANDBOX}/reset`);
   assert.equal((await pay(service)).status, 201);
-  for (let turn = 0; receiver.arrivals.length === 0; turn++) {
-    assert.ok(turn < 100, "no delivery in 100 looks of the relay");
+  for (let poll = 0; receiver.arrivals.length === 0; poll++) {
+    assert.ok(poll < 100, "no delivery in 100 polls of the dispatcher");
     await settle(service);
   }
   const [left] = await service.sql`

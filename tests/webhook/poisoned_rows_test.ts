@@ -1,6 +1,6 @@
 /**
- * A row with which the statement of a loop fails: the relay, inboxes and their readers give it up,
- * log it, and serve all others.
+ * A row with which the statement of a loop fails: the dispatcher, inboxes and their readers give it
+ * up, log it, and serve all others.
  */
 
 import assert from "node:assert/strict";
@@ -11,9 +11,9 @@ import { addInbox, readInbox, typesIn } from "../support/webhook/inbox_reader.ts
 import { addEndpoint, settle } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 
-/** The faults in the log of the relay. */
+/** The faults in the log of the dispatcher. */
 function faults({ logs }: TestService): (string | undefined)[] {
-  return logs.filter(({ route }) => route === "relay").map(({ fault }) => fault);
+  return logs.filter(({ route }) => route === "dispatcher").map(({ fault }) => fault);
 }
 
 /** The statuses of the deliveries to an endpoint. */
@@ -48,7 +48,7 @@ webhookCase("a result that cannot be recorded holds up no other", async (t, serv
     assert.ok(given_up.every((fault) => fault!.includes(POISON_CODE)));
     assert.equal(hooks.at("/good").length, 6);
   });
-  await t.step("its lease ends, and it is sent again as a suspect", async () => {
+  await t.step("its lease ends, and it is sent again as a poison delivery", async () => {
     await end();
     await service.setClock(Date.now() + 30_000);
     await until("all are recorded", async () => {
@@ -109,7 +109,7 @@ webhookCase("an inbox that cannot be filled holds up no other", async (_, servic
   });
   await service.make({ outcome: "pending" });
   await service.make({ outcome: "pending" }, { key });
-  await until("the relay has filled the other and sent", async () => {
+  await until("the dispatcher has filled the other and sent", async () => {
     await settle(service);
     return hooks.at("/good").length === 1 &&
       (await statuses(service, good.id)).every((status) => status === "available");

@@ -1,7 +1,7 @@
 /**
- * The jobs that wake the relay, run retention and check the books in the database (architecture
- * §4). They call the service's own address only when a delivery is due. Stand-ins replace pg_cron
- * and pg_net.
+ * The jobs that wake the dispatcher, run retention and check the books in the database
+ * (architecture §4). They call the service's own address only when a delivery is due. Stand-ins
+ * replace pg_cron and pg_net.
  */
 
 import assert from "node:assert/strict";
@@ -38,7 +38,7 @@ $$`;
 /** Deletes the runs of these four jobs only, also those that never ended. */
 const LOG_JOB = `delete from cron.job_run_details r using cron.job j
 where j.jobid = r.jobid
-  and j.jobname in ('pay-relay', 'pay-retention', 'pay-invariants', 'pay-cron-log')
+  and j.jobname in ('pay-dispatcher', 'pay-retention', 'pay-invariants', 'pay-cron-log')
   and r.runid <= (
     select max(o.runid) from cron.job_run_details o
     where coalesce(o.end_time, o.start_time) < now() - interval '7 days'
@@ -62,8 +62,8 @@ Deno.test("the jobs of pg_cron", async (t) => {
       const rows = await sql`select jobname, schedule, command, username from cron.job order by 1`;
       assert.deepEqual(rows.map(({ jobname, schedule, command }) => [jobname, schedule, command]), [
         ["pay-cron-log", "23 3 * * *", LOG_JOB],
+        ["pay-dispatcher", "5 seconds", "select pay.wake_dispatcher()"],
         ["pay-invariants", "41 * * * *", "select pay.note_findings()"],
-        ["pay-relay", "5 seconds", "select pay.wake_relay()"],
         ["pay-retention", "* * * * *", RETENTION_JOB],
       ]);
       assert.deepEqual([...new Set(rows.map(({ username }) => username))], [database.migrator]);
@@ -75,11 +75,11 @@ Deno.test("the jobs of pg_cron", async (t) => {
         assert.ok(documented.includes(command), jobname);
       }
     });
-    await t.step("pay-relay makes no call before it is configured", async () => {
+    await t.step("pay-dispatcher makes no call before it is configured", async () => {
       await insertDelivery(sql, -1000);
-      await database.runJob("pay-relay");
+      await database.runJob("pay-dispatcher");
       assert.equal((await database.takeRequests()).length, 0);
-      assert.equal((await jobs`select * from pay.due_relay()`).length, 0);
+      assert.equal((await jobs`select * from pay.due_wake()`).length, 0);
     });
     await jobs`select pay.configure_relay(${RELAY_URL}, ${"first-token-of-many"})`;
     await jobs`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
@@ -93,10 +93,10 @@ Deno.test("the jobs of pg_cron", async (t) => {
       ["only cancelled ones", 0, "cancelled", 0],
     ];
     for (const [name, due_in_ms, status, calls] of cases) {
-      await t.step(`${name}: pay-relay makes ${calls} calls`, async () => {
+      await t.step(`${name}: pay-dispatcher makes ${calls} calls`, async () => {
         await sql`delete from pay.webhook_deliveries`;
         if (status) await insertDelivery(sql, due_in_ms, status);
-        await database.runJob("pay-relay");
+        await database.runJob("pay-dispatcher");
         const requests = await database.takeRequests();
         assert.deepEqual(
           [...requests],
@@ -111,28 +111,31 @@ Deno.test("the jobs of pg_cron", async (t) => {
             timeout_milliseconds: 2000,
           }),
         );
-        const due = await jobs`select * from pay.due_relay()`;
+        const due = await jobs`select * from pay.due_wake()`;
         assert.deepEqual([...due], Array(calls).fill({ url: RELAY_URL, token: RELAY_TOKEN }));
       });
     }
     for (
       const [name, leased_until, calls] of [["that waits", null, 1], ["leased", "2999-01-01", 0]]
     ) {
-      await t.step(`a fact of a provider ${name}: pay-relay makes ${calls} calls`, async () => {
-        await sql`delete from pay.webhook_deliveries`;
-        await sql`
+      await t.step(
+        `a fact of a provider ${name}: pay-dispatcher makes ${calls} calls`,
+        async () => {
+          await sql`delete from pay.webhook_deliveries`;
+          await sql`
           insert into pay.provider_facts (environment_id, account_id, reference, op, state,
             amount_minor, currency, happened_at, received_at, body, leased_until)
           values (${ENVIRONMENT}, 'pac_1', 'pi_1', 'authorize', 'succeeded', 1, 'EUR', now(), now(),
             '{}', ${leased_until!})`;
-        await database.runJob("pay-relay");
-        assert.equal((await database.takeRequests()).length, calls);
-        await sql`delete from pay.provider_facts`;
-      });
+          await database.runJob("pay-dispatcher");
+          assert.equal((await database.takeRequests()).length, calls);
+          await sql`delete from pay.provider_facts`;
+        },
+      );
     }
-    await t.step("pay-relay makes one call for a backlog", async () => {
+    await t.step("pay-dispatcher makes one call for a backlog", async () => {
       for (let i = 0; i < 50; i++) await insertDelivery(sql, -i);
-      await database.runJob("pay-relay");
+      await database.runJob("pay-dispatcher");
       assert.equal((await database.takeRequests()).length, 1);
     });
     await t.step("pay-retention purges until nothing is left", async () => {
@@ -150,7 +153,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
         await jobs`select cron.schedule('pay-roll', '0 0 * * *', 'select 1')`;
         /** The names of jobs, and the ages of their runs in days; null: the run has no such time. */
         const runs: [job: string | null, started: number | null, ended: number | null][] = [
-          ["pay-relay", 9, 9],
+          ["pay-dispatcher", 9, 9],
           ["nightly", 9, 9],
           ["pay-roll", 9, 9],
           [null, 9, 9],
@@ -158,9 +161,9 @@ Deno.test("the jobs of pg_cron", async (t) => {
           ["pay-invariants", null, null],
           ["pay-cron-log", 8, 8],
           ["nightly", 8, null],
-          ["pay-relay", null, null],
+          ["pay-dispatcher", null, null],
           ["pay-retention", 6, 6],
-          ["pay-relay", 6, null],
+          ["pay-dispatcher", 6, null],
           ["nightly", 6, 6],
         ];
         for (const [job, started, ended] of runs) {
@@ -173,17 +176,17 @@ Deno.test("the jobs of pg_cron", async (t) => {
         left join cron.job j using (jobid) order by runid`;
         assert.deepEqual(left.map(({ jobname }) => jobname), [
           ...["nightly", "pay-roll", null, "nightly"],
-          ...["pay-relay", "pay-retention", "pay-relay", "nightly"],
+          ...["pay-dispatcher", "pay-retention", "pay-dispatcher", "nightly"],
         ]);
         await sql`delete from cron.job where jobname in ('nightly', 'pay-roll')`;
       },
     );
-    await t.step("pay_api can neither configure the relay nor read its token", async () => {
+    await t.step("pay_api can neither configure the dispatcher nor read its token", async () => {
       const functions = postgres(database.functions_url, { max: 1, onnotice: () => {} });
       try {
         const refused = { code: "42501" };
         await assert.rejects(functions`select pay.configure_relay('x', 'y')`, refused);
-        await assert.rejects(functions`select * from pay.due_relay()`, refused);
+        await assert.rejects(functions`select * from pay.due_wake()`, refused);
         await assert.rejects(functions`select * from pay.settings`, refused);
       } finally {
         await functions.end();
@@ -232,7 +235,7 @@ Deno.test("pay.configure_relay() refuses invalid addresses and tokens", async (t
           await sql`select to_regnamespace('cron') as cron, to_regnamespace('net') as net`;
         assert.deepEqual({ ...row }, { cron: null, net: null });
         await sql`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
-        await sql`select pay.wake_relay()`;
+        await sql`select pay.wake_dispatcher()`;
       },
     );
   } finally {
@@ -248,7 +251,7 @@ function playCron(database: ScheduledDatabase, every_ms: number): () => Promise<
   let is_over = false;
   const work = (async () => {
     while (!is_over) {
-      await database.runJob("pay-relay");
+      await database.runJob("pay-dispatcher");
       for (const { url, headers, body, timeout_milliseconds } of await database.takeRequests()) {
         const signal = AbortSignal.timeout(timeout_milliseconds);
         const answer = await fetch(url, { method: "POST", headers, body, signal });
@@ -273,7 +276,7 @@ Deno.test("pg_cron alone has every event delivered", async () => {
     base_url: server.base_url,
     log: () => {},
   };
-  // `maker` creates payments and has no relay. Only HTTP wakes the relay of `woken`.
+  // `maker` creates payments and has no dispatcher. Only HTTP wakes the dispatcher of `woken`.
   const maker = createDependencies(settings);
   const woken = createDependencies({
     ...settings,
@@ -329,18 +332,18 @@ Deno.test("pay.health shows the jobs of pg_cron", async () => {
     await database.sql`insert into cron.job_run_details (jobid, status, start_time)
       select jobid, case when n = 1 then 'failed' else 'succeeded' end,
         '2026-01-01T00:00:00Z'::timestamptz + n * interval '1 s'
-      from cron.job cross join generate_series(1, 3) n where jobname like 'pay-re%'`;
+      from cron.job cross join generate_series(1, 3) n where jobname in ('pay-dispatcher', 'pay-retention')`;
     const [row] = await database.jobs`
-      select last_relay_wake_at, last_retention_at, failed_cron_runs from pay.health`;
+      select last_dispatcher_wake_at, last_retention_at, failed_cron_runs from pay.health`;
     const at = new Date("2026-01-01T00:00:03Z");
     assert.deepEqual({ ...row }, {
-      last_relay_wake_at: at,
+      last_dispatcher_wake_at: at,
       last_retention_at: at,
       failed_cron_runs: "2",
     });
     await database.sql`revoke usage on schema cron from public`;
-    const [unseen] = await database.jobs`select last_relay_wake_at from pay.health`;
-    assert.equal(unseen!.last_relay_wake_at, null);
+    const [unseen] = await database.jobs`select last_dispatcher_wake_at from pay.health`;
+    assert.equal(unseen!.last_dispatcher_wake_at, null);
   } finally {
     await database.drop();
   }
@@ -348,7 +351,7 @@ Deno.test("pay.health shows the jobs of pg_cron", async () => {
 
 /** The functions' answer to a wake, and the resulting row. */
 const WAKES: [name: string, answer: PgNetAnswer, status: number | null, failed: string][] = [
-  ["the relay works", { status_code: 202 }, 202, "0"],
+  ["the dispatcher works", { status_code: 202 }, 202, "0"],
   ["the functions have no master secret", { status_code: 503 }, 503, "1"],
   ["the token differs", { status_code: 401 }, 401, "1"],
   ["the address is wrong", { status_code: 404 }, 404, "1"],
@@ -367,8 +370,8 @@ Deno.test("pay.health shows the answers of the functions to pg_net", async (t) =
   const { sql, jobs } = database;
   const health = async () => {
     const [row] = await jobs`
-      select last_relay_status, failed_relay_wakes_last_hour from pay.health`;
-    return [row!.last_relay_status, row!.failed_relay_wakes_last_hour];
+      select last_dispatcher_status, failed_dispatcher_wakes_last_hour from pay.health`;
+    return [row!.last_dispatcher_status, row!.failed_dispatcher_wakes_last_hour];
   };
   try {
     await jobs`select pay.configure_relay(${RELAY_URL}, ${RELAY_TOKEN})`;
@@ -378,33 +381,33 @@ Deno.test("pay.health shows the answers of the functions to pg_net", async (t) =
     });
     for (const [name, answer, status, failed] of WAKES) {
       await t.step(`${name}: ${status}, ${failed} failed`, async () => {
-        await sql`truncate pay.relay_wakes, net._http_response`;
-        await database.runJob("pay-relay");
+        await sql`truncate pay.dispatcher_wakes, net._http_response`;
+        await database.runJob("pay-dispatcher");
         await database.answerRequests(answer);
         assert.deepEqual(await health(), [status, failed]);
       });
     }
     await t.step("it counts the newest answer, and every failure of the last hour", async () => {
-      await sql`truncate pay.relay_wakes, net._http_response`;
+      await sql`truncate pay.dispatcher_wakes, net._http_response`;
       for (const status_code of [401, 401, 202]) {
-        await database.runJob("pay-relay");
+        await database.runJob("pay-dispatcher");
         await database.answerRequests({ status_code });
       }
       assert.deepEqual(await health(), [202, "2"]);
-      await sql`update pay.relay_wakes set woken_at = woken_at - interval '61 minutes'`;
+      await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 minutes'`;
       assert.deepEqual(await health(), [null, "0"]);
     });
     await t.step("a wake without an answer fails after a minute", async () => {
-      await sql`truncate pay.relay_wakes, net._http_response`;
-      await database.runJob("pay-relay");
+      await sql`truncate pay.dispatcher_wakes, net._http_response`;
+      await database.runJob("pay-dispatcher");
       await database.takeRequests();
       assert.deepEqual(await health(), [null, "0"]);
-      await sql`update pay.relay_wakes set woken_at = woken_at - interval '61 seconds'`;
+      await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 seconds'`;
       assert.deepEqual(await health(), [null, "1"]);
     });
     await t.step("it ignores answers to other users of pg_net", async () => {
-      await sql`truncate pay.relay_wakes, net._http_response`;
-      await database.runJob("pay-relay");
+      await sql`truncate pay.dispatcher_wakes, net._http_response`;
+      await database.runJob("pay-dispatcher");
       await database.answerRequests({ status_code: 202 });
       await sql`select net.http_post('https://other.example.com/')`;
       await database.answerRequests({ status_code: 500 });
@@ -412,13 +415,13 @@ Deno.test("pay.health shows the answers of the functions to pg_net", async (t) =
     });
     await t.step("it ignores answers with the same id from before a crash", async () => {
       await sql`insert into net._http_response (id, status_code, created)
-        select request_id::bigint, 500, woken_at - interval '2 minutes' from pay.relay_wakes`;
+        select request_id::bigint, 500, woken_at - interval '2 minutes' from pay.dispatcher_wakes`;
       assert.deepEqual(await health(), [202, "0"]);
     });
     await t.step("it forgets wakes after an hour", async () => {
-      await sql`update pay.relay_wakes set woken_at = woken_at - interval '61 minutes'`;
-      await database.runJob("pay-relay");
-      assert.equal((await sql`select from pay.relay_wakes`).length, 1);
+      await sql`update pay.dispatcher_wakes set woken_at = woken_at - interval '61 minutes'`;
+      await database.runJob("pay-dispatcher");
+      assert.equal((await sql`select from pay.dispatcher_wakes`).length, 1);
     });
     await t.step("it is empty for a caller who may not read the answers", async () => {
       await sql`revoke select on net._http_response from public`;

@@ -13,7 +13,7 @@ const PAYMENTS_EACH = 20;
 const RESETS = 8;
 /** The attempts that a new and a fast environment may have in progress (delivery_queue.ts). */
 const SHARE = { new: 16, quick: 64 };
-/** A relay without a free place delivers only after a timeout of 15 s. */
+/** A dispatcher without a free place delivers only after a timeout of 15 s. */
 const AT_ONCE_MS = 12_000;
 
 /** A receiver that holds its answers until the test releases them. */

@@ -99,7 +99,7 @@ webhookCase("POST /webhooks/trigger delivers every event type", async (t, servic
       0,
     );
   });
-  await t.step("the relay has nothing to deliver", async () => {
+  await t.step("the dispatcher has nothing to deliver", async () => {
     hooks.arrivals.length = 0;
     await service.setClock(Date.now() + 86_400_000);
     await settle(service);

@@ -5,7 +5,7 @@ import { PAYMENTS_FUNCTION, type Route, SANDBOX_FUNCTION } from "../../../shared
 import { pathKind } from "../../../shared/http/path_id.ts";
 import { DEFAULT_PAGE, MAX_IDEMPOTENCY_KEY, MAX_PAGE } from "../../../shared/schema/limits.ts";
 import { EmptyBody } from "../../../shared/schema/empty.ts";
-import { Health, Purged, RelayAwake } from "../../../shared/schema/service.ts";
+import { DispatcherAwake, Health, Purged } from "../../../shared/schema/service.ts";
 import { errorRefs, errorResponses } from "./errors.ts";
 import type { Examples } from "./examples.ts";
 import { EVERY_ANSWER, headerRefs, WITH_KEY } from "./headers.ts";
@@ -196,14 +196,16 @@ function keylessPaths(): Record<string, Json> {
     },
     [`/${PAYMENTS_FUNCTION}/internal/relay`]: {
       post: {
-        operationId: "wakeRelay",
+        operationId: "wakeDispatcher",
         tags: [SERVICE_TAG],
         summary: "Wake the delivery of webhooks",
         description:
           "The operator's scheduler calls this every few seconds. It starts due deliveries.",
         security: [{ relay_token: [] }],
         responses: {
-          202: plainAnswer("The relay is awake", schemaRef(RelayAwake), { status: "awake" }),
+          202: plainAnswer("The dispatcher is awake", schemaRef(DispatcherAwake), {
+            status: "awake",
+          }),
           ...errorRefs([
             "unauthorized",
             "origin_not_allowed",

@@ -1,6 +1,6 @@
 /**
  * Reads an account at a provider page by page: the facts of the hourly poll, and the totals of a day.
- * The place is stored after each page, and totals with the sums so far. So a turn ends early without
+ * The place is stored after each page, and totals with the sums so far. So a job ends early without
  * loss, and after a crash the next one counts no page twice.
  */
 
@@ -11,7 +11,7 @@ import type { ReadyAccount } from "./provider_accounts.ts";
 const PAGE_DEADLINE_MS = 10_000;
 /** Time after which no page begins, so that a reading ends before its lease. */
 const READING_MS = 15_000;
-/** Most pages of a reading, because a function has 2 s of CPU for a turn. */
+/** Most pages of a reading, because a function has 2 s of CPU for a job. */
 const MAX_PAGES = 20;
 const DAY_MS = 24 * 3_600_000;
 
@@ -35,7 +35,7 @@ export async function pollAccount(
 /**
  * Reads the totals of a day, and stores them after the last page.
  * @param day `YYYY-MM-DD`
- * @param cursor of an earlier turn; null begins
+ * @param cursor of an earlier job; null begins
  */
 export async function readTotals(
   { account, connector }: ReadyAccount,
@@ -60,7 +60,7 @@ export async function readTotals(
 }
 
 /**
- * Reads pages until there are no more or the turn is over. A page returns whether more follow.
+ * Reads pages until there are no more or the job is over. A page returns whether more follow.
  * Returns false if more follow.
  */
 async function readPages(readPage: (signal: AbortSignal) => Promise<boolean>): Promise<boolean> {

@@ -10,7 +10,7 @@
 
 import { FairQueue, type Slot } from "../../jobs/fair_queue.ts";
 import type { SlotBounds, Slots } from "../../jobs/slots.ts";
-import type { ClaimedDelivery, RelayRooms } from "../../store/webhook_store.ts";
+import type { ClaimedDelivery, FreeSlots } from "../../store/webhook_store.ts";
 
 /** Most running attempts in this isolate. */
 const MAX_RUNNING = 256;
@@ -61,7 +61,7 @@ export function chainsOf(claimed: readonly ClaimedDelivery[], claimed_at_ms: num
     const chain = chains.at(-1);
     const last = chain?.deliveries[0];
     const is_next = last?.endpoint_id === delivery.endpoint_id &&
-      last.subject_id === delivery.subject_id && !delivery.suspect && !last.suspect;
+      last.subject_id === delivery.subject_id && !delivery.poison && !last.poison;
     if (is_next) chain!.deliveries.push(delivery);
     else chains.push({ deliveries: [delivery], claimed_at_ms });
   }
@@ -92,10 +92,10 @@ export class DeliveryQueue {
    * because a dispatcher has one at a time.
    */
   async take({ deliveries }: Chain): Promise<Slot | null> {
-    const { account, public_id, endpoint_id, failing_since, suspect } = deliveries[0]!;
+    const { account, public_id, endpoint_id, failing_since, poison } = deliveries[0]!;
     const owners = [account, public_id, endpoint_id] as const;
     this.#queue.levelsOf(owners)[2]!.is_failing = failing_since !== null;
-    if (suspect) return this.#queue.tryTake(owners, 1, true);
+    if (poison) return this.#queue.tryTake(owners, 1, true);
     return await this.#queue.take(owners, deliveries.length).catch(() => null);
   }
 
@@ -120,7 +120,7 @@ export class DeliveryQueue {
   }
 
   /** Returns how many deliveries each endpoint, environment and account may still claim. */
-  capacity(): RelayRooms {
+  capacity(): FreeSlots {
     const now = this.#now();
     const endpoints: Record<string, number> = {};
     const environments: Record<string, number> = {};

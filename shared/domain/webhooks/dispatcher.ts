@@ -110,7 +110,7 @@ export class Dispatcher {
     if (limit <= 0 && results.length === 0) return { jobs: [], has_more: false };
     const claimed = await this.#poll(results, limit, at_ms)
       .catch((error) => this.#pollApart(results, limit, at_ms, error));
-    const poison = claimed.find((delivery) => delivery.suspect);
+    const poison = claimed.find((delivery) => delivery.poison);
     if (poison) this.#poison_time.begin(poison.account, performance.now());
     return { jobs: chainsOf(claimed, at_ms), has_more: limit > 0 && claimed.length >= limit };
   }
@@ -122,14 +122,14 @@ export class Dispatcher {
   ): Promise<ClaimedDelivery[]> {
     const { store, lease_ms = LEASE_MS } = this.#options;
     for (const [id, until_ms] of this.#aside) if (until_ms <= at_ms) this.#aside.delete(id);
-    return store.relayTurn({
+    return store.pollDeliveries({
       results,
       limit,
       per_endpoint: FIRST_CLAIM.endpoint,
       per_environment: FIRST_CLAIM.environment,
       per_account: FIRST_CLAIM.account,
       rooms: this.#queue.capacity(),
-      suspects_ahead: this.#poison_time.ahead(),
+      poison_ahead: this.#poison_time.ahead(),
       at_ms,
       leased_until_ms: at_ms + lease_ms,
       aside: [...this.#aside.keys()],
@@ -209,7 +209,7 @@ export class Dispatcher {
         this.#under_way.delete(delivery);
         slot?.endPart(goes_on);
       }
-      if (delivery.suspect) this.#poison_time.end(performance.now());
+      if (delivery.poison) this.#poison_time.end(performance.now());
     }
     slot?.leave();
   }

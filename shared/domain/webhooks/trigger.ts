@@ -28,7 +28,7 @@ const LEASE_MS = 60_000;
 /**
  * Most triggered attempts under way, because each occupies a request and a connection for up to
  * 15 s. Of an environment: enough for a test suite that triggers in parallel. Of an account: two
- * sandboxes at the limit. In total: half of the relay's limit.
+ * sandboxes at the limit. In total: half of the dispatcher's limit.
  */
 export const TRIGGER_LIMITS = { of_environment: 16, of_account: 32, in_all: 128 };
 

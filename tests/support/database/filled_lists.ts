@@ -56,13 +56,13 @@ export async function fillLists(
     `${SUBJECT}, 1, 'EUR', ${body}`,
   );
   // A payment has one dispute at most that is not won.
-  const is_lost = "n % 500 = 1";
+  const is_expired = "n % 500 = 1";
   await insert(
     "disputes",
     "dp_",
     "payment_id, status, amount_minor, currency, body",
-    `case when ${is_lost} then 'pay_' || ${suffix("n + 1000000")} else ${SUBJECT} end,
-     case when ${is_lost} then 'lost' else 'won' end, 1, 'EUR', ${body}`,
+    `case when ${is_expired} then 'pay_' || ${suffix("n + 1000000")} else ${SUBJECT} end,
+     case when ${is_expired} then 'lost' else 'won' end, 1, 'EUR', ${body}`,
   );
   await insert(
     "transfers",

@@ -324,7 +324,7 @@ export const OTHER_MISTAKES: readonly Mistakes[] = [
     authorizing("Authorization: Bearer sk_test_1", "Bearer sk_test_1"),
     authorizing("Authorization: Bearer (an unknown key)", `Bearer ${generateApiKey("test")}`),
     [
-      "the relay's address without its token",
+      "the internal route without its token",
       ({ call }) => call("POST", "/api-v1-payments/internal/relay"),
     ],
     ["a live key in the sandbox", ({ make, live }) => make({}, { key: live.text })],

@@ -20,7 +20,7 @@ import { checkExchange } from "./openapi_check.ts";
 export const BASE_URL = "http://127.0.0.1:54321/functions/v1";
 /** The master secret of the test service, from which it derives the secrets of endpoints. */
 export const MASTER_SECRET = "master secret of the test service, 32 bytes and more";
-/** The token that wakes the relay of the test service. */
+/** The token that wakes the dispatcher of the test service. */
 export const RELAY_TOKEN = "relay-token-of-the-test-service";
 /** A published test card that is approved. */
 export const APPROVED_CARD = {

@@ -44,7 +44,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     created_at: "2026-01-01",
     expires_at: "2026-01-02",
   },
-  relay_wakes: { request_id: "1", woken_at: "2026-01-01" },
+  dispatcher_wakes: { request_id: "1", woken_at: "2026-01-01" },
   sandbox_settings: {
     version: 1,
     offset_ms: 0,
@@ -202,7 +202,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     subject_id: "pay_1",
     status: "delivered",
     attempt_count: 1,
-    lost_claims: 0,
+    expired_leases: 0,
     attempts: [],
     created_at: "2026-01-01",
   },
@@ -289,7 +289,7 @@ async function become(session: postgres.ReservedSql, settings: Settings): Promis
 /** Tables of the operator. No environment of a key gives access to them. */
 export const OPERATORS_TABLES: ReadonlySet<string> = new Set([
   "settings",
-  "relay_wakes",
+  "dispatcher_wakes",
   "invariant_findings",
   "xpub_counters",
   "signer_nonces",
@@ -298,7 +298,7 @@ export const OPERATORS_TABLES: ReadonlySet<string> = new Set([
 /** The column of a table that names the owner of a row. */
 export function environmentColumn(table: string): string {
   if (table === "settings") return "name";
-  if (table === "relay_wakes") return "request_id";
+  if (table === "dispatcher_wakes") return "request_id";
   if (table === "xpub_counters") return "xpub";
   if (table === "signer_nonces") return "signer";
   return table === "environments" ? "id" : "environment_id";

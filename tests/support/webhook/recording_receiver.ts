@@ -10,7 +10,7 @@ export const ENDPOINTS = "/api-v1-payments/v1/webhook_endpoints";
 export const DELIVERIES = "/api-v1-payments/v1/webhook_deliveries";
 export const EVENTS = "/api-v1-payments/v1/events";
 export const TRIGGER = "/api-v1-sandbox/webhooks/trigger";
-export const RELAY = "/api-v1-payments/internal/relay";
+export const WAKE = "/api-v1-payments/internal/relay";
 export const RETENTION = "/api-v1-payments/internal/retention";
 
 /** One webhook as it arrived. */
@@ -108,7 +108,7 @@ export async function addEndpoint(
   return made.body;
 }
 
-/** Runs the relay until no delivery is due or in flight. */
+/** Runs the dispatcher until no delivery is due or in flight. */
 export async function settle({ deps }: TestService): Promise<void> {
   await deps.webhooks!.dispatcher.notify();
 }

@@ -1,6 +1,6 @@
 /**
- * Claims and their leases: the deliveries that one turn claims together, two relays at the same
- * time, the recovery from a dead relay, and a relay without its database.
+ * Claims and their leases: the deliveries that one poll claims together, two dispatchers at the
+ * same time, the recovery from a dead dispatcher, and a dispatcher without its database.
  */
 
 import assert from "node:assert/strict";
@@ -14,30 +14,30 @@ import {
   insertEndpoint,
   LEASE_MS,
   makeWaiting,
-  NO_RELAY,
+  NO_DISPATCHER,
+  poll,
   resultOf,
-  turn,
-} from "../support/webhook/relay_turns.ts";
+} from "../support/webhook/dispatcher_polls.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { until } from "../support/common/until.ts";
 
-webhookCase("relay_turn() claims a delivery again after its lease", async (t, service) => {
+webhookCase("poll_deliveries() claims a delivery again after its lease", async (t, service) => {
   await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 1);
-  const [first] = await turn(service, AT);
+  const [first] = await poll(service, AT);
   assert.equal(first!.attempt, 1);
   await t.step("it is not claimed a millisecond before the lease ends", async () => {
-    assert.equal((await turn(service, AT + LEASE_MS - 1)).length, 0);
+    assert.equal((await poll(service, AT + LEASE_MS - 1)).length, 0);
   });
-  const [second] = await turn(service, AT + LEASE_MS);
+  const [second] = await poll(service, AT + LEASE_MS);
   await t.step("then it is claimed as the next attempt", () => {
     assert.deepEqual([second!.id, second!.attempt], [first!.id, 2]);
   });
   await t.step("the late result of the first attempt is ignored", async () => {
     const before = await service.sql`select t::text from pay.webhook_deliveries t`;
     for (const delivered of [true, false]) {
-      await turn(service, AT + LEASE_MS, {
+      await poll(service, AT + LEASE_MS, {
         results: [resultOf(first!, delivered, AT)],
         limit: 0,
       });
@@ -46,9 +46,9 @@ webhookCase("relay_turn() claims a delivery again after its lease", async (t, se
   });
   await t.step("the result of the second attempt counts once", async () => {
     const results = [resultOf(second!, true, AT + LEASE_MS)];
-    await turn(service, AT + LEASE_MS + 1, { results });
-    await turn(service, AT + LEASE_MS + 1, { results });
-    await turn(service, AT + LEASE_MS + 2, { results: [resultOf(first!, false, AT)] });
+    await poll(service, AT + LEASE_MS + 1, { results });
+    await poll(service, AT + LEASE_MS + 1, { results });
+    await poll(service, AT + LEASE_MS + 2, { results: [resultOf(first!, false, AT)] });
     const [delivery] = await deliveriesOf(service);
     assert.deepEqual([delivery.status, delivery.attempts.length, delivery.attempts[0].number], [
       "delivered",
@@ -56,9 +56,9 @@ webhookCase("relay_turn() claims a delivery again after its lease", async (t, se
       2,
     ]);
   });
-}, NO_RELAY);
+}, NO_DISPATCHER);
 
-webhookCase("relay_turn() gives a full lease to a relay whose clock is behind", async (
+webhookCase("poll_deliveries() gives a full lease to a dispatcher whose clock is behind", async (
   _,
   service,
 ) => {
@@ -67,25 +67,25 @@ webhookCase("relay_turn() gives a full lease to a relay whose clock is behind", 
   await insertEndpoint(service);
   await makeWaiting(service, 1);
   const behind = { at_ms: AT, leased_until_ms: AT + LEASE_MS };
-  const [claimed] = await turn(service, now, behind);
-  assert.equal((await turn(service, now + LEASE_MS - 1)).length, 0);
-  await turn(service, now + LEASE_MS - 1, { ...behind, results: [resultOf(claimed!, true, AT)] });
+  const [claimed] = await poll(service, now, behind);
+  assert.equal((await poll(service, now + LEASE_MS - 1)).length, 0);
+  await poll(service, now + LEASE_MS - 1, { ...behind, results: [resultOf(claimed!, true, AT)] });
   const [delivery] = await deliveriesOf(service);
   assert.deepEqual([delivery.status, delivery.attempts.length], ["delivered", 1]);
-}, NO_RELAY);
+}, NO_DISPATCHER);
 
-/** The number of deliveries that the turn has postponed. */
+/** The number of deliveries that the poll has postponed. */
 async function putOff({ sql }: TestService): Promise<number> {
   const rows = await sql`
     select from pay.webhook_deliveries where next_attempt_at > ${new Date(AT)}`;
   return rows.length;
 }
 
-webhookCase("relay_turn() claims all due events of a payment", async (_, service) => {
+webhookCase("poll_deliveries() claims all due events of a payment", async (_, service) => {
   await service.setClock(AT);
   await insertEndpoint(service);
   for (let i = 0; i < 12; i++) await service.make({ outcome: "refunded" });
-  // The turn claims all five events of four payments, not the first events of sixteen. The next
+  // The poll claims all five events of four payments, not the first events of sixteen. The next
   // claim then meets no event that waits for one of these.
   for (
     const [bounds, payments] of [
@@ -96,27 +96,27 @@ webhookCase("relay_turn() claims all due events of a payment", async (_, service
       [{ limit: 6 }, 2],
     ] as const
   ) {
-    const claimed = await turn(service, AT, bounds);
+    const claimed = await poll(service, AT, bounds);
     assert.equal(claimed.length, 5 * payments, JSON.stringify(bounds));
     assert.equal(new Set(claimed.map(({ subject_id }) => subject_id)).size, payments);
   }
   assert.equal(await putOff(service), 0);
-}, NO_RELAY);
+}, NO_DISPATCHER);
 
-webhookCase("relay_turn() keeps whole payments due above a limit", async (_, service) => {
+webhookCase("poll_deliveries() keeps whole payments due above a limit", async (_, service) => {
   await service.setClock(AT);
   for (const slot of [0, 1]) await insertEndpoint(service, slot);
   for (let i = 0; i < 4; i++) await service.make({ outcome: "success" });
   for (let left = 16; left > 0; left -= 4) {
-    const claimed = await turn(service, AT, { per_environment: 3 });
+    const claimed = await poll(service, AT, { per_environment: 3 });
     const chains = new Set(claimed.map(({ endpoint_id, subject_id }) => endpoint_id + subject_id));
     assert.deepEqual([claimed.length, chains.size], [4, 2]);
     assert.equal(await putOff(service), 0);
   }
-  assert.equal((await turn(service, AT)).length, 0);
-}, NO_RELAY);
+  assert.equal((await poll(service, AT)).length, 0);
+}, NO_DISPATCHER);
 
-webhookCase("relay_turn() prefers the endpoint with fewer claims", async (_, service) => {
+webhookCase("poll_deliveries() prefers the endpoint with fewer claims", async (_, service) => {
   await service.setClock(AT);
   for (const slot of [0, 1, 2]) await insertEndpoint(service, slot);
   await makeWaiting(service, 4);
@@ -124,16 +124,16 @@ webhookCase("relay_turn() prefers the endpoint with fewer claims", async (_, ser
   const [zero, one, two] = endpoints.map(({ id }) => id);
   const next = async (endpoints: Record<string, number>) => {
     const rooms = { endpoints, environments: {}, accounts: {} };
-    const claimed = await turn(service, AT, { rooms, per_environment: 1 });
+    const claimed = await poll(service, AT, { rooms, per_environment: 1 });
     return claimed.map(({ endpoint_id }) => endpoint_id);
   };
   assert.deepEqual(await next({ [zero]: 12, [one]: 14 }), [two]);
   assert.deepEqual(await next({ [zero]: 12, [one]: 14, [two]: 13 }), [one]);
   // A fast endpoint has more room. That gives it no priority over one without claims.
   assert.deepEqual(await next({ [zero]: 512, [one]: 512 }), [two]);
-}, NO_RELAY);
+}, NO_DISPATCHER);
 
-webhookCase("relay_turn() postpones an event whose predecessor is locked", async (
+webhookCase("poll_deliveries() postpones an event whose predecessor is locked", async (
   _,
   service,
 ) => {
@@ -149,15 +149,15 @@ webhookCase("relay_turn() postpones an event whose predecessor is locked", async
     await other`begin`;
     await other`select from pay.webhook_deliveries where id = ${first!.id} for update`;
     // The second event of that payment is postponed, and the next payment is claimed.
-    assert.equal((await turn(service, AT, { per_endpoint: 1 })).length, 2);
+    assert.equal((await poll(service, AT, { per_endpoint: 1 })).length, 2);
     assert.equal(await putOff(service), 1);
     await other`commit`;
   } finally {
     other.release();
   }
-}, NO_RELAY);
+}, NO_DISPATCHER);
 
-webhookCase("relay_turn() skips an event that is due before its predecessor", async (
+webhookCase("poll_deliveries() skips an event that is due before its predecessor", async (
   t,
   service,
 ) => {
@@ -169,7 +169,7 @@ webhookCase("relay_turn() skips an event that is due before its predecessor", as
     update pay.webhook_deliveries set next_attempt_at = next_attempt_at - interval '1 s'
     where sequence = 2 and endpoint_id like 'whe_0%'`;
   const next = async () => {
-    const claimed = await turn(service, AT, { per_environment: 2 });
+    const claimed = await poll(service, AT, { per_environment: 2 });
     return claimed.map(({ endpoint_id, body }) => [endpoint_id[4], JSON.parse(body).sequence]);
   };
   await t.step("the other endpoint's events take the free places", async () => {
@@ -179,30 +179,35 @@ webhookCase("relay_turn() skips an event that is due before its predecessor", as
   await t.step("the predecessor is claimed next", async () => {
     assert.deepEqual(await next(), [["0", 1]]);
   });
-}, NO_RELAY);
+}, NO_DISPATCHER);
 
-webhookCase("relay_turn() by concurrent relays claims each delivery once", async (_, service) => {
-  await service.setClock(AT);
-  await insertEndpoint(service);
-  await makeWaiting(service, 120);
-  const others = Array.from(
-    { length: 8 },
-    () => createDependencies({ database_url: service.database.functions_url, base_url: BASE_URL }),
-  );
-  try {
-    const claimed: ClaimedDelivery[] = [];
-    for (let round = 0; round < 12 && claimed.length < 120; round++) {
-      const turns = await Promise.all(others.map((deps) => turn({ ...service, deps }, AT)));
-      claimed.push(...turns.flat());
+webhookCase(
+  "poll_deliveries() by concurrent dispatchers claims each delivery once",
+  async (_, service) => {
+    await service.setClock(AT);
+    await insertEndpoint(service);
+    await makeWaiting(service, 120);
+    const others = Array.from(
+      { length: 8 },
+      () =>
+        createDependencies({ database_url: service.database.functions_url, base_url: BASE_URL }),
+    );
+    try {
+      const claimed: ClaimedDelivery[] = [];
+      for (let round = 0; round < 12 && claimed.length < 120; round++) {
+        const polls = await Promise.all(others.map((deps) => poll({ ...service, deps }, AT)));
+        claimed.push(...polls.flat());
+      }
+      assert.equal(claimed.length, 120);
+      assert.equal(new Set(claimed.map(({ id }) => id)).size, 120);
+    } finally {
+      await Promise.all(others.map((deps) => deps.close()));
     }
-    assert.equal(claimed.length, 120);
-    assert.equal(new Set(claimed.map(({ id }) => id)).size, 120);
-  } finally {
-    await Promise.all(others.map((deps) => deps.close()));
-  }
-}, NO_RELAY);
+  },
+  NO_DISPATCHER,
+);
 
-webhookCase("three relays deliver each event once and in order", async (
+webhookCase("three dispatchers deliver each event once and in order", async (
   _,
   service,
   hooks,
@@ -240,46 +245,49 @@ webhookCase("three relays deliver each event once and in order", async (
   }
 });
 
-webhookCase("a relay keeps results while the database is unavailable, without a busy loop", async (
-  t,
-  service,
-  hooks,
-) => {
-  await addEndpoint(service, hooks.url("/"));
-  const answers: (() => void)[] = [];
-  hooks.judge = () => new Promise((resolve) => answers.push(() => resolve(200)));
-  await service.make({ outcome: "pending" });
-  await service.make({ outcome: "pending" });
-  await until("both are in progress", () => answers.length === 2);
-  const { pathname } = new URL(service.database.url);
-  const name = pathname.slice(1);
-  const server = new URL(service.database.url);
-  server.pathname = "/postgres";
-  const admin = postgres(server.href, { max: 1, onnotice: () => {} });
-  try {
-    await admin`alter database ${admin(name)} allow_connections false`;
-    await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
-    const failed = () => service.logs.filter(({ route }) => route === "relay").length;
-    await t.step("a failed turn is repeated when an attempt ends", async () => {
-      answers.shift()!();
-      await until("a turn has failed", () => failed() > 0);
-      for (let i = 0; i < 50; i++) await new Promise((resolve) => setTimeout(resolve));
-      assert.ok(failed() <= 3, `${failed()} turns have failed`);
-      answers.shift()!();
-      await settle(service);
-      assert.ok(failed() <= 6, `${failed()} turns have failed`);
-    });
-    await admin`alter database ${admin(name)} allow_connections true`;
-    await t.step("after its return the results are recorded, and nothing is resent", async () => {
-      await until("both are recorded", async () => {
+webhookCase(
+  "a dispatcher keeps results while the database is unavailable, without a busy loop",
+  async (
+    t,
+    service,
+    hooks,
+  ) => {
+    await addEndpoint(service, hooks.url("/"));
+    const answers: (() => void)[] = [];
+    hooks.judge = () => new Promise((resolve) => answers.push(() => resolve(200)));
+    await service.make({ outcome: "pending" });
+    await service.make({ outcome: "pending" });
+    await until("both are in progress", () => answers.length === 2);
+    const { pathname } = new URL(service.database.url);
+    const name = pathname.slice(1);
+    const server = new URL(service.database.url);
+    server.pathname = "/postgres";
+    const admin = postgres(server.href, { max: 1, onnotice: () => {} });
+    try {
+      await admin`alter database ${admin(name)} allow_connections false`;
+      await admin`select pg_terminate_backend(pid) from pg_stat_activity where datname = ${name}`;
+      const failed = () => service.logs.filter(({ route }) => route === "dispatcher").length;
+      await t.step("a failed poll is repeated when an attempt ends", async () => {
+        answers.shift()!();
+        await until("a poll has failed", () => failed() > 0);
+        for (let i = 0; i < 50; i++) await new Promise((resolve) => setTimeout(resolve));
+        assert.ok(failed() <= 3, `${failed()} polls have failed`);
+        answers.shift()!();
         await settle(service);
-        const rows = await service.sql`select status from pay.webhook_deliveries`;
-        return rows.every(({ status }) => status === "delivered");
+        assert.ok(failed() <= 6, `${failed()} polls have failed`);
       });
-      assert.equal(hooks.arrivals.length, 2);
-    });
-  } finally {
-    await admin`alter database ${admin(name)} allow_connections true`;
-    await admin.end();
-  }
-});
+      await admin`alter database ${admin(name)} allow_connections true`;
+      await t.step("after its return the results are recorded, and nothing is resent", async () => {
+        await until("both are recorded", async () => {
+          await settle(service);
+          const rows = await service.sql`select status from pay.webhook_deliveries`;
+          return rows.every(({ status }) => status === "delivered");
+        });
+        assert.equal(hooks.arrivals.length, 2);
+      });
+    } finally {
+      await admin`alter database ${admin(name)} allow_connections true`;
+      await admin.end();
+    }
+  },
+);

@@ -1,30 +1,30 @@
-/** Takes turns of the relay from a test, without a running relay, and inserts rows for them. */
+/** Polls as the dispatcher does, from a test without a running one, and inserts rows for it. */
 
 import type {
   AttemptResult,
   ClaimedDelivery,
-  RelayTurn,
+  DeliveryPoll,
 } from "../../../shared/store/webhook_store.ts";
 import type { TestService } from "../service/service.ts";
 
 export const AT = Date.parse("2026-08-09T10:11:12.013Z");
 export const LEASE_MS = 25_000;
 
-/** Sets all clocks to a time and takes one turn, as a running relay would. */
-export async function turn(
+/** Sets all clocks to a time and polls once, as a running dispatcher would. */
+export async function poll(
   { deps, setClock }: TestService,
   at_ms: number,
-  asked: Partial<RelayTurn> = {},
+  asked: Partial<DeliveryPoll> = {},
 ): Promise<ClaimedDelivery[]> {
   await setClock(at_ms);
-  return await deps.webhook_store.relayTurn({
+  return await deps.webhook_store.pollDeliveries({
     results: [],
     rooms: { endpoints: {}, environments: {}, accounts: {} },
     limit: 64,
     per_endpoint: 16,
     per_environment: 64,
     per_account: 64,
-    suspects_ahead: {},
+    poison_ahead: {},
     at_ms,
     leased_until_ms: at_ms + LEASE_MS,
     aside: [],
@@ -64,8 +64,8 @@ export async function makeWaiting(service: TestService, count: number): Promise<
   for (let i = 0; i < count; i++) await service.make({ outcome: "pending" });
 }
 
-/** Options of a service without a relay of its own. */
-export const NO_RELAY = { webhook_master_secret: undefined } as never;
+/** Options of a service without a dispatcher of its own. */
+export const NO_DISPATCHER = { webhook_master_secret: undefined } as never;
 
 /**
  * Inserts an endpoint as a service with a master secret stores it. Its id begins with its slot.

@@ -1,11 +1,11 @@
--- Purpose: a turn of the relay. It records the attempts that have ended, then claims due
+-- Purpose: a poll of the dispatcher. It records the attempts that have ended, then claims due
 -- deliveries.
 --
--- The relay calls only pay.relay_turn. Its steps are here, in webhook_results.sql and in
+-- The dispatcher calls only pay.poll_deliveries. Its steps are here, in webhook_results.sql and in
 -- webhook_claims.sql. They run under its row-level security and with its planner settings. Each
 -- statement of a step has a new snapshot.
 
--- One turn of the relay.
+-- One poll of the dispatcher.
 --
 -- p_results       {ended, released, exchanges}; {} if there are none
 --                 ended: [{environment_id, id, attempt, outcome, next_attempt_at, record, due_at}]
@@ -15,35 +15,36 @@
 --                 released: [{environment_id, id, attempt}], whose attempts were not made
 --                 exchanges: as pay_internal.keep_exchanges takes them
 -- p_rooms         {endpoints: {id: limit}, environments: {public id: limit},
---                 accounts: {name: limit}}: how many more deliveries of each the relay may claim,
---                 for those of which it has claims already
+--                 accounts: {name: limit}}: how many more deliveries of each the dispatcher may
+--                 claim, for those of which it has claims already
 -- p_limit         how many to claim in total
 -- p_per_endpoint, p_per_environment, p_per_account
 --                 the limits of those without claims. The limit of a failing endpoint is 2.
 --                 Environments are counted by their public id, which a reset keeps.
--- p_suspects_ahead  as in pay_internal.lock_suspects; null if the relay has a suspect
--- p_leased_until  the end of the leases; another relay may claim the deliveries after it
--- p_aside         [endpoint id]: endpoints to leave out, because a turn with them fails
+-- p_poison_ahead  as in pay_internal.lock_poison; null if the dispatcher has a poison delivery
+-- p_leased_until  the end of the leases; another dispatcher may claim the deliveries after it
+-- p_aside         [endpoint id]: endpoints to leave out, because a poll with them fails
 -- p_only          the only endpoint to serve; null: all of them
 --
--- Order: a turn claims an event only together with all earlier pending events of its endpoint and
--- subject. The relay sends them one after another. Of the deliveries that are due at the same
--- moment, a turn claims all of one subject before those of the next. So a claim can exceed a limit
--- by the rest of one subject: postponing that rest would cost as much as sending it. A suspect is
--- claimed alone.
--- Endpoints share the free places: the endpoint with the fewest claims comes first. When a
--- delivery ends, the turn that records it makes the next delivery of its subject due. This
--- statement does not see a delivery that is written after it has begun. So a later turn checks a
--- waiting delivery again when the next attempt of the earlier one is due, or in 5 seconds while
--- that attempt is under way (in a minute if the delivery is more than 100 events behind).
--- Concurrency: a turn skips locked rows, so relays never wait for each other. A result counts only
--- if its attempt is the newest, so the result of an attempt that was claimed again changes nothing.
+-- Order: a poll claims an event only together with all earlier pending events of its endpoint and
+-- subject. The dispatcher sends them one after another. Of the deliveries that are due at the same
+-- moment, a poll claims all of one subject before those of the next. So a claim can exceed a limit
+-- by the rest of one subject: postponing that rest would cost as much as sending it. A poison
+-- delivery is claimed alone. Endpoints share the free places: the endpoint with the fewest claims
+-- comes first. When a delivery ends, the poll that records it makes the next delivery of its
+-- subject due. This statement does not see a delivery that is written after it has begun. So a
+-- later poll checks a waiting delivery again when the next attempt of the earlier one is due, or in
+-- 5 seconds while that attempt is under way (in a minute if the delivery is more than 100 events
+-- behind).
+-- Concurrency: a poll skips locked rows, so dispatchers never wait for each other. A result counts
+-- only if its attempt is the newest, so the result of an attempt that was claimed again changes
+-- nothing.
 -- Cost: a claim changes no indexed column, so the new version of the row is heap-only. Queries for
 -- the events of a subject use "environment_id is not distinct from", which no index supports. With
 -- "=" the planner could choose an index that reads all deliveries of the endpoint for each event.
-create or replace function pay.relay_turn(
+create or replace function pay.poll_deliveries(
   p_results text, p_rooms text, p_limit integer,
-  p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_suspects_ahead text,
+  p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_poison_ahead text,
   p_at timestamptz,
   p_leased_until timestamptz,
   p_aside text default '[]',
@@ -60,7 +61,7 @@ declare
   -- The lead of the caller's clock over the server's.
   v_ahead constant interval := greatest(p_at - pay_internal.server_time(), '0');
   v_at constant timestamptz := p_at - v_ahead;
-  -- By the server's time: other relays would find a lease of a slow clock expired.
+  -- By the server's time: other dispatchers would find a lease of a slow clock expired.
   v_leased_until constant timestamptz := pay_internal.server_time() + (p_leased_until - p_at);
   v_rooms constant jsonb := p_rooms::jsonb;
   v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
@@ -83,13 +84,13 @@ begin
     perform pay_internal.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
   end if;
   if v_waiting.off_endpoint is not null then
-    -- Fewer if results wait for the end of this turn.
+    -- Fewer if results wait for the end of this poll.
     perform pay_internal.call_off_deliveries(v_waiting.off_environment, v_waiting.off_endpoint,
       case when p_results = '{}' then 2000 else 250 end);
   end if;
 
-  -- If all due deliveries wait for earlier ones, the turn looks at those behind them, for as long
-  -- as others can wait for it. Postponed deliveries stay postponed, and the next turn continues.
+  -- If all due deliveries wait for earlier ones, the poll looks at those behind them, for as long
+  -- as others can wait for it. Postponed deliveries stay postponed, and the next poll continues.
   loop
     v_due := pay_internal.lock_due(
       v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
@@ -108,23 +109,23 @@ begin
     exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;
 
-  -- Checked first, because there is usually none and the function costs a third of an empty turn.
-  if p_suspects_ahead is not null and exists (
+  -- Checked first, because there is usually none and the function costs a third of an empty poll.
+  if p_poison_ahead is not null and exists (
     select from pay.webhook_deliveries d
-    where d.next_attempt_at is not null and d.lost_claims > 0
+    where d.next_attempt_at is not null and d.expired_leases > 0
   ) then
     return query
-      select * from pay_internal.claim_suspect(
-        p_suspects_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
+      select * from pay_internal.claim_poison(
+        p_poison_ahead::jsonb, v_at, v_leased_until, v_ahead, v_aside, p_only);
   end if;
 end
 $$;
-grant execute on function pay.relay_turn(text, text, integer, integer, integer, integer, text,
+grant execute on function pay.poll_deliveries(text, text, integer, integer, integer, integer, text,
   timestamptz, timestamptz, text, text) to pay_api;
 
--- Finds the endpoints with which a turn fails: makes a turn for each endpoint alone and undoes it.
--- The relay calls it after a turn without results has failed, and leaves out these endpoints for a
--- while, so that they hold up no other. Works for 2 seconds at most.
+-- Finds the endpoints with which a poll fails: makes a poll for each endpoint alone and undoes it.
+-- The dispatcher calls it after a poll without results has failed, and leaves out these endpoints
+-- for a while, so that they hold up no other. Works for 2 seconds at most.
 -- p_after  the endpoints up to this id were tried; '' begins
 -- code     the SQLSTATE; null: no failure, but the endpoints after this one are not tried yet
 create or replace function pay.find_failing_endpoints(p_at timestamptz, p_after text)
@@ -146,12 +147,12 @@ begin
     order by d.endpoint_id limit 1;
     exit when v_last is null;
     begin
-      perform pay.relay_turn(
+      perform pay.poll_deliveries(
         '{}', '{}', 1000, 1000, 1000, 1000, '{}', p_at, p_at, '[]', v_last);
       raise exception using errcode = v_undone;
     exception when others then
       if sqlstate <> v_undone then
-        raise warning 'a turn of the relay for % fails: % %', v_last, sqlstate, sqlerrm;
+        raise warning 'a poll of the dispatcher for % fails: % %', v_last, sqlstate, sqlerrm;
         return query select v_last, sqlstate;
       end if;
     end;
@@ -164,8 +165,8 @@ end
 $$;
 grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
 
--- The endpoints with pending deliveries, and how many more of each the relay may claim. Finds each
--- endpoint by one index probe. Parameters: as in pay.relay_turn.
+-- The endpoints with pending deliveries, and how many more of each the dispatcher may claim. Finds
+-- each endpoint by one index probe. Parameters: as in pay.poll_deliveries.
 -- endpoints, rooms, shares, reads: the endpoints, and for each of them how many deliveries to claim
 -- at most, its part of the free places, and how many due deliveries to read.
 -- off_environment, off_endpoint: a deleted or disabled endpoint with pending deliveries.
@@ -215,7 +216,7 @@ begin
         else least(k.left_of_endpoint, p_per_endpoint - 1)
       end
     ) filter (where k.is_on and r.room > 0),
-    -- The turn would give back most deliveries that it claims of a failing endpoint.
+    -- The poll would give back most deliveries that it claims of a failing endpoint.
     array_agg(r.room + case when k.is_failing then 0 else v_rest end)
       filter (where k.is_on and r.room > 0),
     (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],

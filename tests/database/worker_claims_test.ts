@@ -1,6 +1,6 @@
 /**
- * The turns of the provider worker, called as pay_api: a turn has a share for each kind of work, and
- * the totals of a day that several turns read count each page once.
+ * The claims of the provider worker, called as pay_api: a claim has a quota for each kind of work,
+ * and the totals of a day that several jobs read count each page once.
  */
 
 import assert from "node:assert/strict";
@@ -13,12 +13,12 @@ import {
   succeeded,
 } from "../support/database/provider_flow.ts";
 
-/** The limit of a turn of the worker. */
+/** The limit of a claim of the worker. */
 const LIMIT = 32;
 const LEASE_MS = 30_000;
 const DAY = "2026-11-23";
 
-Deno.test("the turns of the provider worker", async (t) => {
+Deno.test("the claims of the provider worker", async (t) => {
   const service = await startService();
   const { sql, live } = service;
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
@@ -28,8 +28,8 @@ Deno.test("the turns of the provider worker", async (t) => {
     await service.setClock(now);
     const account_id = await addAccount(sql, live.environment_id);
     const work = async () => (await store.claimWork(LIMIT, LIMIT, LEASE_MS, now)).work;
-    /** The numbers of pieces that the next turn claims, by kind. */
-    const turn = async () => {
+    /** The numbers of pieces that the next claim takes, by kind. */
+    const poll = async () => {
       const counts: Record<string, number> = {};
       for (const { kind } of await work()) counts[kind] = (counts[kind] ?? 0) + 1;
       return counts;
@@ -41,11 +41,11 @@ Deno.test("the turns of the provider worker", async (t) => {
         const { outcome: _, finding: __, booked_minor: ___, ...fact } = succeeded(made);
         await store.storeFacts(account_id, [{ ...fact, state: "pending" }]);
       }
-      assert.deepEqual(await turn(), { call: 15, fact: 16, poll: 1 });
-      assert.deepEqual(await turn(), { call: 32 });
+      assert.deepEqual(await poll(), { call: 15, fact: 16, poll: 1 });
+      assert.deepEqual(await poll(), { call: 32 });
       assert.deepEqual((await store.claimWork(LIMIT, 5, LEASE_MS, now)).work.length, 5);
-      assert.deepEqual(await turn(), { call: 12 });
-      assert.deepEqual(await turn(), {});
+      assert.deepEqual(await poll(), { call: 12 });
+      assert.deepEqual(await poll(), {});
     });
     await sql`update pay.provider_calls set state = 'settled', settled_at = now(),
       next_attempt_at = null, leased_until = null, next_look_at = null`;
@@ -54,7 +54,7 @@ Deno.test("the turns of the provider worker", async (t) => {
     const cursorOf = async () =>
       (await sql`select totals_cursor from pay.provider_cursors`)[0]!
         .totals_cursor;
-    /** The totals that a turn would read: their day, and the cursor to go on. */
+    /** The totals that a job would read: their day, and the cursor to go on. */
     const totals = async () => {
       await store.saveCursor(account_id, null, true);
       const [found, ...more] = await work();

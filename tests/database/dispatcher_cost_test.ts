@@ -1,7 +1,7 @@
 /**
- * The cost of a turn of the relay, as the number of table and index pages that are read. It does
- * not grow with the other pending deliveries, also with plans that were cached while the outbox was
- * empty and never analyzed.
+ * The cost of a poll of the dispatcher, as the number of table and index pages that are read. It
+ * does not grow with the other pending deliveries, also with plans that were cached while the
+ * outbox was empty and never analyzed.
  */
 
 import assert from "node:assert/strict";
@@ -10,9 +10,9 @@ import { fillSandbox } from "../support/database/filled_sandbox.ts";
 import { pagesRead } from "../support/database/pages_read.ts";
 
 const PAYMENTS = 20_000;
-/** The number of turns after which a connection uses its cached plan. */
-const TURNS = 8;
-/** The number of deliveries of a turn. */
+/** The number of polls after which a connection uses its cached plan. */
+const POLLS = 8;
+/** The number of deliveries of a poll. */
 const EACH = 16;
 /**
  * About seventy pages for each recorded and claimed delivery. Reading all pending ones takes 4 500.
@@ -26,7 +26,7 @@ interface Claimed {
   attempt: number;
 }
 
-serviceCase("pay.relay_turn() reads few pages with a large backlog", async (_t, service) => {
+serviceCase("pay.poll_deliveries() reads few pages with a large backlog", async (_t, service) => {
   const { environment_id } = service.key;
   const connection = await service.sql.reserve();
   const parameters = (claimed: readonly Claimed[]) => {
@@ -38,15 +38,15 @@ serviceCase("pay.relay_turn() reads few pages with a large backlog", async (_t, 
     }));
     return [JSON.stringify(results), String(EACH)];
   };
-  const turn = `select environment_id, id, attempt from pay.relay_turn(
+  const poll = `select environment_id, id, attempt from pay.poll_deliveries(
     p_results => $1::text, p_rooms => '{}', p_limit => $2::int, p_per_endpoint => $2::int,
-    p_per_environment => $2::int, p_per_account => $2::int, p_suspects_ahead => '{}', p_at => now(),
+    p_per_environment => $2::int, p_per_account => $2::int, p_poison_ahead => '{}', p_at => now(),
     p_leased_until => now() + interval '25 s')`;
   const take = (claimed: readonly Claimed[]) =>
-    connection.unsafe<Claimed[]>(turn, parameters(claimed), { prepare: true });
+    connection.unsafe<Claimed[]>(poll, parameters(claimed), { prepare: true });
   try {
     const nobodys = [{ environment_id, id: "whd_none", attempt: 1 }];
-    for (let i = 0; i < TURNS; i++) assert.equal((await take(nobodys)).length, 0);
+    for (let i = 0; i < POLLS; i++) assert.equal((await take(nobodys)).length, 0);
     await fillSandbox(service.sql, environment_id, PAYMENTS);
     await service.sql`delete from pay.webhook_deliveries`;
     await service.sql`
@@ -61,10 +61,10 @@ serviceCase("pay.relay_turn() reads few pages with a large backlog", async (_t, 
         e.sequence, 'pending', now() - interval '1 hour', e.created_at
       from pay.events e`;
     let claimed: Claimed[] = [];
-    for (let i = 0; i < TURNS; i++) claimed = await take(claimed);
+    for (let i = 0; i < POLLS; i++) claimed = await take(claimed);
     assert.equal(claimed.length, EACH);
-    const pages = await pagesRead(connection, turn, parameters(claimed));
-    console.log(`${pages} pages for a turn of ${EACH}`);
+    const pages = await pagesRead(connection, poll, parameters(claimed));
+    console.log(`${pages} pages for a poll of ${EACH}`);
     assert.ok(pages <= MAX_PAGES, `${pages} pages were read`);
   } finally {
     connection.release();
