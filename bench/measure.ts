@@ -4,7 +4,7 @@
  */
 
 import postgres, { type Sql } from "postgres";
-import { launch } from "../torture/process.ts";
+import { launch } from "../chaos/process.ts";
 import { auditBooks, markBooks, readBooks, type Rows } from "./books.ts";
 import { type CpuTime, cpuTimeBetween, type Pids, readCpuTime } from "./cpu_time.ts";
 import type { LoadOrder, LoadResult } from "./load_order.ts";

@@ -15,7 +15,7 @@ import { createPaymentsFunction } from "../shared/functions/payments_function.ts
 import { openDatabase } from "../shared/store/database.ts";
 import { EntryCalls } from "../shared/store/entry_calls.ts";
 import { createStore, type Store } from "../shared/store/store.ts";
-import { onLines, settingsOf, tell } from "../torture/process.ts";
+import { onLines, settingsOf, tell } from "../chaos/process.ts";
 import { commitInSevenRoundTrips } from "./seven_round_trips.ts";
 
 /** The variants. */

@@ -3,7 +3,7 @@
  * returns the arrivals since the last `GET`.
  */
 
-import { onLines, tell } from "../torture/process.ts";
+import { onLines, tell } from "../chaos/process.ts";
 
 /** A received POST. */
 export interface Arrival {

@@ -8,12 +8,12 @@ import { codeTexts, tableRows } from "../support/documents/readme_document.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
 /** Hand-written code. Tests follow the code that they test and do not count. */
-const CODE = /^(?:bench|client|console|scripts|shared|supabase|torture)\/.*\.(?:tsx?|sql)$/;
+const CODE = /^(?:bench|client|console|scripts|shared|supabase|chaos)\/.*\.(?:tsx?|sql)$/;
 /**
  * Connectors read the words of their providers, and the live story those of answers: both can be the
  * same as ours. They count only for a list that names one of them.
  */
-const CONNECTORS = /^(?:shared\/connectors\/|torture\/(?:live|chain)_)/;
+const CONNECTORS = /^(?:shared\/connectors\/|chaos\/(?:live|chain)_)/;
 /** The mark of a generated file, in its first comment. */
 const GENERATED = /^(?:--|\/\*\*\n(?: \*.*\n)*? \*) Written by "deno task /;
 /** The folder of the migrations. */

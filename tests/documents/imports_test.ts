@@ -6,7 +6,7 @@ import assert from "node:assert/strict";
 import { findCycles, importsOf, readModules } from "../support/documents/imports.ts";
 
 /** The folders whose exports are checked. */
-const CHECKED = /^(?:bench|console|scripts|shared|tests|torture)\//;
+const CHECKED = /^(?:bench|console|scripts|shared|tests|chaos)\//;
 const EXPORT =
   /^export (?:abstract )?(?:async )?(?:const|let|function\*?|class|interface|type) (\w+)/gm;
 

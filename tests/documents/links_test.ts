@@ -10,7 +10,7 @@ import { exists, projectFiles, readProjectFile } from "../support/documents/proj
 
 /** A path of the project in backticks. */
 const PATH =
-  /`((?:\.ci|bench|client|console|docs|examples|scripts|shared|supabase|tests|torture)\/[\w./*-]*)`/g;
+  /`((?:\.ci|bench|client|console|docs|examples|scripts|shared|supabase|tests|chaos)\/[\w./*-]*)`/g;
 /** A reader who follows the document creates this file. */
 const MADE_BY_READERS = new Set(["supabase/functions/.env"]);
 

@@ -7,9 +7,9 @@
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { INSTRUMENTS, OUTCOMES } from "../../torture/instruments.ts";
-import { type DisputeMove, STATUSES } from "../../torture/payment_model.ts";
-import { requestOf } from "../../torture/request.ts";
+import { INSTRUMENTS, OUTCOMES } from "../../chaos/instruments.ts";
+import { type DisputeMove, STATUSES } from "../../chaos/payment_model.ts";
+import { requestOf } from "../../chaos/request.ts";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
 import { idMint } from "../../shared/core/ids.ts";
 import { serviceCase } from "../support/service/service_case.ts";
@@ -383,7 +383,7 @@ async function readDispute(target: number, model: ServiceModel, { service, key }
   if (dispute) payment.dispute = { id: dispute.id, at_ms: Date.parse(dispute.created_at) };
 }
 
-/** A step as an action of the torture plan. */
+/** A step as an action of the chaos plan. */
 function actionOf(
   change: Exclude<ChangeStep, { do: "dispute" }>,
 ): Parameters<typeof requestOf>[0] {

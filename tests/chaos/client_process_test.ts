@@ -1,12 +1,14 @@
-/** The clients of the torture's main run, as a process, against a server that refuses on purpose. */
+/**
+ * The clients of the chaos test's main run, as a process, against a server that refuses on purpose.
+ */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import type { ClientReport, ClientSettings } from "../../torture/client_process.ts";
-import { SANDBOXES } from "../../torture/plan.ts";
-import { launch } from "../../torture/process.ts";
+import type { ClientReport, ClientSettings } from "../../chaos/client_process.ts";
+import { SANDBOXES } from "../../chaos/plan.ts";
+import { launch } from "../../chaos/process.ts";
 
-const PROGRAM = import.meta.resolve("../../torture/client_process.ts");
+const PROGRAM = import.meta.resolve("../../chaos/client_process.ts");
 
 Deno.test("the clients repeat a replay that is answered 503, and report an answer that differs", async () => {
   const folder = await Deno.makeTempDir();

@@ -1,7 +1,9 @@
-/** The torture's proxy forwards bytes unchanged. Each of its faults happens when it reports it. */
+/**
+ * The chaos test's proxy forwards bytes unchanged. Each of its faults happens when it reports it.
+ */
 
 import assert from "node:assert/strict";
-import { type FaultRates, TcpProxy } from "../../torture/tcp_proxy.ts";
+import { type FaultRates, TcpProxy } from "../../chaos/tcp_proxy.ts";
 
 const NONE: FaultRates = { reset: 0, stall: 0, halve: 0, stall_ms: [0, 0] };
 const BODY = "x".repeat(1_000);

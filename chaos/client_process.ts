@@ -116,7 +116,7 @@ async function tellStory(story: Story): Promise<void> {
 async function perform(story: Story, operation: Operation, id: string): Promise<Answer> {
   const { number, action, duplicates, is_changed } = operation;
   const request = requestOf(action, id);
-  const key = isRead(action) ? null : `torture-${settings.seed}-${number}`;
+  const key = isRead(action) ? null : `chaos-${settings.seed}-${number}`;
   const sent: Sent = { kind: "send", operation: number, story: story.number, id };
   await journal.write(sent);
   const answers = await Promise.all(

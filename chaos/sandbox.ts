@@ -1,4 +1,4 @@
-/** Makes environments for the torture runs and for the benchmark. */
+/** Makes environments for the chaos runs and for the benchmark. */
 
 import type { Sql } from "postgres";
 import { idMint } from "../shared/core/ids.ts";
@@ -12,7 +12,7 @@ export interface SandboxKey {
 }
 
 /** Makes a sandbox with one API key that has every scope. */
-export function makeSandbox(sql: Sql, name: string, account = "torture"): Promise<SandboxKey> {
+export function makeSandbox(sql: Sql, name: string, account = "chaos"): Promise<SandboxKey> {
   return makeEnvironment(sql, name, account, false);
 }
 

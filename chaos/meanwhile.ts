@@ -33,7 +33,7 @@ export class Auditor {
     if (!this.#has_copy) return ["the run made no copy of the ledger"];
     const rows = await this.#stage.sql`
       select transaction_id as id
-      from (table public.torture_ledger except table pay.ledger_movements) gone limit 5`;
+      from (table public.chaos_ledger except table pay.ledger_movements) gone limit 5`;
     return rows.map(({ id }) => `ledger transaction ${id} was deleted or changed`);
   }
 
@@ -52,12 +52,12 @@ export class Auditor {
         if (this.#wantsCopy()) {
           // An earlier try may have made the copy before its connection broke.
           await sql`
-            create table if not exists public.torture_ledger as select * from pay.ledger_movements
+            create table if not exists public.chaos_ledger as select * from pay.ledger_movements
             where environment_id not in (
               select id from pay.environments
               where public_id = ${this.#keys.resets.environment_id}
             )`;
-          const [copied] = await sql`select from public.torture_ledger limit 1`;
+          const [copied] = await sql`select from public.chaos_ledger limit 1`;
           if (copied === undefined) {
             this.findings.push("the ledger was empty in the middle of the run");
           }

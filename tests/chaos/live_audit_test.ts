@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import type { StripeBooks } from "../support/stripe/double.ts";
 import type { StripeObject } from "../support/stripe/journal.ts";
-import { auditLive, type LiveEvidence } from "../../torture/live_audit.ts";
-import type { LiveAnswered } from "../../torture/live_clients.ts";
-import type { LiveAction } from "../../torture/live_plan.ts";
+import { auditLive, type LiveEvidence } from "../../chaos/live_audit.ts";
+import type { LiveAnswered } from "../../chaos/live_clients.ts";
+import type { LiveAction } from "../../chaos/live_plan.ts";
 
 /** Breaks a fact of the good run. */
 type Break = (run: ReturnType<typeof goodRun>) => unknown;

@@ -1,6 +1,7 @@
 /**
  * A model of payments, written from the interface and the contract (§2, §3). It shares no code with
- * the product, so a wrong rule has to be wrong twice. The model test and the torture's audit use it.
+ * the product, so a wrong rule has to be wrong twice. The model test and the chaos test's audit use
+ * it.
  */
 
 import { INSTRUMENTS, OUTCOMES } from "./instruments.ts";

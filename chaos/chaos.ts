@@ -1,5 +1,5 @@
 /**
- * `deno task torture`: kills processes and breaks connections while clients use the API, and prints
+ * `deno task chaos`: kills processes and breaks connections while clients use the API, and prints
  * for each promise (docs/reliability.md) whether it held. The plan depends on the seed only. Exit
  * codes: 0 if every promise held and every kind of fault happened, 1 if not, 2 for wrong arguments.
  */
@@ -15,9 +15,8 @@ import { runOutage } from "./outage_run.ts";
 import { setStage, type Stage } from "./stage.ts";
 import { runSandboxes } from "./sandbox_run.ts";
 
-const USAGE =
-  `Usage: deno task torture [--seed N] [--ops N] [--kills N] [--clients N] [--promise rN]
-       deno task torture --live [--operations N] [--kills N] [--seed N]
+const USAGE = `Usage: deno task chaos [--seed N] [--ops N] [--kills N] [--clients N] [--promise rN]
+       deno task chaos --live [--operations N] [--kills N] [--seed N]
 
   --seed        decides operations, duplicates, faults and kills; random by default
   --ops         operations of the main run (5000)
@@ -29,7 +28,7 @@ const USAGE =
 `;
 
 /** The command line. */
-interface TortureOptions {
+interface ChaosOptions {
   seed: number;
   operations: number;
   kills: number;
@@ -42,7 +41,7 @@ const FINDINGS_SHOWN = 10;
 /** From this number of operations on, each run has its full size. */
 const FULL_SIZE = 100_000;
 /** A run. It calls `onCalm` when it only waits. */
-type Run = (stage: Stage, options: TortureOptions, onCalm: () => void) => Promise<Verdict[]>;
+type Run = (stage: Stage, options: ChaosOptions, onCalm: () => void) => Promise<Verdict[]>;
 
 /** The runs, by their names for `--promise`. */
 const RUNS: Record<string, Run> = {
@@ -69,7 +68,7 @@ class UsageError extends Error {}
 if (import.meta.main) Deno.exit(await main(Deno.args));
 
 async function main(args: readonly string[]): Promise<number> {
-  let options: TortureOptions;
+  let options: ChaosOptions;
   try {
     options = readOptions(args);
   } catch (error) {
@@ -153,7 +152,7 @@ function judgeMain(report: MainRunReport): Verdict[] {
   ];
 }
 
-function readOptions(args: readonly string[]): TortureOptions {
+function readOptions(args: readonly string[]): ChaosOptions {
   const { values } = parseArgs({
     args: [...args],
     options: {

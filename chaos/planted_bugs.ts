@@ -103,8 +103,8 @@ async function plant(copy: string, { edits }: PlantedBug): Promise<() => Promise
 /** Whether a test fails by its assertions; null if it failed before them. */
 async function fails(copy: string, test: string): Promise<boolean | null> {
   const [name, ...rest] = test.split(" ");
-  const args = name === "torture"
-    ? ["run", "-A", "torture/torture.ts", "--seed", "1", ...rest]
+  const args = name === "chaos"
+    ? ["run", "-A", "chaos/chaos.ts", "--seed", "1", ...rest]
     : ["run", "-A", "scripts/testing/test.ts", test];
   const child = new Deno.Command(Deno.execPath(), {
     args,
@@ -119,7 +119,7 @@ async function fails(copy: string, test: string): Promise<boolean | null> {
   clearTimeout(timer);
   const text = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
   if (code === 0) return false;
-  const has_judged = name === "torture" ? /^BROKEN /m.test(text) : /^FAILED \| /m.test(text) &&
+  const has_judged = name === "chaos" ? /^BROKEN /m.test(text) : /^FAILED \| /m.test(text) &&
     !/error: (TS\d+|Type checking failed|Relative import)/.test(text);
   if (!has_judged) console.error(text.slice(-2_000));
   return has_judged ? true : null;

@@ -8,7 +8,7 @@
 export interface PlantedBug {
   name: string;
   edits: { file: string; find: string; replace: string }[];
-  /** The test file or the run of the torture that must fail. */
+  /** The test file or the chaos run that must fail. */
   noticed_by: string;
 }
 
@@ -137,7 +137,7 @@ export const BUGS: readonly PlantedBug[] = [
       find: "timestamp_seconds: Math.floor(signed_ms / 1000)",
       replace: "timestamp_seconds: Math.floor(Date.parse(JSON.parse(body).created_at) / 1000)",
     }],
-    noticed_by: "torture --promise r8",
+    noticed_by: "chaos --promise r8",
   },
   {
     name: "live run: a retry has a new idempotency key",
@@ -146,7 +146,7 @@ export const BUGS: readonly PlantedBug[] = [
       find: "key: call.id }",
       replace: "key: call.id + crypto.randomUUID() }",
     }],
-    noticed_by: "torture --live --operations 150",
+    noticed_by: "chaos --live --operations 150",
   },
   {
     name: "live run: a call is sent before its claim",
@@ -181,7 +181,7 @@ export const BUGS: readonly PlantedBug[] = [
 /** Runs operations. */`,
       },
     ],
-    noticed_by: "torture --live --operations 150",
+    noticed_by: "chaos --live --operations 150",
   },
   {
     name: "live run: a fact that comes twice is applied twice",
@@ -190,7 +190,7 @@ export const BUGS: readonly PlantedBug[] = [
       find: "reference: `${draft.of.id}:${draft.reference_state}`,",
       replace: "reference: `${draft.of.id}:${draft.reference_state}${crypto.randomUUID()}`,",
     }],
-    noticed_by: "torture --live --operations 150",
+    noticed_by: "chaos --live --operations 150",
   },
   {
     name: "a lease never ends",
@@ -308,7 +308,7 @@ export const BUGS: readonly PlantedBug[] = [
       find: "t.delivery = 'inbox'\n  for update;\n",
       replace: "t.delivery = 'inbox';\n",
     }],
-    noticed_by: "torture --promise r15",
+    noticed_by: "chaos --promise r15",
   },
   {
     name: "inbox: a page acknowledges itself",
@@ -319,7 +319,7 @@ export const BUGS: readonly PlantedBug[] = [
       v_endpoint.inbox_acknowledged, v_endpoint.inbox_position);
     v_access.body := pay_internal.inbox_page(\n`,
     }],
-    noticed_by: "torture --promise r15",
+    noticed_by: "chaos --promise r15",
   },
   {
     name: "fault: a lost answer leaves its request undone",
@@ -338,7 +338,7 @@ export const BUGS: readonly PlantedBug[] = [
       find: "  v_access := pay_internal.claim_one(p_request, v_access);\n",
       replace: "",
     }],
-    noticed_by: "torture --promise r15",
+    noticed_by: "chaos --promise r15",
   },
   {
     name: "clock: a command forgets the advance that is not complete",

@@ -55,7 +55,7 @@ function judged({ stories }: Plan): { story: Story; operation: Operation }[] {
 }
 
 function keyOf(plan: Plan, operation: number): string {
-  return `torture-${plan.seed}-${operation}`;
+  return `chaos-${plan.seed}-${operation}`;
 }
 
 /** R1: acknowledged changes exist, refused ones left nothing, every operation has an answer. */

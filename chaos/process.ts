@@ -1,6 +1,7 @@
 /**
- * Launches Deno processes for the torture and the benchmark. A process gets its settings as JSON in
- * an argument. It is ready when it has printed its first line. Both sides can then send lines of JSON.
+ * Launches Deno processes for the chaos test and the benchmark. A process gets its settings as JSON
+ * in an argument. It is ready when it has printed its first line. Both sides can then send lines of
+ * JSON.
  */
 
 import { fileURLToPath } from "node:url";

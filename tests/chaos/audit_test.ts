@@ -1,5 +1,5 @@
 /**
- * The audit of a torture run finds every broken promise. The test plays a small plan on the real
+ * The audit of a chaos run finds every broken promise. The test plays a small plan on the real
  * service without faults, and the audit finds nothing. Then each case breaks one fact in the
  * journals or in the database, and the audit must name it.
  */
@@ -7,13 +7,13 @@
 import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { idMint } from "../../shared/core/ids.ts";
-import { readArrival } from "../../torture/arrival.ts";
-import { auditRun } from "../../torture/audit.ts";
-import type { Evidence } from "../../torture/evidence.ts";
-import type { Answer } from "../../torture/client_process.ts";
-import { type Action, isRead, planOf, type Sandbox, SANDBOXES } from "../../torture/plan.ts";
-import { changed, requestOf } from "../../torture/request.ts";
-import { StoryIds } from "../../torture/story_ids.ts";
+import { readArrival } from "../../chaos/arrival.ts";
+import { auditRun } from "../../chaos/audit.ts";
+import type { Evidence } from "../../chaos/evidence.ts";
+import type { Answer } from "../../chaos/client_process.ts";
+import { type Action, isRead, planOf, type Sandbox, SANDBOXES } from "../../chaos/plan.ts";
+import { changed, requestOf } from "../../chaos/request.ts";
+import { StoryIds } from "../../chaos/story_ids.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import { addEndpoint, openRecorder, settle } from "../support/webhook/recording_receiver.ts";
 
@@ -34,7 +34,7 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
     const { operation } = answerTo(run, "cancel", 200);
     await tx`
       delete from pay.events
-      where body::json #>> '{request,idempotency_key}' = ${`torture-${SEED}-${operation}`}`;
+      where body::json #>> '{request,idempotency_key}' = ${`chaos-${SEED}-${operation}`}`;
   }],
   ["a refused change has happened", "R1", /but its change exists/, (run) => {
     refuse(answerTo(run, "cancel", 200));
@@ -62,7 +62,7 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
       insert into pay.events select (json_populate_record(e,
         json_build_object('id', ${mint("evt_")}::text, 'subject_id', ${mint("pay_")}::text))).*
       from pay.events e where type = 'payment.created'
-        and body::json #>> '{request,idempotency_key}' = ${`torture-${SEED}-${operation}`}`;
+        and body::json #>> '{request,idempotency_key}' = ${`chaos-${SEED}-${operation}`}`;
   }],
   ["a refund has completed twice", "R2", /re_.* refund.completed, refund.completed/, (_, tx) => {
     const mint = idMint(Date.now());
@@ -281,7 +281,7 @@ async function tellPlan(service: TestService) {
   const mint = idMint(Date.now());
   for (const name of SANDBOXES) {
     const environment_id = mint("env_");
-    await service.sql`select pay.create_environment(${environment_id}, 'torture', false, ${name})`;
+    await service.sql`select pay.create_environment(${environment_id}, 'chaos', false, ${name})`;
     keys[name] = await service.issueKey(environment_id);
     const path = `/${name}`;
     const added = await addEndpoint(service, hooks.url(path), {}, { key: keys[name].text });
@@ -297,7 +297,7 @@ async function tellPlan(service: TestService) {
         const { method, path, body } = kind === "changed" ? changed(planned) : planned;
         const { status, text, headers } = await service.call(method, path, {
           key: keys[sandbox].text,
-          ...(body !== null && { body, idempotency_key: `torture-${SEED}-${operation}` }),
+          ...(body !== null && { body, idempotency_key: `chaos-${SEED}-${operation}` }),
         });
         const is_replay = headers.has("Idempotent-Replayed");
         journal.push({ kind, operation, story, duplicate, status, body: text, is_replay });

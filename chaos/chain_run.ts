@@ -74,7 +74,7 @@ class ChainRun {
   static async begin(stage: Stage, options: ChainOptions): Promise<ChainRun> {
     const node = await ChainNode.start();
     stage.atEnd(() => node.close());
-    const key = await makeLiveEnvironment(stage.sql, "torture");
+    const key = await makeLiveEnvironment(stage.sql, "chaos");
     const servers = await Promise.all([stage.startServer(), stage.startServer()]);
     await Promise.all(servers.map(untilWell));
     const seed = new Uint8Array(32).fill(9);

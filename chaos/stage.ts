@@ -65,7 +65,7 @@ export async function setStage(): Promise<Stage> {
   };
   const atEnd = (step: () => unknown) => void steps.push(async () => await step());
   try {
-    const folder = await Deno.makeTempDir({ prefix: "payments-torture-" });
+    const folder = await Deno.makeTempDir({ prefix: "payments-chaos-" });
     if (Deno.build.os !== "windows") await Deno.chmod(folder, 0o755);
     atEnd(() => Deno.remove(folder, { recursive: true }));
     const server = await startPostgres({

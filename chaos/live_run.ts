@@ -36,8 +36,8 @@ interface LiveOptions {
 
 const CLIENTS = 48;
 const SECRETS = {
-  PROVIDER_STRIPE: "sk_live_torture",
-  PROVIDER_STRIPE_NOTIFICATIONS: "whsec_torture",
+  PROVIDER_STRIPE: "sk_live_chaos",
+  PROVIDER_STRIPE_NOTIFICATIONS: "whsec_chaos",
 };
 /** Pause of a client before a story while the operations are ahead of the kills. */
 const PAUSE_MS = 500;
@@ -51,7 +51,7 @@ export async function runLive(stage: Stage, options: LiveOptions): Promise<Verdi
   if (no_stripe_double) {
     return [{ promise: "R14", says: "left out: localstripe is not installed", findings: [] }];
   }
-  const live = await makeLiveEnvironment(stage.sql, "torture");
+  const live = await makeLiveEnvironment(stage.sql, "chaos");
   const processes = await startProcesses(stage, live.environment_id);
   const { double, servers } = processes;
   const progress = new Progress(options);
