@@ -1,6 +1,6 @@
 /**
- * The invariants of the live flow find nothing after ordinary work, and each planted defect. A
- * defect is written past all other guards and rolled back.
+ * The invariants of the live flow find nothing after ordinary work, and find each defect that is
+ * made. A defect is written past all other guards and rolled back.
  */
 
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ import {
 const DAY = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
 const onDay = (difference: string) => new RegExp(`^${DAY}: ${difference}$`);
 
-/** Statements that plant a defect, and the findings: the invariant and a part of its detail. */
+/** Statements that make a defect, and the findings: the invariant and a part of its detail. */
 const DEFECTS: [
   defect: string,
   statements: string,

@@ -1,5 +1,5 @@
 /**
- * Steps for which the model and the service once differed, and steps that found bugs planted on
+ * Steps for which the model and the service once differed, and steps that found mutations made on
  * purpose. fast-check shrank them. They run before the random steps.
  */
 

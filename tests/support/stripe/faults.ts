@@ -2,7 +2,7 @@
 
 import type { ServerResponse } from "node:http";
 
-/** A planted fault. It meets `times` calls that match. */
+/** An injected fault. It meets `times` calls that match. */
 export interface Fault {
   /** Names the fault in the list of those that still wait. */
   name?: string;

@@ -1,18 +1,18 @@
 /**
- * `deno task planted-bugs`: puts known bugs into a copy of the project, one at a time, and checks that
- * a named test notices each. `--check` only checks that the file of each bug has the replaced text
- * exactly once. `--only <part of a name>` selects bugs.
+ * `deno task mutations`: makes one mutation at a time in a copy of the project, and checks that a
+ * named test notices it. `--check` only checks that the file of each mutation has the replaced text
+ * exactly once. `--only <part of a name>` selects mutations.
  *
- * Exit codes: 0 if every bug was noticed, 1 if one was not or cannot be planted.
+ * Exit codes: 0 if every mutation was noticed, 1 if one was not or cannot be made.
  */
 
 import { parseArgs } from "node:util";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { BUGS, type PlantedBug } from "./bugs.ts";
+import { type Mutation, MUTATIONS } from "./mutation_cases.ts";
 
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
-/** A test that runs longer has not noticed the bug. */
+/** A test that runs longer has not noticed the mutation. */
 const TEST_DEADLINE_MS = 600_000;
 
 if (import.meta.main) Deno.exit(await main(Deno.args));
@@ -22,42 +22,42 @@ async function main(args: readonly string[]): Promise<number> {
     args: [...args],
     options: { check: { type: "boolean" }, only: { type: "string", default: "" } },
   });
-  const bugs = BUGS.filter(({ name }) => name.includes(values.only));
-  const unplantable = (await Promise.all(bugs.map(findTexts))).flat();
-  for (const fault of unplantable) console.error(fault);
-  if (unplantable.length > 0 || bugs.length === 0) return 1;
+  const mutations = MUTATIONS.filter(({ name }) => name.includes(values.only));
+  const faults = (await Promise.all(mutations.map(findTexts))).flat();
+  for (const fault of faults) console.error(fault);
+  if (faults.length > 0 || mutations.length === 0) return 1;
   if (values.check) {
-    console.log(`${bugs.length} bugs can be planted`);
+    console.log(`${mutations.length} mutations can be made`);
     return 0;
   }
   const copy = await copyProject();
   try {
     let missed = 0;
-    for (const noticed_by of new Set(bugs.map(({ noticed_by }) => noticed_by))) {
+    for (const noticed_by of new Set(mutations.map(({ noticed_by }) => noticed_by))) {
       if (await fails(copy, noticed_by) !== false) {
-        console.error(`${noticed_by} fails without a bug, so it cannot notice one`);
+        console.error(`${noticed_by} fails without a mutation, so it cannot notice one`);
         return 1;
       }
     }
-    for (const bug of bugs) {
+    for (const mutation of mutations) {
       const started = performance.now();
-      const restore = await plant(copy, bug);
-      const verdict = await fails(copy, bug.noticed_by);
+      const restore = await mutate(copy, mutation);
+      const verdict = await fails(copy, mutation.noticed_by);
       await restore();
       const seconds = Math.round((performance.now() - started) / 1_000);
       if (verdict !== true) missed++;
       const word = verdict === true ? "noticed" : verdict === false ? "MISSED " : "UNCLEAR";
-      console.log(`${word} ${bug.name}: ${bug.noticed_by} (${seconds} s)`);
+      console.log(`${word} ${mutation.name}: ${mutation.noticed_by} (${seconds} s)`);
     }
-    console.log(`${bugs.length - missed} of ${bugs.length} planted bugs noticed`);
+    console.log(`${mutations.length - missed} of ${mutations.length} mutations noticed`);
     return missed === 0 ? 0 : 1;
   } finally {
     await Deno.remove(copy, { recursive: true });
   }
 }
 
-/** The reasons why a bug cannot be planted. */
-async function findTexts({ name, edits }: PlantedBug): Promise<string[]> {
+/** The reasons why a mutation cannot be made. */
+async function findTexts({ name, edits }: Mutation): Promise<string[]> {
   const faults: string[] = [];
   for (const { file, find } of edits) {
     const text = await Deno.readTextFile(join(ROOT, file)).catch(() => "");
@@ -71,7 +71,7 @@ async function findTexts({ name, edits }: PlantedBug): Promise<string[]> {
 
 /** Copies the files that git lists into a temporary folder. */
 async function copyProject(): Promise<string> {
-  const copy = await Deno.makeTempDir({ prefix: "payments-planted-" });
+  const copy = await Deno.makeTempDir({ prefix: "payments-mutation-" });
   await Deno.chmod(copy, 0o755);
   const listed = await new Deno.Command("git", {
     args: ["ls-files", "--cached", "--others", "--exclude-standard"],
@@ -86,8 +86,8 @@ async function copyProject(): Promise<string> {
   return copy;
 }
 
-/** Plants a bug; the returned function removes it. */
-async function plant(copy: string, { edits }: PlantedBug): Promise<() => Promise<void>> {
+/** Makes a mutation; the returned function undoes it. */
+async function mutate(copy: string, { edits }: Mutation): Promise<() => Promise<void>> {
   const before = new Map<string, string>();
   for (const { file, find, replace } of edits) {
     const path = join(copy, file);

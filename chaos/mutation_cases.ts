@@ -1,11 +1,11 @@
 /**
- * The bugs that `deno task planted-bugs` puts into a copy of the project: those that only a run with
- * crashes, competing requests or random steps notices. A test with fixed steps needs no bug here:
- * whoever wrote it has seen it fail.
+ * The mutations that `deno task mutations` makes in a copy of the project: those that only a run
+ * with crashes, competing requests or random steps notices. A test with fixed steps needs no
+ * mutation here: its author has seen it fail.
  */
 
-/** A known bug. */
-export interface PlantedBug {
+/** A change of the code that breaks a promise. */
+export interface Mutation {
   name: string;
   edits: { file: string; find: string; replace: string }[];
   /** The test file or the chaos run that must fail. */
@@ -15,7 +15,7 @@ export interface PlantedBug {
 const MIGRATIONS = "supabase/migrations";
 const SCHEMAS = "supabase/schemas";
 
-/** SQL for the bug of a late outbox: a separate statement after the commit. */
+/** SQL for the mutation with a late outbox: a separate statement after the commit. */
 const LATE_OUTBOX = `
 create or replace function pay.late_outbox() returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp
@@ -43,8 +43,8 @@ const NO_REFUND_LIMIT = {
   replace: "",
 };
 
-/** The bugs. If you change a replaced text in the code, change it here too. */
-export const BUGS: readonly PlantedBug[] = [
+/** The mutations. If you change a replaced text in the code, change it here too. */
+export const MUTATIONS: readonly Mutation[] = [
   {
     name: "a refund of more than the rest goes through, with no constraint to stop it",
     edits: [
