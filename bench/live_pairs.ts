@@ -4,7 +4,7 @@
  */
 
 import { DEMO_ENVIRONMENTS } from "../scripts/operator/demo_account.ts";
-import { idMint } from "../shared/core/ids.ts";
+import { idGenerator } from "../shared/core/ids.ts";
 import { toWire } from "./api_request.ts";
 import { auditBooks, markBooks, NO_ROWS, readBooks, type Rows } from "./books.ts";
 import { cpuTimeBetween, readCpuTime } from "./cpu_time.ts";
@@ -91,7 +91,7 @@ export function addedName(delay_ms: number): string {
 /** Starts the provider and adds an account for the product's live key. */
 async function startProvider({ sql }: Bench, atEnd: AtEnd): Promise<Answerer> {
   const provider = await startServer("stripe_stub.ts", null, atEnd);
-  await sql`select pay.add_provider_account(${idMint(Date.now())("pac_")},
+  await sql`select pay.add_provider_account(${idGenerator(Date.now())("pac_")},
     ${DEMO_ENVIRONMENTS.live.id}, 'stripe', ${["card"]},
     ${JSON.stringify({ base_url: `http://127.0.0.1:${provider.port}` })},
     ${PROVIDER_SECRET.name}, ${[]})`;

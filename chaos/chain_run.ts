@@ -5,7 +5,7 @@
  */
 
 import { HDKey } from "@scure/bip32";
-import { idMint } from "../shared/core/ids.ts";
+import { idGenerator } from "../shared/core/ids.ts";
 import { no_anvil } from "../tests/support/chain/anvil.ts";
 import { until } from "../tests/support/common/until.ts";
 import { auditChain } from "./chain_audit.ts";
@@ -89,7 +89,7 @@ class ChainRun {
       signer_address: node.signer,
       signer_url: node.url,
     };
-    await stage.sql`select pay.add_provider_account(${idMint(Date.now())("pac_")},
+    await stage.sql`select pay.add_provider_account(${idGenerator(Date.now())("pac_")},
       ${key.environment_id}, 'evm', ${["stablecoin"]}, ${JSON.stringify(settings)}, null, '{}')`;
     return new ChainRun(stage, options, node, servers, key);
   }

@@ -5,7 +5,7 @@
  * settles everything, and the judge compares the provider's books with ours.
  */
 
-import { idMint } from "../shared/core/ids.ts";
+import { idGenerator } from "../shared/core/ids.ts";
 import { no_stripe_double, startStripeDouble } from "../tests/support/stripe/double.ts";
 import type { Verdict } from "./evidence.ts";
 import { auditLive, explainPayment, readOurBooks } from "./live_audit.ts";
@@ -159,7 +159,7 @@ async function startProcesses(stage: Stage, environment_id: string): Promise<Liv
   const settings = { provider_secrets: SECRETS, provider_deadline_ms: PROVIDER_DEADLINE_MS };
   const servers = await Promise.all([stage.startServer(settings), stage.startServer(settings)]);
   await Promise.all(servers.map(untilWell));
-  const account_id = idMint(Date.now())("pac_");
+  const account_id = idGenerator(Date.now())("pac_");
   await stage.sql`select pay.add_provider_account(${account_id}, ${environment_id}, 'stripe',
     ${["card"]}, ${JSON.stringify({ base_url: double.base_url })}, 'PROVIDER_STRIPE',
     ${["PROVIDER_STRIPE_NOTIFICATIONS"]})`;

@@ -1,7 +1,7 @@
 /** Makes environments for the chaos runs and for the benchmark. */
 
 import type { Sql } from "postgres";
-import { idMint } from "../shared/core/ids.ts";
+import { idGenerator } from "../shared/core/ids.ts";
 import { createApiKey, createEnvironment } from "../tests/support/database/api_keys.ts";
 
 /** An environment and an API key of it. */
@@ -27,10 +27,10 @@ async function makeEnvironment(
   account: string,
   livemode: boolean,
 ): Promise<SandboxKey> {
-  const mint = idMint(Date.now());
-  const environment_id = mint("env_");
+  const newId = idGenerator(Date.now());
+  const environment_id = newId("env_");
   await createEnvironment(sql, { id: environment_id, account, livemode, name });
-  const id = mint("key_");
+  const id = newId("key_");
   const text = await createApiKey(sql, { id, environment_id, livemode, name });
   return { environment_id, text };
 }

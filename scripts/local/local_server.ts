@@ -5,7 +5,7 @@
  */
 
 import { ApiError, invalidParameter, tryAgain } from "../../shared/core/errors.ts";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { renderError } from "../../shared/domain/changes/error_body.ts";
 import {
   CONNECTION_LIMITS,
@@ -188,7 +188,7 @@ function renderUnavailable(): Response {
 }
 
 function renderApiError(error: ApiError): Response {
-  const request_id = idMint(Date.now())("req_");
+  const request_id = idGenerator(Date.now())("req_");
   return new Response(renderError(error, request_id), {
     status: error.status,
     headers: {

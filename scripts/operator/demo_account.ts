@@ -8,7 +8,7 @@
 
 import postgres from "postgres";
 import { generateApiKey, type KeyMode, parseApiKey } from "../../shared/core/api_key.ts";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { driverEncryption } from "../../shared/store/database_encryption.ts";
 import type { DemoKeys } from "../data_dir/credentials.ts";
 
@@ -73,7 +73,7 @@ async function createKey(sql: postgres.Sql, mode: KeyMode, key: string): Promise
   const { hash, prefix, last_four } = parseApiKey(key)!;
   return await createUnlessExists(sql`
     select pay.create_api_key(
-      p_id => ${idMint(Date.now())("key_")}, p_environment_id => ${DEMO_ENVIRONMENTS[mode].id},
+      p_id => ${idGenerator(Date.now())("key_")}, p_environment_id => ${DEMO_ENVIRONMENTS[mode].id},
       p_name => ${KEY_NAME}, p_scopes => ${null}::text[], p_secret_hash => ${hash},
       p_prefix => ${prefix}, p_last_four => ${last_four}, p_expires_at => ${null}::timestamptz)`);
 }

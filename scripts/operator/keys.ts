@@ -10,7 +10,7 @@
 import postgres from "postgres";
 import { fileURLToPath } from "node:url";
 import { generateApiKey, type KeyMode, parseApiKey } from "../../shared/core/api_key.ts";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { MAX_ACTIVE_KEYS } from "../../shared/store/api_key_store.ts";
 import { DEMO_ACCOUNT, DEMO_ENVIRONMENTS } from "./demo_account.ts";
 import {
@@ -79,7 +79,7 @@ async function createKey(
     await ensureEnvironment(sql, command.account!, mode);
   const text = generateApiKey(mode, command.prefix);
   const { hash, prefix, last_four } = parseApiKey(text)!;
-  const id = idMint(Date.now())("key_");
+  const id = idGenerator(Date.now())("key_");
   try {
     await sql`
       select pay.create_api_key(
@@ -121,7 +121,7 @@ async function ensureEnvironment(
   // The demo account's environments get fixed ids, so that a local start finds them.
   const { id, name } = account === DEMO_ACCOUNT
     ? DEMO_ENVIRONMENTS[mode]
-    : { id: idMint(Date.now())("env_"), name: livemode ? "Live" : "Sandbox" };
+    : { id: idGenerator(Date.now())("env_"), name: livemode ? "Live" : "Sandbox" };
   try {
     await sql`
       select pay.create_environment(

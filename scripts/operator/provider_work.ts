@@ -6,7 +6,7 @@
 
 import type postgres from "postgres";
 import { formatTime, systemClock } from "../../shared/core/clock.ts";
-import { idMint, systemRandom } from "../../shared/core/ids.ts";
+import { idGenerator, systemRandom } from "../../shared/core/ids.ts";
 import type { EventContext } from "../../shared/domain/changes/event.ts";
 import { readRefund, readSubject } from "../../shared/domain/changes/read_resource.ts";
 import {
@@ -312,7 +312,7 @@ function contextOf({ livemode }: ProviderWork): EventContext {
     idempotency_key: null,
     livemode,
     at_ms,
-    mint: idMint(at_ms),
+    newId: idGenerator(at_ms),
     random: systemRandom,
   };
 }

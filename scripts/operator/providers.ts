@@ -8,7 +8,7 @@
 
 import type postgres from "postgres";
 import { fileURLToPath } from "node:url";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import type { Connector, ConnectorFinder } from "../../shared/domain/providers/connector.ts";
 import { readBaseUrl } from "../data_dir/credentials.ts";
 import { readSettings, type Settings } from "../data_dir/settings.ts";
@@ -108,7 +108,7 @@ async function addAccount(
   const settings = await checkSettings(connector, command.settings);
   const base_url = connector.notifications === null ? null : await baseUrl();
   const environment_id = await findLiveEnvironment(sql, account);
-  const id = idMint(Date.now())("pac_");
+  const id = idGenerator(Date.now())("pac_");
   try {
     await sql`select pay.add_provider_account(
       p_id => ${id}, p_environment_id => ${environment_id}, p_connector => ${name},

@@ -33,7 +33,7 @@ export type IdPrefix =
  * @param reserved number of ordinals to leave free after this id, for ids that are derived from it;
  *   all of them share the random characters of this id
  */
-export type IdMint = (prefix: IdPrefix, reserved?: number) => string;
+export type IdGenerator = (prefix: IdPrefix, reserved?: number) => string;
 
 /** Fills an array with random bytes and returns it. Tests pass a source of their own. */
 export type RandomSource = (bytes: Uint8Array) => Uint8Array;
@@ -50,15 +50,15 @@ const SUFFIX = "[0-9a-hjkmnp-tv-z]{26}";
 export const systemRandom: RandomSource = blockwise(4096);
 
 /**
- * Returns the mint for the ids of one change, which was made at `at_ms`.
+ * Returns the generator of the ids of one change, which was made at `at_ms`.
  * @param order_ms the real time, if `at_ms` is that of a sandbox whose clock can stand: it takes the
  *   place of 9 random characters, so that ids of the same `at_ms` sort in the order of the changes
  */
-export function idMint(
+export function idGenerator(
   at_ms: number,
   random: RandomSource = systemRandom,
   order_ms?: number,
-): IdMint {
+): IdGenerator {
   const order = order_ms === undefined ? "" : encodeTime(order_ms);
   const time = encodeTime(at_ms) + order;
   let shared = time + randomCharacters(random).slice(order.length);

@@ -8,7 +8,7 @@ import { type Context, type Handler, Hono, type Next } from "hono";
 import { getPath } from "hono/utils/url";
 import { ApiError, type ErrorCode } from "../core/errors.ts";
 import { fingerprint } from "../core/canonical_json.ts";
-import { idMint } from "../core/ids.ts";
+import { idGenerator } from "../core/ids.ts";
 import type { Scope } from "../schema/api_key.ts";
 import type { Health } from "../schema/service.ts";
 import type { Reply } from "../domain/changes/service_request.ts";
@@ -159,7 +159,7 @@ function handle(c: Ctx, world: World, route: Route, path: string): Promise<Respo
             livemode: state.key!.livemode,
             run_number,
             at_ms: access.at_ms,
-            mint: idMint(access.at_ms, random, order_ms),
+            newId: idGenerator(access.at_ms, random, order_ms),
             random,
           },
           idempotency,

@@ -5,7 +5,7 @@
 
 import type { MiddlewareHandler } from "hono";
 import { formatTime } from "../core/clock.ts";
-import { idMint } from "../core/ids.ts";
+import { idGenerator } from "../core/ids.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import type { Dependencies } from "./dependencies.ts";
 import type { Env, RequestState } from "./request_state.ts";
@@ -31,7 +31,7 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
     const started = performance.now();
     const at_ms = deps.clock();
     const state: RequestState = {
-      request_id: idMint(at_ms, deps.random)("req_"),
+      request_id: idGenerator(at_ms, deps.random)("req_"),
       at_ms,
       key: null,
       body: null,

@@ -13,7 +13,7 @@ import type { Env, RequestState } from "./request_state.ts";
 /** What a world gives to a request. */
 export interface Given {
   random: RandomSource;
-  /** Takes part in the ids (`idMint`); undefined: they follow the time of the request. */
+  /** Takes part in the ids (`idGenerator`); undefined: they follow the time of the request. */
   order_ms: number | undefined;
   /** Number of the request in the run of a seeded sandbox; null: the sandbox has no seed. */
   run_number: number | null;

@@ -21,15 +21,15 @@ export interface Sandboxes {
 export function createSandboxes(store: SandboxStore): Sandboxes {
   return {
     async create(request, caller, { name, expires_in, seed }) {
-      const { mint } = request.context;
+      const { newId } = request.context;
       const reply = await store.create(request.access, {
-        id: mint("env_"),
+        id: newId("env_"),
         name,
         expires_in,
         seed: seed ?? undefined,
         key: {
           ...deriveKey(request, caller, seed == null ? undefined : SEEDED_KEY_PREFIX),
-          key_id: mint("key_"),
+          key_id: newId("key_"),
         },
       }, request.idempotency);
       return {

@@ -37,7 +37,7 @@ export const FAULT_ROUTES: readonly Route[] = [
     run({ deps, request, body }) {
       const { access, context, idempotency } = request;
       const { on, fault, times, where = {}, delay_ms = null } = body;
-      const row = { id: context.mint("flt_"), kind: on, fault, times, filter: where, delay_ms };
+      const row = { id: context.newId("flt_"), kind: on, fault, times, filter: where, delay_ms };
       return sandboxOf(deps).faults.create(access, row, idempotency);
     },
   }),

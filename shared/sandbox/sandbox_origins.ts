@@ -1,7 +1,7 @@
 /** The clocks and the randomness of sandboxes, for the events of workers (contract §7). */
 
 import type { Clock } from "../core/clock.ts";
-import { idMint, type RandomSource } from "../core/ids.ts";
+import { idGenerator, type RandomSource } from "../core/ids.ts";
 import { sourceIn } from "./seeded_random.ts";
 import { readSettings, type SandboxSettings, timeIn } from "./known_settings.ts";
 import type { Origins } from "../domain/changes/origin.ts";
@@ -27,7 +27,7 @@ export function sandboxOrigins(
         idempotency_key: null,
         livemode,
         at_ms,
-        mint: idMint(at_ms, random, order_ms),
+        newId: idGenerator(at_ms, random, order_ms),
         random,
       };
     },

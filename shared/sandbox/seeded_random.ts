@@ -9,7 +9,7 @@ import type { RandomSource } from "../core/ids.ts";
 /** The random bytes of a change, and the order of its ids. */
 export interface Source {
   random: RandomSource;
-  /** Takes part in the ids (`idMint`). Absent: the sandbox has no settings. */
+  /** Takes part in the ids (`idGenerator`). Absent: the sandbox has no settings. */
   order_ms?: number;
 }
 

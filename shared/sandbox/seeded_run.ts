@@ -6,7 +6,7 @@
 import { sandboxOf } from "./sandbox.ts";
 import type { Context, MiddlewareHandler } from "hono";
 import { SEEDED_KEY_PREFIX } from "../core/api_key.ts";
-import { idMint, type RandomSource } from "../core/ids.ts";
+import { idGenerator, type RandomSource } from "../core/ids.ts";
 import { seededRandom, type Source } from "./seeded_random.ts";
 import { readSettings, timeIn } from "./known_settings.ts";
 import type { Access } from "../store/outcome.ts";
@@ -92,7 +92,7 @@ async function begin(c: Context<Env>): Promise<void> {
   const run = { n: settings.requests, root: settings.seed_root! };
   const random = seededRandom(run.root, `request_id ${run.n}`);
   runs.set(state, run);
-  state.request_id = idMint(timeIn(settings, state.at_ms), random, run.n)("req_");
+  state.request_id = idGenerator(timeIn(settings, state.at_ms), random, run.n)("req_");
 }
 
 /** The access of a request with a seeded key. */

@@ -8,7 +8,7 @@
  */
 
 import { ApiError, invalidParameter } from "../core/errors.ts";
-import { idMint } from "../core/ids.ts";
+import { idGenerator } from "../core/ids.ts";
 import type { MethodKind } from "../schema/payment.ts";
 import type { Answer, Change } from "./commit_rows.ts";
 import { CostlyReads } from "./costly_reads.ts";
@@ -231,7 +231,7 @@ export function createStore(
     async resetSandbox(access, idempotency, with_endpoints) {
       const row = await calls.ask(access, RESET, [
         requestParameter(access, idempotency),
-        idMint(access.at_ms)("env_"),
+        idGenerator(access.at_ms)("env_"),
         String(with_endpoints),
       ]);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { readArrival } from "../../chaos/arrival.ts";
 import { auditRun } from "../../chaos/audit.ts";
 import type { Evidence } from "../../chaos/evidence.ts";
@@ -57,18 +57,18 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
   }],
   ["two payments were made under one key", "R2", /2 effects/, async (run, tx) => {
     const { operation } = answerTo(run, "create", 201);
-    const mint = idMint(Date.now());
+    const newId = idGenerator(Date.now());
     await tx`
       insert into pay.events select (json_populate_record(e,
-        json_build_object('id', ${mint("evt_")}::text, 'subject_id', ${mint("pay_")}::text))).*
+        json_build_object('id', ${newId("evt_")}::text, 'subject_id', ${newId("pay_")}::text))).*
       from pay.events e where type = 'payment.created'
         and body::json #>> '{request,idempotency_key}' = ${`chaos-${SEED}-${operation}`}`;
   }],
   ["a refund has completed twice", "R2", /re_.* refund.completed, refund.completed/, (_, tx) => {
-    const mint = idMint(Date.now());
+    const newId = idGenerator(Date.now());
     return tx`
       insert into pay.events select (json_populate_record(e,
-        json_build_object('id', ${mint("evt_")}::text, 'sequence', sequence + 1000))).*
+        json_build_object('id', ${newId("evt_")}::text, 'sequence', sequence + 1000))).*
       from pay.events e
       where id = (select max(id) from pay.events where type = 'refund.completed')`;
   }],
@@ -254,7 +254,7 @@ async function bookAgain(
   tx: postgres.TransactionSql,
   kind: string,
 ): Promise<void> {
-  const transaction_id = idMint(Date.now())("txn_");
+  const transaction_id = idGenerator(Date.now())("txn_");
   const [copy] = await tx`
     insert into pay.ledger_movements
     select (json_populate_record(m, json_build_object('transaction_id', ${transaction_id}::text))).*
@@ -278,9 +278,9 @@ async function tellPlan(service: TestService) {
   const keys = {} as Record<Sandbox, { text: string; environment_id: string }>;
   const secrets: Record<string, string> = {};
   const hooks = openRecorder();
-  const mint = idMint(Date.now());
+  const newId = idGenerator(Date.now());
   for (const name of SANDBOXES) {
-    const environment_id = mint("env_");
+    const environment_id = newId("env_");
     await service.sql`select pay.create_environment(${environment_id}, 'chaos', false, ${name})`;
     keys[name] = await service.issueKey(environment_id);
     const path = `/${name}`;

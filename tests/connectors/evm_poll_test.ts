@@ -1,7 +1,7 @@
 /** The poll of a chain, against a real node with a real token. */
 
 import assert from "node:assert/strict";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { no_anvil, startAnvil } from "../support/chain/anvil.ts";
 import { ChainWorld, type Hex } from "../support/chain/chain_world.ts";
 import { chainAccount, WatchedBooks } from "../support/chain/watched.ts";
@@ -159,7 +159,7 @@ chainTest(
     await world.transfer(token, books.list[0]!.address, 5);
     await world.mine(2_000);
     books.cursor = null;
-    const added = { ...account, id: idMint(added_ms)("pac_") };
+    const added = { ...account, id: idGenerator(added_ms)("pac_") };
     assert.deepEqual(await books.poll(added), ["succeeded 5 pay_0"]);
   },
 );

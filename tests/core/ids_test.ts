@@ -1,7 +1,13 @@
 /** Ids: form, order by time and within a change, randomness, and lower bounds for time filters. */
 
 import assert from "node:assert/strict";
-import { idFloor, idMint, type IdPrefix, isId, type RandomSource } from "../../shared/core/ids.ts";
+import {
+  idFloor,
+  idGenerator,
+  type IdPrefix,
+  isId,
+  type RandomSource,
+} from "../../shared/core/ids.ts";
 
 const NOW = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 const PREFIXES: IdPrefix[] = [
@@ -23,48 +29,48 @@ const PREFIXES: IdPrefix[] = [
 const fill = (byte: number): RandomSource => (bytes) => bytes.fill(byte);
 
 for (const prefix of PREFIXES) {
-  Deno.test(`idMint() makes ${prefix} ids of 26 lower-case characters`, () => {
-    const id = idMint(NOW)(prefix);
+  Deno.test(`idGenerator() makes ${prefix} ids of 26 lower-case characters`, () => {
+    const id = idGenerator(NOW)(prefix);
     assert.match(id, new RegExp(`^${prefix}[0-9a-z]{26}$`));
     assert.ok(isId(prefix, id));
   });
 }
 
-Deno.test("idMint() makes ids that sort by time for any random part", () => {
+Deno.test("idGenerator() makes ids that sort by time for any random part", () => {
   const times = [0, 1, 31, 32, 1023, 1024, NOW - 1, NOW, NOW + 1, Date.UTC(3000, 0)];
   for (const [at, time] of times.entries()) {
     if (at === 0) continue;
-    const earlier = idMint(times[at - 1]!, fill(255));
+    const earlier = idGenerator(times[at - 1]!, fill(255));
     for (let i = 0; i < 31; i++) earlier("evt_");
-    assert.ok(earlier("evt_") < idMint(time, fill(0))("evt_"), `at ${time}`);
+    assert.ok(earlier("evt_") < idGenerator(time, fill(0))("evt_"), `at ${time}`);
   }
 });
 
-Deno.test("idMint() makes 32 ids of one change in ascending order", () => {
-  const mint = idMint(NOW);
-  const ids = Array.from({ length: 32 }, () => mint("le_"));
+Deno.test("idGenerator() makes 32 ids of one change in ascending order", () => {
+  const newId = idGenerator(NOW);
+  const ids = Array.from({ length: 32 }, () => newId("le_"));
   assert.deepEqual(ids, ids.toSorted());
   assert.equal(new Set(ids).size, 32);
 });
 
-Deno.test("idMint() orders ids of different kinds together", () => {
-  const mint = idMint(NOW);
-  const suffixes = [mint("pay_"), mint("evt_"), mint("le_")].map((id) => id.slice(-26));
+Deno.test("idGenerator() orders ids of different kinds together", () => {
+  const newId = idGenerator(NOW);
+  const suffixes = [newId("pay_"), newId("evt_"), newId("le_")].map((id) => id.slice(-26));
   assert.deepEqual(suffixes, suffixes.toSorted());
   assert.equal(new Set(suffixes).size, 3);
 });
 
-Deno.test("idMint() makes distinct ids beyond 32 in one change", () => {
-  const mint = idMint(NOW);
-  assert.equal(new Set(Array.from({ length: 1000 }, () => mint("le_"))).size, 1000);
+Deno.test("idGenerator() makes distinct ids beyond 32 in one change", () => {
+  const newId = idGenerator(NOW);
+  assert.equal(new Set(Array.from({ length: 1000 }, () => newId("le_"))).size, 1000);
 });
 
-Deno.test("idMint() lets each of 80 random bits change the id", () => {
-  const ids = new Set([idMint(NOW, fill(0))("pay_")]);
+Deno.test("idGenerator() lets each of 80 random bits change the id", () => {
+  const ids = new Set([idGenerator(NOW, fill(0))("pay_")]);
   for (let byte = 0; byte < 16; byte++) {
     for (let bit = 0; bit < 5; bit++) {
       ids.add(
-        idMint(NOW, (bytes) => {
+        idGenerator(NOW, (bytes) => {
           bytes[byte] = 1 << bit;
           return bytes;
         })("pay_"),
@@ -74,21 +80,21 @@ Deno.test("idMint() lets each of 80 random bits change the id", () => {
   assert.equal(ids.size, 81);
 });
 
-Deno.test("idMint() makes distinct ids at one moment with the system's randomness", () => {
-  const ids = Array.from({ length: 10_000 }, () => idMint(NOW)("pay_"));
+Deno.test("idGenerator() makes distinct ids at one moment with the system's randomness", () => {
+  const ids = Array.from({ length: 10_000 }, () => idGenerator(NOW)("pay_"));
   assert.equal(new Set(ids).size, ids.length);
   for (let at = 13; at < 29; at++) {
     assert.equal(new Set(ids.map((id) => id[at])).size, 32, `character ${at}`);
   }
 });
 
-Deno.test("idMint() leaves reserved ordinals unused, with the same randomness", () => {
+Deno.test("idGenerator() leaves reserved ordinals unused, with the same randomness", () => {
   const [first, ...others] = "0123456789abcdefghjkmnpqrstvwxyz";
   for (let before = 0; before <= others.length; before++) {
-    const mint = idMint(NOW);
-    for (let i = 0; i < before; i++) mint("evt_");
-    const id = mint("txn_", 2);
-    const next = mint("evt_");
+    const newId = idGenerator(NOW);
+    for (let i = 0; i < before; i++) newId("evt_");
+    const id = newId("txn_", 2);
+    const next = newId("evt_");
     // Two ordinals must follow. After 30 ids the transaction starts with new randomness.
     assert.equal(id.at(-1), before < 30 ? [first, ...others][before] : first, id);
     const is_full = before === 29;
@@ -102,17 +108,17 @@ Deno.test("idMint() leaves reserved ordinals unused, with the same randomness", 
 });
 
 Deno.test("idFloor() is the lowest id of its moment", () => {
-  assert.equal(idMint(NOW, fill(0))("pay_"), idFloor("pay_", NOW));
+  assert.equal(idGenerator(NOW, fill(0))("pay_"), idFloor("pay_", NOW));
   assert.ok(isId("pay_", idFloor("pay_", NOW)));
 });
 
 Deno.test("idFloor() is above every id of the millisecond before", () => {
-  const earlier = idMint(NOW - 1, fill(255));
+  const earlier = idGenerator(NOW - 1, fill(255));
   for (let i = 0; i < 32; i++) assert.ok(earlier("pay_") < idFloor("pay_", NOW));
 });
 
 Deno.test("idFloor() of a time before 1970 is below every id", () => {
-  assert.ok(idFloor("pay_", -1) <= idMint(0, fill(0))("pay_"));
+  assert.ok(idFloor("pay_", -1) <= idGenerator(0, fill(0))("pay_"));
 });
 
 const SUFFIX = "0123456789abcdefghjkmnpqrs";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { seededRandom } from "../../shared/sandbox/seeded_random.ts";
 
 const ROOT = "5f".repeat(32);
@@ -24,7 +24,7 @@ Deno.test("seededRandom() gives other bytes for another label and another root",
 
 Deno.test("seededRandom() gives the bytes of HMAC-SHA256 of the label and the block", () => {
   assert.equal(
-    idMint(Date.UTC(2030, 0, 1), seededRandom(ROOT, "request 1"))("pay_"),
+    idGenerator(Date.UTC(2030, 0, 1), seededRandom(ROOT, "request 1"))("pay_"),
     "pay_1q3dcbd00hxjc3mfbxmnvb14h0",
   );
 });

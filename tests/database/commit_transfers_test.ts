@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { idMint, systemRandom } from "../../shared/core/ids.ts";
+import { idGenerator, systemRandom } from "../../shared/core/ids.ts";
 import { decideTransfer } from "../support/domain/decided_change.ts";
 import { startService } from "../support/service/service.ts";
 import { type Asked, commit, NOW } from "../support/database/commit_list.ts";
@@ -62,14 +62,14 @@ Deno.test("pay.commit() of transfers", async (t) => {
 });
 
 async function emptySandbox(sql: postgres.Sql): Promise<string> {
-  const id = idMint(Date.now())("env_");
+  const id = idGenerator(Date.now())("env_");
   await sql`select pay.create_environment(${id}, 'transfers', false, 'test')`;
   return id;
 }
 
 /** A new transfer. The fingerprint of its key depends on its amount. */
 function transferred(key: string, amount: number, name: string | null): Asked {
-  const mint = idMint(NOW);
+  const newId = idGenerator(NOW);
   const change = decideTransfer(
     {
       amount,
@@ -81,10 +81,10 @@ function transferred(key: string, amount: number, name: string | null): Asked {
       idempotency_key: null,
       livemode: false,
       at_ms: NOW,
-      mint,
+      newId,
       random: systemRandom,
       run_number: null,
-      request_id: mint("req_"),
+      request_id: newId("req_"),
     },
   );
   const keyed = name !== null && { idempotency_key: name, fingerprint: (amount % 16).toString(16) };

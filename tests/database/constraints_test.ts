@@ -6,11 +6,11 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { idMint, isId } from "../../shared/core/ids.ts";
+import { idGenerator, isId } from "../../shared/core/ids.ts";
 import { insertRow, sampleRow, startTenants, type Tenants } from "../support/service/tenants.ts";
 
 const ELSEWHERE = "env_00000000000000000000000000";
-const mint = idMint(Date.now());
+const newId = idGenerator(Date.now());
 
 /** The amounts of a payment of which no money was moved. */
 const NO_MONEY = {
@@ -103,10 +103,10 @@ const VIOLATIONS: Violation[] = [
     livemode: true,
   }],
   ["api_keys_pkey", "api_keys", {}],
-  ["api_keys_environment_fkey", "api_keys", { id: mint("key_"), environment_id: ELSEWHERE }],
+  ["api_keys_environment_fkey", "api_keys", { id: newId("key_"), environment_id: ELSEWHERE }],
   ["api_keys_id_form", "api_keys", { id: "key_short" }],
-  ["api_keys_name_length", "api_keys", { id: mint("key_"), name: "x".repeat(101) }],
-  ["api_keys_scopes_known", "api_keys", { id: mint("key_"), scopes: ["everything"] }],
+  ["api_keys_name_length", "api_keys", { id: newId("key_"), name: "x".repeat(101) }],
+  ["api_keys_scopes_known", "api_keys", { id: newId("key_"), scopes: ["everything"] }],
   ["api_key_secrets_pkey", "api_key_secrets", {}],
   ["api_key_secrets_api_key_fkey", "api_key_secrets", { hash: hash(1), api_key_id: "none" }],
   ["api_key_secrets_environment_fkey", "api_key_secrets", {
@@ -340,7 +340,7 @@ Deno.test("constraints of the tables in pay", async (t) => {
     for (const [status, amounts] of RIGHT_MONEY) {
       await t.step(`${status} with ${JSON.stringify(amounts)} is accepted`, async () => {
         const row = await sampleRow(sql, "payments", tenants.environments.own);
-        const id = mint("pay_");
+        const id = newId("pay_");
         await insertRow(sql, "payments", { ...row, id, status, ...NO_MONEY, ...amounts });
       });
     }
@@ -391,7 +391,7 @@ async function assertLedger(t: Deno.TestContext, { service, environments }: Tena
   const sample = await sampleRow(sql, "ledger_movements", environments.own);
   for (const [name, last_character, legs, is_taken] of LEGS) {
     await t.step(`${name}: ${is_taken ? "accepted" : "refused"}`, async () => {
-      const transaction_id = idMint(Date.now())("txn_").slice(0, -1) + last_character;
+      const transaction_id = idGenerator(Date.now())("txn_").slice(0, -1) + last_character;
       const write = sql.begin(async (sql) => {
         for (let leg = 0; leg < legs; leg++) {
           await insertRow(sql, "ledger_movements", { ...sample, transaction_id, leg });
@@ -413,7 +413,7 @@ async function assertLedger(t: Deno.TestContext, { service, environments }: Tena
   }
   for (const column of ["debit_account", "credit_account", "amount_minor", "currency"]) {
     await t.step(`a movement without ${column} is refused`, async () => {
-      const row = { ...sample, transaction_id: mint("txn_", 2), [column]: null };
+      const row = { ...sample, transaction_id: newId("txn_", 2), [column]: null };
       await assert.rejects(insertRow(sql, "ledger_movements", row), { code: "23502" });
     });
   }

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { RELAY_TOKEN, startService } from "../support/service/service.ts";
 
 const HOUR_MS = 3_600_000;
@@ -34,7 +34,7 @@ Deno.test("pay.health shows", async (t) => {
     assert.deepEqual(Object.fromEntries(changed.map((name) => [name, after[name]])), expected);
     return Number(after.oldest_due_seconds);
   };
-  const mint = (at_ms: number) => idMint(at_ms);
+  const newId = (at_ms: number) => idGenerator(at_ms);
   const delivery = (
     status: string,
     at_ms: number,
@@ -44,7 +44,7 @@ Deno.test("pay.health shows", async (t) => {
   ) =>
     `insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
        subject_id, sequence, status, next_attempt_at, leased_until, created_at)
-     values ('${owner}', '${mint(at_ms)("whd_")}', 'evt_x', 'ping', 'whe_x', 'pay_x', 1,
+     values ('${owner}', '${newId(at_ms)("whd_")}', 'evt_x', 'ping', 'whe_x', 'pay_x', 1,
        '${status}', ${due}, ${lease}, now())`;
   try {
     await service.pay({ outcome: "success" });
@@ -159,7 +159,7 @@ Deno.test("pay.health shows", async (t) => {
       );
     });
     await t.step("events that retention should have deleted", async () => {
-      const id = mint(Date.now() - 32 * 24 * HOUR_MS)("evt_");
+      const id = newId(Date.now() - 32 * 24 * HOUR_MS)("evt_");
       const event = `insert into pay.events (environment_id, id, type, subject_id, created_at, body)
          values ('${environment_id}', '${id}', 'ping', 'pay_x', now(), '{}');`;
       await changes(event, { is_retention_behind: true });

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { startService } from "../support/service/service.ts";
 import {
   addAccount,
@@ -25,7 +25,7 @@ Deno.test("calls and facts of providers in retention and in a reset", async (t) 
   const recorded = async (of: typeof key, days: number) => {
     const at_ms = Date.now() - days * DAY_MS;
     await service.setClock(at_ms);
-    const made = await claim(functions, of, { id: idMint(at_ms)("pc_") });
+    const made = await claim(functions, of, { id: idGenerator(at_ms)("pc_") });
     const [outcome] = await store.record([completion(made)]);
     assert.equal(outcome!.outcome, "recorded");
     await service.setClock(null);

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { generateApiKey, parseApiKey } from "../../shared/core/api_key.ts";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import type { TestKey, TestService } from "../support/service/service.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { assertRefused, serviceCase } from "../support/service/service_case.ts";
@@ -34,8 +34,8 @@ async function insertKeys(
   count: number,
   ended: { revoked_at?: Date; expires_at?: Date } = {},
 ): Promise<string[]> {
-  const mint = idMint(Date.now());
-  const ids = Array.from({ length: count }, () => mint("key_"));
+  const newId = idGenerator(Date.now());
+  const ids = Array.from({ length: count }, () => newId("key_"));
   const { revoked_at = null, expires_at = null } = ended;
   await sql`
     insert into pay.api_keys (id, environment_id, livemode, name, revoked_at, expires_at)

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { until } from "../support/common/until.ts";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { createApiKey } from "../support/database/api_keys.ts";
 import { assertSilent } from "../support/database/invariant_findings.ts";
 import type { TestService } from "../support/service/service.ts";
@@ -469,6 +469,6 @@ serviceCase("the disposable sandboxes of a revoked key", async (t, service) => {
 
 /** Makes a key of an environment as the operator. */
 function operatorKey({ sql }: TestService, environment_id: string): Promise<string> {
-  const id = idMint(Date.now())("key_");
+  const id = idGenerator(Date.now())("key_");
   return createApiKey(sql, { id, environment_id, livemode: false });
 }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { runWorkCommand } from "../../scripts/operator/provider_work.ts";
 import { connectorsOf } from "../../scripts/operator/operator_database.ts";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import type { Hex } from "../support/chain/chain_world.ts";
 import { startNodeProxy } from "../support/chain/node_proxy.ts";
 import { balanceOf, newAddress, payoutCase, transferOf } from "../support/chain/payout_case.ts";
@@ -140,7 +140,7 @@ payoutCase("each transfer settles one payout", async (given, _signer, t) => {
   await t.step("an equal payout of another account waits with its export", async () => {
     const { environment_id } = service.live;
     const first = await refund(payment, 100, to);
-    const second_id = idMint(Date.now())("pac_");
+    const second_id = idGenerator(Date.now())("pac_");
     await sql`select pay.disable_provider_account(p_id => ${account_id})`;
     await sql`select pay.add_provider_account(${second_id}, ${environment_id}, 'evm',
       ${["stablecoin"]}, (select settings::text from pay.provider_accounts), null, ${[]})`;

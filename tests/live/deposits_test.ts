@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
 import type { Fact } from "../../shared/domain/providers/connector.ts";
 import { XPUB } from "../support/chain/watched.ts";
@@ -32,7 +32,7 @@ interface Given {
 
 Deno.test("a live payment by stablecoin", async (t) => {
   const service = await startService();
-  const account_id = idMint(Date.now())("pac_");
+  const account_id = idGenerator(Date.now())("pac_");
   const settings = {
     network: "ethereum",
     chain_id: "31337",

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { startService } from "../support/service/service.ts";
 
 const PAGES = 45;
@@ -53,7 +53,7 @@ Deno.test("the totals of a long day are read in several jobs", async () => {
   try {
     let now = Date.parse("2026-11-22T12:00:00Z");
     await service.setClock(now - 2 * DAY_MS);
-    await sql`select pay.add_provider_account(${idMint(now)("pac_")},
+    await sql`select pay.add_provider_account(${idGenerator(now)("pac_")},
       ${service.live.environment_id}, 'stripe', ${["card"]},
       ${JSON.stringify({ base_url: provider.base_url })}, 'PROVIDER_STRIPE', ${[]}::text[])`;
     await service.setClock(now);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { startService } from "../support/service/service.ts";
 import { until } from "../support/common/until.ts";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 
 const CREATES = 500;
 
@@ -53,7 +53,7 @@ Deno.test("500 live creates under way hold no database connection while they wai
   const provider = startSlowProvider();
   const service = await startService({ provider_secret: () => "sk_live_many" });
   try {
-    await service.sql`select pay.add_provider_account(${idMint(Date.now())("pac_")},
+    await service.sql`select pay.add_provider_account(${idGenerator(Date.now())("pac_")},
       ${service.live.environment_id}, 'stripe', ${["card"]},
       ${JSON.stringify({ base_url: provider.base_url })}, 'PROVIDER_STRIPE', ${[]}::text[])`;
     const card = { token: "pm_card_visa" };

@@ -1,7 +1,7 @@
 /** POST /providers/{pac_…}/notifications: only signed facts count, each once and in any order. */
 
 import assert from "node:assert/strict";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { type LiveCase, liveCase, NOTIFICATION_SECRET } from "../support/live/live_case.ts";
 import { atStripe } from "../support/live/live_actions.ts";
 import {
@@ -267,7 +267,7 @@ liveCase("a fact about a payment of somebody else is kept and shown", async (giv
   const [id, event] = await settledByEvent(given);
   const STRANGERS: [name: string, payment: string][] = [
     ["of another environment", sandbox.body.id],
-    ["that does not exist", idMint(Date.now())("pay_")],
+    ["that does not exist", idGenerator(Date.now())("pay_")],
   ];
   for (const [name, payment] of STRANGERS) {
     await t.step(name, async () => {
@@ -278,7 +278,7 @@ liveCase("a fact about a payment of somebody else is kept and shown", async (giv
     });
   }
   await t.step("of another account of the same environment", async () => {
-    const account_id = idMint(Date.now())("pac_");
+    const account_id = idGenerator(Date.now())("pac_");
     given.variables.PROVIDER_SECOND = "whsec_second";
     const { base_url } = given.double;
     await given.service.sql`select pay.add_provider_account(${account_id},

@@ -1,7 +1,7 @@
 /** The operator settles calls and facts: each result takes the path of a fact, once. */
 
 import assert from "node:assert/strict";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { connectorsOf } from "../../scripts/operator/operator_database.ts";
 import { readProviderCommand } from "../../scripts/operator/provider_command.ts";
 import { runProviderCommand } from "../../scripts/operator/providers.ts";
@@ -224,7 +224,7 @@ liveCase("money that matches nothing is booked, matched and reversed once", asyn
   const { id, call } = await stuck(given, "before");
   await t.step("a match that does not fit changes nothing", async () => {
     const name = `${reference}:succeeded`;
-    const unknown = idMint(Date.now())("pay_");
+    const unknown = idGenerator(Date.now())("pay_");
     await refused(given, /no such resource$/, "match", name, unknown);
     await refused(given, /no unmatched fact or finding/, "match", "pi_none:succeeded", id);
     const { body: completed } = await given.pay();

@@ -11,7 +11,7 @@ import { INSTRUMENTS, OUTCOMES } from "../../chaos/instruments.ts";
 import { type DisputeMove, STATUSES } from "../../chaos/payment_model.ts";
 import { requestOf } from "../../chaos/request.ts";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 import type { TestKey, TestService } from "../support/service/service.ts";
 import type { ChangeStep, Step } from "../support/model/model_steps.ts";
@@ -233,7 +233,7 @@ let serial = 0;
 /** Creates a sandbox for a run. */
 async function begin(service: TestService): Promise<{ model: ServiceModel; real: Real }> {
   await service.setClock(BEGIN_MS);
-  const environment_id = idMint(Date.now())("env_");
+  const environment_id = idGenerator(Date.now())("env_");
   await service.sql`
     select pay.create_environment(${environment_id}, ${`model ${serial++}`}, false, 'model')`;
   const key = await service.issueKey(environment_id);

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { idFloor, type IdMint, idMint } from "../../shared/core/ids.ts";
+import { idFloor, type IdGenerator, idGenerator } from "../../shared/core/ids.ts";
 import { serviceCase } from "../support/service/service_case.ts";
 import { pagesRead } from "../support/database/pages_read.ts";
 import { RELAY_TOKEN, type TestKey, type TestService } from "../support/service/service.ts";
@@ -33,9 +33,9 @@ const OF_LIVE_TOO: readonly string[] = ["webhook_deliveries", "events"];
 
 /** Writes one row of a payment and of everything that belongs to it, all created at `at_ms`. */
 async function insertPayment(sql: postgres.Sql, environment_id: string, at_ms: number) {
-  const mint: IdMint = idMint(at_ms);
+  const newId: IdGenerator = idGenerator(at_ms);
   const at = new Date(at_ms).toISOString();
-  const [pay, event, txn, refund] = [mint("pay_"), mint("evt_"), mint("txn_"), mint("re_")];
+  const [pay, event, txn, refund] = [newId("pay_"), newId("evt_"), newId("txn_"), newId("re_")];
   await sql.begin(async (sql) => {
     await sql`insert into pay.payments (environment_id, id, status, amount_minor, amount_refunded,
         currency, method_kind, sequence, created_at, updated_at, body)
@@ -47,7 +47,7 @@ async function insertPayment(sql: postgres.Sql, environment_id: string, at_ms: n
       values (${environment_id}, ${event}, 'payment.created', ${pay}, 1, ${at}, '{}')`;
     await sql`insert into pay.webhook_deliveries (environment_id, id, event_id, event_type,
         endpoint_id, subject_id, sequence, status, created_at)
-      values (${environment_id}, ${mint("whd_")}, ${event}, 'payment.created', 'whe_x', ${pay}, 1,
+      values (${environment_id}, ${newId("whd_")}, ${event}, 'payment.created', 'whe_x', ${pay}, 1,
         'delivered', ${at})`;
     await sql`insert into pay.ledger_movements (environment_id, transaction_id, leg, kind, subject_id,
         debit_account, credit_account, amount_minor, currency, created_at)
@@ -248,7 +248,7 @@ serviceCase("pay_internal.id_floor() equals idFloor()", async (_, { sql }) => {
     const [row] = await sql`
       select pay_internal.id_floor('evt_', ${new Date(at_ms).toISOString()}::timestamptz) as floor`;
     assert.equal(row!.floor, idFloor("evt_", at_ms));
-    const made = idMint(at_ms)("evt_");
-    assert.ok(made >= row!.floor && (at_ms === 0 || idMint(at_ms - 1)("evt_") < row!.floor));
+    const made = idGenerator(at_ms)("evt_");
+    assert.ok(made >= row!.floor && (at_ms === 0 || idGenerator(at_ms - 1)("evt_") < row!.floor));
   }
 });

@@ -10,7 +10,7 @@ import { openLocalServer } from "../../scripts/local/local_server.ts";
 import { createDependencies, type OpenDependencies } from "../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { createSandboxFunction } from "../../shared/functions/sandbox_function.ts";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import { cloneDatabase } from "../support/database/database.ts";
 import { MASTER_SECRET, RELAY_TOKEN } from "../support/service/service.ts";
 import { block } from "../support/documents/operations_document.ts";
@@ -50,7 +50,9 @@ async function insertDelivery(sql: postgres.Sql, due_in_ms: number, status = "pe
   const due = status === "pending" ? new Date(Date.now() + due_in_ms).toISOString() : null;
   await sql`insert into pay.webhook_deliveries (environment_id, id, event_id, event_type, endpoint_id,
       subject_id, sequence, status, next_attempt_at, created_at)
-    values (${ENVIRONMENT}, ${idMint(Date.now())("whd_")}, 'evt_x', 'ping', 'whe_x', 'pay_x', 1,
+    values (${ENVIRONMENT}, ${
+    idGenerator(Date.now())("whd_")
+  }, 'evt_x', 'ping', 'whe_x', 'pay_x', 1,
       ${status}, ${due}, now())`;
 }
 

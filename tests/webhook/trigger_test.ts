@@ -17,7 +17,7 @@ import {
   settle,
   TRIGGER,
 } from "../support/webhook/recording_receiver.ts";
-import { idMint } from "../../shared/core/ids.ts";
+import { idGenerator } from "../../shared/core/ids.ts";
 import type { TestService } from "../support/service/service.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";
 import { until } from "../support/common/until.ts";
@@ -315,7 +315,7 @@ webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
 
 /** Adds another sandbox to an account. */
 async function addSandbox(service: TestService, account: string): Promise<string> {
-  const id = idMint(Date.now())("env_");
+  const id = idGenerator(Date.now())("env_");
   await service.sql`select pay.create_environment(${id}, ${account}, false, 'test')`;
   return id;
 }

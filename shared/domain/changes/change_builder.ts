@@ -195,7 +195,7 @@ export class ChangeBuilder<T extends Subject> {
   addCall(call: Pick<NewOperationRow, "op"> & Partial<NewOperationRow>): void {
     const { id: subject_id, amount_minor, currency } = this.#subject;
     this.#calls.push({
-      id: this.context.mint("pc_"),
+      id: this.context.newId("pc_"),
       subject_id,
       refund_id: null,
       method_kind: methodOf(this.#subject),
@@ -265,7 +265,7 @@ export function movementRow(
 ): MovementRow {
   const { debit, credit } = MOVEMENTS[movement.kind];
   return {
-    transaction_id: context.mint("txn_", ENTRIES_PER_LEG),
+    transaction_id: context.newId("txn_", ENTRIES_PER_LEG),
     leg: 0,
     ...movement,
     debit_account: debit,

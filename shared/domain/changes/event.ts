@@ -4,7 +4,7 @@
  */
 
 import { formatTime } from "../../core/clock.ts";
-import type { IdMint, RandomSource } from "../../core/ids.ts";
+import type { IdGenerator, RandomSource } from "../../core/ids.ts";
 import type { EventType } from "../../schema/event_type.ts";
 import type { EventRow } from "../../store/commit_rows.ts";
 
@@ -14,7 +14,7 @@ export interface EventContext {
   idempotency_key: string | null;
   livemode: boolean;
   at_ms: number;
-  mint: IdMint;
+  newId: IdGenerator;
   random: RandomSource;
 }
 
@@ -22,7 +22,7 @@ export interface EventContext {
 export interface RequestContext extends EventContext {
   request_id: string;
   /**
-   * Number of the request in the run of a seeded sandbox; then `mint` and `random` follow from the
+   * Number of the request in the run of a seeded sandbox; then `newId` and `random` follow from the
    * seed. Null: the sandbox has no seed.
    */
   run_number: number | null;
@@ -46,7 +46,7 @@ interface EventFacts {
 /** Makes the row of an event. */
 export function eventRow(facts: EventFacts, context: EventContext): EventRow {
   const { type, subject_id, sequence, object, triggered } = facts;
-  const id = context.mint("evt_");
+  const id = context.newId("evt_");
   const created_at = formatTime(context.at_ms);
   const head = JSON.stringify({
     id,

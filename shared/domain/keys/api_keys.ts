@@ -4,7 +4,7 @@
  */
 
 import { ApiError, invalidParameter } from "../../core/errors.ts";
-import { idMint, systemRandom } from "../../core/ids.ts";
+import { idGenerator, systemRandom } from "../../core/ids.ts";
 import type { CreateApiKeyBody } from "../../schema/api_key.ts";
 import type { ApiKeyStore } from "../../store/api_key_store.ts";
 import { deriveKey, revealKey } from "./derived_key.ts";
@@ -93,6 +93,6 @@ function refuseLive({ context }: ServiceRequest): void {
  * the whole database.
  */
 function keyId({ context }: ServiceRequest): string {
-  const { at_ms, run_number, mint } = context;
-  return (run_number === null ? mint : idMint(at_ms, systemRandom, run_number))("key_");
+  const { at_ms, run_number, newId } = context;
+  return (run_number === null ? newId : idGenerator(at_ms, systemRandom, run_number))("key_");
 }

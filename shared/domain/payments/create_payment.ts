@@ -88,7 +88,7 @@ function newPayment(
   const person = agreedPerson(body);
   const at = formatTime(context.at_ms);
   return {
-    id: context.mint("pay_"),
+    id: context.newId("pay_"),
     object: "payment",
     status: "pending",
     amount: amount_minor,

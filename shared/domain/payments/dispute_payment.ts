@@ -152,7 +152,7 @@ function newDispute(
   { amount_minor, reason, evidence_due_by }: ReportedDispute,
 ): Dispute {
   return {
-    id: context.mint("dp_"),
+    id: context.newId("dp_"),
     object: "dispute",
     payment_id: payment.id,
     amount_minor,

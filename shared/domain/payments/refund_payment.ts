@@ -154,7 +154,7 @@ function newRefund(
 ): Refund {
   const at = formatTime(context.at_ms);
   return {
-    id: context.mint("re_"),
+    id: context.newId("re_"),
     object: "refund",
     payment_id: payment.id,
     payment_status: payment.status,

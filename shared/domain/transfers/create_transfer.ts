@@ -45,7 +45,7 @@ function newTransfer(
 ): Transfer {
   const at = formatTime(context.at_ms);
   return {
-    id: context.mint("tr_"),
+    id: context.newId("tr_"),
     object: "transfer",
     status: "pending",
     amount: amount_minor,

@@ -102,7 +102,7 @@ export function createWebhookEndpoints(
       const secret = firstSecret(request.context);
       const at = formatTime(request.context.at_ms);
       const endpoint: WebhookEndpoint = {
-        id: request.context.mint("whe_"),
+        id: request.context.newId("whe_"),
         object: "webhook_endpoint",
         delivery: body.delivery,
         url,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { encodeFunctionData, parseAbi } from "viem";
-import { idMint } from "../../../shared/core/ids.ts";
+import { idGenerator } from "../../../shared/core/ids.ts";
 import { type CallOptions, startService, type TestService } from "../service/service.ts";
 import { no_anvil, startAnvil } from "./anvil.ts";
 import { ChainWorld, type Hex } from "./chain_world.ts";
@@ -62,7 +62,7 @@ export function stablecoinCase(
 async function makeCase(service: TestService, world: ChainWorld): Promise<StablecoinCase> {
   const { sql, live } = service;
   const [usdc, usdt] = [await world.deployToken(), await world.deployToken()];
-  const account_id = idMint(Date.now())("pac_");
+  const account_id = idGenerator(Date.now())("pac_");
   const settings = {
     network: "base",
     chain_id: "31337",

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { parseApiKey } from "../../../shared/core/api_key.ts";
-import { idMint, systemRandom } from "../../../shared/core/ids.ts";
+import { idGenerator, systemRandom } from "../../../shared/core/ids.ts";
 import { ChangeBuilder } from "../../../shared/domain/changes/change_builder.ts";
 import { complete } from "../../../shared/domain/payments/settlement.ts";
 import { decideCreate, decideRefund } from "../domain/decided_change.ts";
@@ -33,16 +33,16 @@ export const NOW = Date.UTC(2026, 10, 20);
 export const DAY = 86_400_000;
 
 function newContext() {
-  const mint = idMint(NOW);
+  const newId = idGenerator(NOW);
   const context = {
     idempotency_key: null,
     livemode: false,
     at_ms: NOW,
-    mint,
+    newId,
     random: systemRandom,
     run_number: null,
   };
-  return { ...context, request_id: mint("req_") };
+  return { ...context, request_id: newId("req_") };
 }
 
 /** Decides a new payment of 1000, which is completed by default. */
@@ -77,7 +77,7 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
         scope: scope ?? "payments:write",
         version: 0,
         at_ms,
-        request_id: idMint(at_ms)("req_"),
+        request_id: idGenerator(at_ms)("req_"),
         rate_limits: rate_limits ?? null,
         observe: () => {},
       },

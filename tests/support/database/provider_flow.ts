@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
-import { idMint } from "../../../shared/core/ids.ts";
+import { idGenerator } from "../../../shared/core/ids.ts";
 import { type ChainStore, createChainStore } from "../../../shared/store/chain_store.ts";
 import { openDatabase } from "../../../shared/store/database.ts";
 import type { NewOperationRow } from "../../../shared/store/operation_row.ts";
@@ -34,7 +34,7 @@ export async function addAccount(
     settings?: Record<string, string>;
   } = {},
 ): Promise<string> {
-  const id = idMint(Date.now())("pac_");
+  const id = idGenerator(Date.now())("pac_");
   await sql`select pay.add_provider_account(
     p_id => ${id}, p_environment_id => ${environment_id}, p_connector => ${connector},
     p_method_kinds => ${method_kinds}::text[], p_settings => ${JSON.stringify(settings)},
@@ -48,7 +48,7 @@ export function callOf(
   patch: Partial<NewOperationRow> = {},
 ): NewOperationRow {
   return {
-    id: idMint(Date.now())("pc_"),
+    id: idGenerator(Date.now())("pc_"),
     op: "authorize",
     subject_id: payment.id,
     refund_id: null,

@@ -5,7 +5,7 @@
 
 import { formatTime } from "../../../shared/core/clock.ts";
 import { ApiError } from "../../../shared/core/errors.ts";
-import { idMint, systemRandom } from "../../../shared/core/ids.ts";
+import { idGenerator, systemRandom } from "../../../shared/core/ids.ts";
 import { sampleDispute } from "../../../shared/domain/payments/dispute_payment.ts";
 import type { RequestContext } from "../../../shared/domain/changes/event.ts";
 import { paymentOf } from "../../../shared/domain/payments/create_payment.ts";
@@ -36,7 +36,7 @@ export function requestContext(livemode = false): RequestContext {
     idempotency_key: "key",
     livemode,
     at_ms: NOW_MS,
-    mint: idMint(NOW_MS),
+    newId: idGenerator(NOW_MS),
     random: systemRandom,
     run_number: null,
   };

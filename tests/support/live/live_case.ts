@@ -1,7 +1,7 @@
 /** Tests of live keys: the product with an account at the double of Stripe. */
 
 import assert from "node:assert/strict";
-import { idMint } from "../../../shared/core/ids.ts";
+import { idGenerator } from "../../../shared/core/ids.ts";
 import type { Settings } from "../../../shared/functions/settings.ts";
 import {
   no_stripe_double,
@@ -78,7 +78,7 @@ async function makeCase(
   variables: Record<string, string>,
 ): Promise<LiveCase> {
   const secret = variables.PROVIDER_STRIPE!;
-  const account_id = idMint(Date.now())("pac_");
+  const account_id = idGenerator(Date.now())("pac_");
   await service.sql`select pay.add_provider_account(${account_id}, ${service.live.environment_id},
     'stripe', ${["card"]}, ${JSON.stringify({ base_url: running.base_url })}, 'PROVIDER_STRIPE',
     ${["PROVIDER_STRIPE_NOTIFICATIONS"]})`;

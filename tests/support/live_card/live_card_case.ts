@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { callStripe, isUnknown } from "../../../shared/connectors/stripe/stripe_call.ts";
 import { stripeConnector } from "../../../shared/connectors/stripe/stripe_connector.ts";
-import { idMint } from "../../../shared/core/ids.ts";
+import { idGenerator } from "../../../shared/core/ids.ts";
 import type {
   Fact,
   Operation,
@@ -56,13 +56,13 @@ export async function authorize(
   terms: Members = {},
   more: Partial<Operation> = {},
 ): Promise<Sent> {
-  const mint = idMint(Date.now());
+  const newId = idGenerator(Date.now());
   return await send(call({
-    id: mint("pc_"),
+    id: newId("pc_"),
     request: { token },
     created_at: new Date().toISOString(),
     ...more,
-  }, { id: mint("pay_"), ...terms }));
+  }, { id: newId("pay_"), ...terms }));
 }
 
 /** Sends a capture, cancel or refund of an authorized payment, or ends an abandoned one. */
@@ -71,15 +71,15 @@ export async function change(
   op: "capture" | "cancel" | "refund" | "abandon",
   amount_minor = 1099,
 ): Promise<Sent> {
-  const mint = idMint(Date.now());
+  const newId = idGenerator(Date.now());
   const { provider_reference } = factOf(reply);
   return await send(call({
-    id: mint("pc_"),
+    id: newId("pc_"),
     op,
     amount_minor,
     currency,
     subject,
-    refund: op === "refund" ? { id: mint("re_") } as Refund : null,
+    refund: op === "refund" ? { id: newId("re_") } as Refund : null,
     request: { token: null },
     provider_reference,
     created_at: new Date().toISOString(),

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { idMint } from "../../../shared/core/ids.ts";
+import { idGenerator } from "../../../shared/core/ids.ts";
 import type { OpenDependencies } from "../../../shared/functions/dependencies.ts";
 import type { Settings } from "../../../shared/functions/settings.ts";
 import type { LogLine } from "../../../shared/http/request_log.ts";
@@ -135,10 +135,10 @@ export async function startService(
     on_statement: (text) => statements.push(text),
     ...options,
   });
-  const mint = idMint((options.clock ?? Date.now)(), options.random);
+  const newId = idGenerator((options.clock ?? Date.now)(), options.random);
 
   async function environment(livemode: boolean, account: string): Promise<string> {
-    const id = mint("env_");
+    const id = newId("env_");
     await createEnvironment(sql, { id, account, livemode });
     return id;
   }
@@ -148,7 +148,7 @@ export async function startService(
     { scopes, expires_at }: { scopes?: string[]; expires_at?: string } = {},
   ): Promise<TestKey> {
     const [row] = await sql`select livemode from pay.environments where id = ${environment_id}`;
-    const id = mint("key_");
+    const id = newId("key_");
     const text = await createApiKey(sql, {
       id,
       environment_id,

@@ -9,7 +9,7 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { type Exchange, type Fetch, type Payment, PaymentsClient } from "../../../client/mod.ts";
 import { openLocalServer } from "../../../scripts/local/local_server.ts";
-import { idMint } from "../../../shared/core/ids.ts";
+import { idGenerator } from "../../../shared/core/ids.ts";
 import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
 import { createSandboxFunction } from "../../../shared/functions/sandbox_function.ts";
 import { until } from "../common/until.ts";
@@ -190,7 +190,7 @@ async function addAccount(
   double: StripeDouble,
   base_url: string,
 ): Promise<void> {
-  const id = idMint(Date.now())("pac_");
+  const id = idGenerator(Date.now())("pac_");
   await service.sql`select pay.add_provider_account(${id}, ${service.live.environment_id},
     'stripe', ${["card"]}, ${JSON.stringify({ base_url: double.base_url })}, 'PROVIDER_STRIPE',
     ${["PROVIDER_STRIPE_NOTIFICATIONS"]})`;

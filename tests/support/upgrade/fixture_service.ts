@@ -4,7 +4,7 @@
  */
 
 import postgres from "postgres";
-import { idMint } from "../../../shared/core/ids.ts";
+import { idGenerator } from "../../../shared/core/ids.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { type KeyedCall, keyedCall } from "../service/keyed_call.ts";
 import { openProduct } from "../service/product.ts";
@@ -51,10 +51,10 @@ export async function openFixtureService(
       return body;
     },
     async issueKey(account, livemode) {
-      const mint = idMint(now_ms);
-      const environment_id = mint("env_");
+      const newId = idGenerator(now_ms);
+      const environment_id = newId("env_");
       await createEnvironment(sql, { id: environment_id, account, livemode, name: "Upgrade" });
-      const id = mint("key_");
+      const id = newId("key_");
       return await createApiKey(sql, { id, environment_id, livemode, name: "Operator's" });
     },
     async setClock(at_ms) {

@@ -5,7 +5,7 @@
  */
 
 import type { Settings } from "../../../shared/functions/settings.ts";
-import { idMint } from "../../../shared/core/ids.ts";
+import { idGenerator } from "../../../shared/core/ids.ts";
 import type { TestService } from "../service/service.ts";
 import { openRecorder, type RecordingReceiver } from "./recording_receiver.ts";
 import { HOOKS_CERTIFICATE, TEST_AUTHORITY } from "./test_certificates.ts";
@@ -39,8 +39,8 @@ export async function addLiveDelivery(
   endpoint_id: string,
   at_ms: number,
 ): Promise<string> {
-  const mint = idMint(at_ms);
-  const [event_id, delivery_id, payment_id] = [mint("evt_"), mint("whd_"), mint("pay_")];
+  const newId = idGenerator(at_ms);
+  const [event_id, delivery_id, payment_id] = [newId("evt_"), newId("whd_"), newId("pay_")];
   const at = new Date(at_ms).toISOString();
   await sql`insert into pay.events
     (environment_id, id, type, subject_id, sequence, created_at, body)
