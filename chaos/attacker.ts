@@ -1,5 +1,5 @@
 /**
- * A tenant that tries to take all places of the dispatcher (promise R13). In a loop it creates
+ * A tenant that tries to take all slots of the dispatcher (promise R13). In a loop it creates
  * endpoints whose receiver answers 200 slowly, creates payments, resets its sandbox and deletes the
  * endpoints.
  */
@@ -8,10 +8,10 @@ import { addEndpoint, callApi, ENDPOINTS, SANDBOX_PAYMENTS } from "./api_call.ts
 
 const ENDPOINTS_EACH = 4;
 const PAYMENTS_EACH = 20;
-/** Two rounds a second: enough to fill a dispatcher without shares, with little load. */
+/** Two rounds a second: enough to fill a dispatcher without quotas, with little load. */
 const ROUND_MS = 500;
 
-/** Rounds after which a dispatcher without shares has no place left: each takes 64 of 256. */
+/** Rounds after which a dispatcher without quotas has no slot left: each takes 64 of 256. */
 const FILLING_ROUNDS = 6;
 
 /** An attacker that works between `start` and `stop`. */

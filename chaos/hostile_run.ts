@@ -1,7 +1,7 @@
 /**
  * R13: hostile endpoints delay no other. The run makes payments at a steady rate in sandboxes with
  * 49 healthy endpoints. In turn it adds and removes a fiftieth endpoint that accepts connections
- * and never answers, and an account that tries to take all places of the dispatcher (attacker.ts).
+ * and never answers, and an account that tries to take all slots of the dispatcher (attacker.ts).
  * It compares the time from event to arrival at the healthy endpoints.
  */
 
@@ -20,7 +20,8 @@ const FLOOR_MS = 100;
 const EVENT = "payment.completed";
 /**
  * Timeout of an attempt, and its lease. Both are close to those of the product, so that an attacker
- * with all places would hold them for a long time. The attacker's receiver answers just before the timeout.
+ * with all slots would hold them for a long time. The attacker's receiver answers just before the
+ * timeout.
  */
 const ATTEMPT_MS = 10_000;
 const LEASE_MS = 18_000;

@@ -1,8 +1,8 @@
 /**
- * Lists of the wire contract that several rooms need: statuses, event types, method kinds, outcomes
- * and reasons (contract §2 to §4). The schemas validate with them, the console imports them, and
- * `deno task generate` writes them into the client and the documents (ADR 0014). This module imports
- * nothing, so that the bundle of the console stays small.
+ * Lists of the wire contract that several folders need: statuses, event types, method kinds,
+ * outcomes and reasons (contract §2 to §4). The schemas validate with them, the console imports
+ * them, and `deno task generate` writes them into the client and the documents (ADR 0014). This
+ * module imports nothing, so that the bundle of the console stays small.
  */
 
 /** Every status of a payment, in the order of the lifecycle. */

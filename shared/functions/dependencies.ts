@@ -43,7 +43,7 @@ import type { Settings } from "./settings.ts";
 import type { Dependencies } from "../http/dependencies.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
 
-/** Seconds without a read after which the connection of the read lane closes. */
+/** Seconds without a read after which the connection of the read queue closes. */
 const READS_IDLE_S = 20;
 
 /** Dependencies with open connections, which `close` closes. */

@@ -9,7 +9,7 @@ export interface RequestedChange {
   change: Change;
   idempotency: Idempotency | null;
   /** True: the sandbox may have more pending deliveries. Otherwise they can be uncounted. */
-  has_room: boolean;
+  has_quota: boolean;
 }
 
 /** The amounts of a payment that are mostly 0. */
@@ -33,9 +33,9 @@ export function commitParameters(
 ): (string | number | null)[] {
   const changes = list.map(({ change }) => change);
   const document = {
-    requests: list.map(({ access, change, idempotency, has_room }, i) => ({
+    requests: list.map(({ access, change, idempotency, has_quota }, i) => ({
       ...keyedRequest(access, idempotency, answerOf(change), i),
-      ...(has_room && { has_room }),
+      ...(has_quota && { has_quota }),
     })),
     expects: numberedRows(changes, ({ expects }) => [expects]),
     faults: numberedRows(changes, ({ fault_id: id }) => [id === undefined ? null : { id }]),

@@ -28,7 +28,7 @@ import {
   type ResourceKind,
 } from "./load_statement.ts";
 import { isCheap, isPlain, type PageRequest } from "./page_request.ts";
-import { PendingRoom } from "./pending_room.ts";
+import { PendingQuota } from "./pending_quota.ts";
 import type { OperationRow } from "./operation_row.ts";
 import type { StoredAccount } from "./provider_rows.ts";
 import { type BatchLimits, batchRequests, type ListRow } from "./request_batcher.ts";
@@ -110,7 +110,7 @@ type CommitRow = ListRow<
 >;
 
 /** Counts the pending deliveries of a sandbox. */
-const ROOM = "select * from pay.read_room(p_request => $1::text)";
+const QUOTA = "select * from pay.read_pending_quota(p_request => $1::text)";
 
 /** Upper estimate of the characters of a payment. */
 const PAYMENT_CHARACTERS = 1_000;
@@ -135,7 +135,7 @@ export function createStore(
 ): Store {
   const { tenants } = calls;
   const costly_reads = new CostlyReads();
-  const rooms = new PendingRoom();
+  const quotas = new PendingQuota();
   let pinging: Promise<unknown> | null = null;
   const commit = batchRequests<RequestedChange, CommitRow>(
     tenants,
@@ -172,15 +172,15 @@ export function createStore(
   }
 
   /** Commits a change. Before that it counts the deliveries of a sandbox if the change needs it. */
-  async function commitCounted(asked: Omit<RequestedChange, "has_room">) {
-    const send = (access: Access, has_room: boolean) =>
-      calls.untilFresh(access, () => commit({ ...asked, access, has_room }));
+  async function commitCounted(asked: Omit<RequestedChange, "has_quota">) {
+    const send = (access: Access, has_quota: boolean) =>
+      calls.untilFresh(access, () => commit({ ...asked, access, has_quota }));
     const { access } = asked;
-    const row = await send(access, rooms.has(access.key_hash));
+    const row = await send(access, quotas.has(access.key_hash));
     if (row.outcome !== "uncounted") return row;
     // Counts against the rate limits, in place of the commit.
-    const { body } = await calls.ask(access, ROOM, [requestParameter(access)]);
-    rooms.note(access.key_hash, Number(body));
+    const { body } = await calls.ask(access, QUOTA, [requestParameter(access)]);
+    quotas.note(access.key_hash, Number(body));
     return await send({ ...access, rate_limits: null }, true);
   }
 

@@ -71,7 +71,7 @@ export type Written =
 /** A delivery that the dispatcher has claimed from the outbox. */
 export interface ClaimedDelivery {
   environment_id: string;
-  /** The id of the environment that a reset keeps. The dispatcher counts places by it. */
+  /** The id of the environment that a reset keeps. The dispatcher counts its claims by it. */
   public_id: string;
   account: string;
   id: string;
@@ -138,7 +138,7 @@ export interface AttemptResult {
 }
 
 /** Number of further deliveries that a dispatcher takes of each holder for which it has claims. */
-export interface FreeSlots {
+export interface ClaimCapacity {
   endpoints: Readonly<Record<string, number>>;
   /** By public id. */
   environments: Readonly<Record<string, number>>;
@@ -148,12 +148,12 @@ export interface FreeSlots {
 /** The request of a poll: results to record, and limits of new claims. */
 export interface DeliveryPoll {
   results: readonly AttemptResult[];
-  /** Most claims in total. The next three: most claims of a holder that is not in `rooms`. */
+  /** Most claims in total. The next three: most claims of a holder that is not in `capacity`. */
   limit: number;
   per_endpoint: number;
   per_environment: number;
   per_account: number;
-  rooms: FreeSlots;
+  capacity: ClaimCapacity;
   /** Milliseconds by which accounts are ahead (fair_time.ts); null: claim no poison delivery. */
   poison_ahead: Readonly<Record<string, number>> | null;
   at_ms: number;
@@ -266,7 +266,7 @@ const END_TRIGGER = `select * from pay.end_trigger(
   p_request => $1::text, p_delivery_id => $2::text, p_delivered => $3::text::boolean,
   p_attempt => $4::text, p_exchange => $5::text)`;
 const POLL_DELIVERIES = `select * from pay.poll_deliveries(
-  p_results => $1::text, p_rooms => $2::text, p_limit => $3::int,
+  p_results => $1::text, p_capacity => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_per_environment => $5::int, p_per_account => $6::int,
   p_poison_ahead => $7::text, p_at => $8::text::timestamptz,
   p_leased_until => $9::text::timestamptz, p_aside => $10::text)`;
@@ -345,7 +345,7 @@ export function createWebhookStore(
     pollDeliveries: (poll) =>
       database.query<ClaimedDelivery>(POLL_DELIVERIES, [
         resultsParameter(poll.results),
-        JSON.stringify(poll.rooms),
+        JSON.stringify(poll.capacity),
         poll.limit,
         poll.per_endpoint,
         poll.per_environment,

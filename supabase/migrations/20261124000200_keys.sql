@@ -93,7 +93,7 @@ comment on constraint api_keys_environment_fkey on pay.api_keys is
 
 create index api_keys_environment on pay.api_keys (environment_id, id);
 comment on index pay.api_keys_environment is
-  'pay.list_api_keys, pay_internal.take_key_place: the keys of an environment.';
+  'pay.list_api_keys, pay_internal.take_key_quota: the keys of an environment.';
 
 create table pay.api_key_secrets (
   hash bytea not null,

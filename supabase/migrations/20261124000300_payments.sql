@@ -236,13 +236,13 @@ comment on column pay.idempotency_keys.request_line is 'Method and path of the f
 comment on column pay.idempotency_keys.replays is 'How often the answer was replayed, counted behind the answers.';
 
 -- Finds the keys to purge. A B-tree, though their rows come in the order of time: a BRIN index is read
--- whole, and the table with it, once vacuumed room is used again (a block's summary then reaches from
--- the first rows it ever had to the newest) or a summary was interrupted (what follows counts as
--- without one, also after a vacuum). Measured at 5 000 000 keys: one interrupted, 15 s for each look
--- for what has outlived; here 0.1 ms, 4 ms with a million purged keys that wait for a vacuum.
--- By environment, because each sandbox can have a clock of its own. All rows are in it; the predicate,
--- which only the purge repeats, keeps the planner from looking keys up here: before the first analyze
--- it takes any index that begins alike.
+-- whole, and the table with it, once vacuumed space is used again (a block's summary then reaches
+-- from the first rows it ever had to the newest) or a summary was interrupted (what follows counts
+-- as without one, also after a vacuum). Measured at 5 000 000 keys: one interrupted, 15 s for each
+-- look for what has outlived; here 0.1 ms, 4 ms with a million purged keys that wait for a vacuum.
+-- By environment, because each sandbox can have a clock of its own. All rows are in it; the
+-- predicate, which only the purge repeats, keeps the planner from looking keys up here: before the
+-- first analyze it takes any index that begins alike.
 create index idempotency_keys_age on pay.idempotency_keys (environment_id, created_at)
   where created_at > '-infinity';
 comment on index pay.idempotency_keys_age is 'pay_internal.purge_idempotency_keys: the oldest keys of an environment.';
@@ -271,7 +271,7 @@ create type pay_internal.document as (
 comment on type pay_internal.document is
   'The parameter of pay.commit and pay.record: lists of rows, null without rows. The n of a row is the place of its change or record.';
 comment on column pay_internal.document.requests is
-  'The requests, as pay_internal.admit takes them. Without a body, the answer is the body of the payment. has_room: true if the sandbox may have more pending deliveries; mostly absent.';
+  'The requests, as pay_internal.admit takes them. Without a body, the answer is the body of the payment. has_quota: true if the sandbox may have more pending deliveries; mostly absent.';
 comment on column pay_internal.document.records is
   '{n, environment_id, call_id, call, facts, status, body}. call_id: the call with this result, or null. call: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as pay_internal.update_calls takes it; null: it stays as it is. facts: facts as connectors make them, with outcome, finding, booked_minor (the sum of all movements for the fact) and was_booked_minor (the part that is booked already). status, body: the answer to store under the idempotency key of the call, or null.';
 comment on column pay_internal.document.expects is

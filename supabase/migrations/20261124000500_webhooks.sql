@@ -243,7 +243,7 @@ comment on column pay_internal.due_delivery.subject_id is 'The subject of its ev
 comment on column pay_internal.due_delivery.sequence is 'The sequence of its event; null: it waits for no other.';
 comment on column pay_internal.due_delivery.event_id is 'Its event.';
 comment on column pay_internal.due_delivery.rank_of_endpoint is
-  'The poll serves lower ranks first, so that endpoints share its places.';
+  'The poll serves lower ranks first, so that endpoints share its capacity.';
 comment on column pay_internal.due_delivery.is_expired is 'Its lease has expired without a record.';
 
 create type pay.claimed_delivery as (

@@ -98,7 +98,7 @@ comment on column pay.sandboxes.seed is 'The seed; null: the ids of the sandbox 
 
 create index sandboxes_alive on pay.sandboxes (account, expires_at);
 comment on index pay.sandboxes_alive is
-  'pay_internal.take_sandbox_place: the number of sandboxes of an account that have not ended.';
+  'pay_internal.take_sandbox_quota: the number of sandboxes of an account that have not ended.';
 
 create index sandboxes_of_key on pay.sandboxes (made_by, expires_at);
 comment on index pay.sandboxes_of_key is

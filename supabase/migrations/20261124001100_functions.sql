@@ -235,7 +235,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.take_key_place(p_environment_id text, p_at timestamptz)
+create or replace function pay_internal.take_key_quota(p_environment_id text, p_at timestamptz)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -474,7 +474,7 @@ begin
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
-  if not pay_internal.take_key_place(v_environment, now()) then
+  if not pay_internal.take_key_quota(v_environment, now()) then
     raise exception 'environment % has % active keys already',
       p_environment_id, pay_internal.max_active_keys()
       using errcode = 'program_limit_exceeded';
@@ -543,7 +543,7 @@ begin
     return false;
   end if;
   if pay_internal.key_has_ended(v_key, pay_internal.environment_time(v_key.environment_id)) then
-    if not pay_internal.take_key_place(v_key.environment_id, now()) then
+    if not pay_internal.take_key_quota(v_key.environment_id, now()) then
       raise exception 'the environment of % has % active keys already', p_id,
         pay_internal.max_active_keys()
         using errcode = 'program_limit_exceeded';
@@ -596,7 +596,7 @@ as $$
     when p_action = 'rotate' and (p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
       or p_caller.ends_at < coalesce(p_key.ends_at, 'infinity')) then 'outlives'
     when p_action = 'rotate' and pay_internal.key_has_ended(p_key, p_at) then 'ended'
-    when p_action = 'create' and not pay_internal.take_key_place(p_caller.environment_id, p_at)
+    when p_action = 'create' and not pay_internal.take_key_quota(p_caller.environment_id, p_at)
       then 'full'
     else 'committed'
   end
@@ -3994,7 +3994,7 @@ as $$
 declare
   v_at constant timestamptz := least(p_at, pay_internal.server_time());
   v_leased_until constant timestamptz := pay_internal.server_time() + p_lease_ms * interval '1 ms';
-  v_share constant integer := greatest(p_limit / 4, 1);
+  v_quota constant integer := greatest(p_limit / 4, 1);
   v_left integer := p_limit;
   v_asking_left integer := p_asking_limit;
   v_claimed integer;
@@ -4003,11 +4003,11 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   for v_kind, v_limit in
-    select k.kind, k.share from (values
-      (1, 'call', v_share), (2, 'look', v_share), (3, 'reading', v_share), (4, 'fact', p_limit),
+    select k.kind, k.quota from (values
+      (1, 'call', v_quota), (2, 'look', v_quota), (3, 'reading', v_quota), (4, 'fact', p_limit),
       (5, 'call', p_limit), (6, 'look', p_limit)
-    ) as k (place, kind, share)
-    order by k.place
+    ) as k (rank, kind, quota)
+    order by k.rank
   loop
     v_limit := least(v_limit, v_left, case when v_kind <> 'fact' then v_asking_left end);
     continue when v_limit <= 0;
@@ -4762,7 +4762,7 @@ begin
   end loop;
   for v_environment_id in
     select e.id from pay.environments e
-    -- In random order, so that those that fail leave places for the others.
+    -- In random order, so that those that fail leave slots for the others.
     where e.retired_at is not null order by random() limit 50
   loop
     v_rows := v_rows + pay_internal.purge_apart('retired', v_environment_id, v_at, p_batch);
@@ -6270,7 +6270,7 @@ as $$
   ) t
 $$;
 
-create or replace function pay_internal.take_sandbox_place(p_account text, p_at timestamptz)
+create or replace function pay_internal.take_sandbox_quota(p_account text, p_at timestamptz)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -6381,7 +6381,7 @@ begin
   v_access.outcome := case
     when v_caller.livemode then 'live'
     when v_caller.ends_at is not null then 'disposable'
-    when not pay_internal.take_sandbox_place(v_caller.account, v_sandbox.created_at) then 'full'
+    when not pay_internal.take_sandbox_quota(v_caller.account, v_sandbox.created_at) then 'full'
     when v_sandbox.seed is not null and not pay_internal.free_seed(
       pay_internal.seed_root(v_caller.account, v_sandbox.seed), v_sandbox.created_at)
       then 'seed_taken'
@@ -6711,7 +6711,7 @@ begin
 end
 $$;
 
-create or replace function pay.read_room(p_request text)
+create or replace function pay.read_pending_quota(p_request text)
 returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -6720,18 +6720,18 @@ as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
-  v_room bigint;
+  v_quota bigint;
 begin
   if v_access.outcome = 'ok' then
-    v_room := pay_internal.max_pending_deliveries()
+    v_quota := pay_internal.max_pending_deliveries()
       - pay_internal.count_pending(v_access.environment_id, pay_internal.max_pending_deliveries());
-    v_access.outcome := case when v_room > 0 then 'ok' else 'backlog' end;
-    v_access.body := v_room;
+    v_access.outcome := case when v_quota > 0 then 'ok' else 'backlog' end;
+    v_access.body := v_quota;
   end if;
   return v_access;
 end
 $$;
-grant execute on function pay.read_room(text) to pay_api;
+grant execute on function pay.read_pending_quota(text) to pay_api;
 
 create or replace function pay_internal.find_uncounted(
   p_requests jsonb, p_events jsonb, p_found pay.admission[]
@@ -6743,8 +6743,8 @@ as $$
 declare
   v_asked integer[] := array(
     select f.n from unnest(p_found) f
-    join jsonb_to_recordset(p_requests) as r (n integer, has_room boolean) on r.n = f.n
-    where f.outcome = 'ok' and r.has_room is not true);
+    join jsonb_to_recordset(p_requests) as r (n integer, has_quota boolean) on r.n = f.n
+    where f.outcome = 'ok' and r.has_quota is not true);
   v_many constant text[] := array(
     select a.environment_id
     from (select distinct f.environment_id from unnest(p_found) f where f.n = any (v_asked)) a
@@ -6770,8 +6770,8 @@ $$;
 
 create or replace function pay_internal.lock_due(
   p_endpoints text[],
-  p_rooms integer[],
-  p_shares integer[],
+  p_capacity integer[],
+  p_quotas integer[],
   p_reads integer[],
   p_at timestamptz
 )
@@ -6785,13 +6785,14 @@ declare
 begin
   select
     array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
-      c.place - c.share, c.is_expired)::pay_internal.due_delivery),
+      c.rank - c.quota, c.is_expired)::pay_internal.due_delivery),
     bool_or(c.is_expired)
   into v_due, v_is_any_expired
   from (
-    select l.*, o.room, o.share,
-      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
-    from unnest(p_endpoints, p_rooms, p_shares, p_reads) as o (endpoint_id, room, share, reads)
+    select l.*, o.capacity, o.quota,
+      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as rank
+    from unnest(p_endpoints, p_capacity, p_quotas, p_reads)
+      as o (endpoint_id, capacity, quota, reads)
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
         d.next_attempt_at, d.leased_until is not null as is_expired
@@ -6803,7 +6804,7 @@ begin
       for update skip locked
     ) l
   ) c
-  where c.place <= c.room;
+  where c.rank <= c.capacity;
 
   if v_is_any_expired then
     update pay.webhook_deliveries d
@@ -6815,9 +6816,9 @@ begin
 end
 $$;
 
-create or replace function pay_internal.take_places(
+create or replace function pay_internal.within_capacity(
   p_due pay_internal.due_delivery[],
-  p_rooms jsonb,
+  p_capacity jsonb,
   p_limit integer,
   p_per_environment integer,
   p_per_account integer
@@ -6837,9 +6838,9 @@ begin
   shared as (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
       rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment)
+        <= coalesce((p_capacity -> 'environments' ->> e.public_id)::integer, p_per_environment)
       and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
+        <= coalesce((p_capacity -> 'accounts' ->> e.account)::integer, p_per_account) as is_within
     from unnest(p_due) c
     join pay.webhook_endpoints t
       on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
@@ -6850,7 +6851,7 @@ begin
   select s.environment_id, s.id, s.endpoint_id, s.subject_id, s.sequence, s.event_id,
     s.rank_of_endpoint, s.url, s.secrets::text, s.failing_since, s.livemode, s.public_id, s.account
   from shared s
-  where s.has_place
+  where s.is_within
   order by s.rank_of_endpoint, s.endpoint_id
   fetch first (p_limit) rows with ties;
 end
@@ -6858,7 +6859,7 @@ $$;
 
 create or replace function pay_internal.claim_due(
   p_due pay_internal.due_delivery[],
-  p_rooms jsonb,
+  p_capacity jsonb,
   p_limit integer,
   p_per_environment integer,
   p_per_account integer,
@@ -6877,7 +6878,8 @@ begin
         partition by k.endpoint_id, k.subject_id order by k.sequence
         range between unbounded preceding and 1 preceding
       ) as taken_before
-    from pay_internal.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
+    from pay_internal.within_capacity(
+      p_due, p_capacity, p_limit, p_per_environment, p_per_account) k
   ),
   judged as materialized (
     select k.*,
@@ -8268,7 +8270,7 @@ end
 $$;
 
 create or replace function pay.poll_deliveries(
-  p_results text, p_rooms text, p_limit integer,
+  p_results text, p_capacity text, p_limit integer,
   p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_poison_ahead text,
   p_at timestamptz,
   p_leased_until timestamptz,
@@ -8288,7 +8290,7 @@ declare
   v_at constant timestamptz := p_at - v_ahead;
   -- By the server's time: other dispatchers would find a lease of a slow clock expired.
   v_leased_until constant timestamptz := pay_internal.server_time() + (p_leased_until - p_at);
-  v_rooms constant jsonb := p_rooms::jsonb;
+  v_capacity constant jsonb := p_capacity::jsonb;
   v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
   v_waiting record;
   v_due pay_internal.due_delivery[];
@@ -8303,8 +8305,8 @@ begin
   end if;
 
   select * into v_waiting
-  from pay_internal.find_room(
-    v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
+  from pay_internal.find_capacity(
+    v_capacity, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
   if v_waiting.inbox_endpoints is not null then
     perform pay_internal.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
   end if;
@@ -8318,7 +8320,7 @@ begin
   -- as others can wait for it. Postponed deliveries stay postponed, and the next poll continues.
   loop
     v_due := pay_internal.lock_due(
-      v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
+      v_waiting.endpoints, v_waiting.capacity, v_waiting.quotas, v_waiting.reads, v_at);
     exit when v_due is null;
     -- One probe of an index that is mostly empty.
     if exists (select from pay.faults fault where fault.kind = 'delivery'
@@ -8326,7 +8328,7 @@ begin
       v_due := pay_internal.give_faults(v_due, v_at);
     end if;
     return query select * from pay_internal.claim_due(
-      v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
+      v_due, v_capacity, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
     get diagnostics v_claimed = row_count;
     if v_claimed < cardinality(v_due) then
       perform pay_internal.put_off_deliveries(v_due, v_at);
@@ -8385,15 +8387,15 @@ end
 $$;
 grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_api;
 
-create or replace function pay_internal.find_room(
-  p_rooms jsonb,
+create or replace function pay_internal.find_capacity(
+  p_capacity jsonb,
   p_limit integer,
   p_per_endpoint integer,
   p_per_environment integer,
   p_per_account integer,
   p_aside text[], p_only text,
-  out endpoints text[], out rooms integer[],
-  out shares integer[],
+  out endpoints text[], out capacity integer[],
+  out quotas integer[],
   out reads integer[],
   out off_environment text,
   out off_endpoint text,
@@ -8421,28 +8423,28 @@ begin
     ) n
     where p_only is null
   )
-  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
-    array_agg(r.room) filter (where k.is_on and r.room > 0),
+  select array_agg(w.endpoint_id) filter (where k.is_on and r.capacity > 0),
+    array_agg(r.capacity) filter (where k.is_on and r.capacity > 0),
     -- An endpoint that has claims comes after those that have none, however quick it is.
     array_agg(
       case when k.left_of_endpoint is null then p_per_endpoint
         else least(k.left_of_endpoint, p_per_endpoint - 1)
       end
-    ) filter (where k.is_on and r.room > 0),
+    ) filter (where k.is_on and r.capacity > 0),
     -- The poll would give back most deliveries that it claims of a failing endpoint.
-    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
-      filter (where k.is_on and r.room > 0),
+    array_agg(r.capacity + case when k.is_failing then 0 else v_rest end)
+      filter (where k.is_on and r.capacity > 0),
     (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],
     (array_agg(w.endpoint_id) filter (where not k.is_on and not k.is_inbox))[1],
     (array_agg(w.environment_id) filter (where k.has_entries))[:16],
     (array_agg(w.endpoint_id) filter (where k.has_entries))[:16]
-  into endpoints, rooms, shares, reads, off_environment, off_endpoint, inbox_environments,
+  into endpoints, capacity, quotas, reads, off_environment, off_endpoint, inbox_environments,
     inbox_endpoints
   from waiting w
   join pay.environments e on e.id = w.environment_id
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
   cross join lateral (
-    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
+    select (p_capacity -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
       t.failing_since is not null as is_failing,
       coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
       coalesce(t.delivery = 'inbox', false) as is_inbox,
@@ -8451,11 +8453,11 @@ begin
   cross join lateral (
     select least(
       coalesce(k.left_of_endpoint, p_per_endpoint),
-      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
-      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
+      coalesce((p_capacity -> 'environments' ->> e.public_id)::integer, p_per_environment),
+      coalesce((p_capacity -> 'accounts' ->> e.account)::integer, p_per_account),
       p_limit,
       case when k.is_failing then 2 end
-    ) as room
+    ) as capacity
   ) r
   where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
 end

@@ -52,7 +52,7 @@ $$;
 -- rows. Keys of live environments stay: only an operator creates them, and their list is a record.
 -- Concurrency: a transaction that makes a key live holds this lock until it ends. The count is a
 -- later statement, so it sees the keys of all transactions that held the lock before.
-create or replace function pay_internal.take_key_place(p_environment_id text, p_at timestamptz)
+create or replace function pay_internal.take_key_quota(p_environment_id text, p_at timestamptz)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp

@@ -136,7 +136,7 @@ begin
   if v_livemode is null then
     raise exception 'no environment %', p_environment_id using errcode = 'foreign_key_violation';
   end if;
-  if not pay_internal.take_key_place(v_environment, now()) then
+  if not pay_internal.take_key_quota(v_environment, now()) then
     raise exception 'environment % has % active keys already',
       p_environment_id, pay_internal.max_active_keys()
       using errcode = 'program_limit_exceeded';
@@ -209,7 +209,7 @@ begin
     return false;
   end if;
   if pay_internal.key_has_ended(v_key, pay_internal.environment_time(v_key.environment_id)) then
-    if not pay_internal.take_key_place(v_key.environment_id, now()) then
+    if not pay_internal.take_key_quota(v_key.environment_id, now()) then
       raise exception 'the environment of % has % active keys already', p_id,
         pay_internal.max_active_keys()
         using errcode = 'program_limit_exceeded';
@@ -265,7 +265,7 @@ as $$
     when p_action = 'rotate' and (p_caller.expires_at < coalesce(p_key.expires_at, 'infinity')
       or p_caller.ends_at < coalesce(p_key.ends_at, 'infinity')) then 'outlives'
     when p_action = 'rotate' and pay_internal.key_has_ended(p_key, p_at) then 'ended'
-    when p_action = 'create' and not pay_internal.take_key_place(p_caller.environment_id, p_at)
+    when p_action = 'create' and not pay_internal.take_key_quota(p_caller.environment_id, p_at)
       then 'full'
     else 'committed'
   end

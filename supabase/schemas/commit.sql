@@ -12,7 +12,7 @@
 --           change cannot happen any more: load and decide again)
 --           insufficient (a new transfer is more than the available balance)
 --           uncounted (the sandbox has some pending deliveries, and the change would add some:
---           count them by pay.read_room, and send the change again with has_room)
+--           count them by pay.read_pending_quota, and send the change again with has_quota)
 --           unconfigured (no provider is configured for the call of the change)
 --           in_progress also while another call of the payment has no result (provider_calls.sql)
 -- remaining: how many requests the rate limits of the key and of its account still allow, the

@@ -56,7 +56,7 @@ as $$
 declare
   v_at constant timestamptz := least(p_at, pay_internal.server_time());
   v_leased_until constant timestamptz := pay_internal.server_time() + p_lease_ms * interval '1 ms';
-  v_share constant integer := greatest(p_limit / 4, 1);
+  v_quota constant integer := greatest(p_limit / 4, 1);
   v_left integer := p_limit;
   v_asking_left integer := p_asking_limit;
   v_claimed integer;
@@ -65,11 +65,11 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   for v_kind, v_limit in
-    select k.kind, k.share from (values
-      (1, 'call', v_share), (2, 'look', v_share), (3, 'reading', v_share), (4, 'fact', p_limit),
+    select k.kind, k.quota from (values
+      (1, 'call', v_quota), (2, 'look', v_quota), (3, 'reading', v_quota), (4, 'fact', p_limit),
       (5, 'call', p_limit), (6, 'look', p_limit)
-    ) as k (place, kind, share)
-    order by k.place
+    ) as k (rank, kind, quota)
+    order by k.rank
   loop
     v_limit := least(v_limit, v_left, case when v_kind <> 'fact' then v_asking_left end);
     continue when v_limit <= 0;

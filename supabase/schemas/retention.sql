@@ -105,7 +105,7 @@ begin
   end loop;
   for v_environment_id in
     select e.id from pay.environments e
-    -- In random order, so that those that fail leave places for the others.
+    -- In random order, so that those that fail leave slots for the others.
     where e.retired_at is not null order by random() limit 50
   loop
     v_rows := v_rows + pay_internal.purge_apart('retired', v_environment_id, v_at, p_batch);

@@ -41,7 +41,7 @@ $$;
 
 -- Frees a seed for a new sandbox of the account, if the sandbox that has it has ended. Returns
 -- whether the seed is free.
--- Concurrency: the caller holds the account's lock (pay_internal.take_sandbox_place), so two
+-- Concurrency: the caller holds the account's lock (pay_internal.take_sandbox_quota), so two
 -- creates never take the same seed.
 create or replace function pay_internal.free_seed(p_root text, p_at timestamptz)
 returns boolean

@@ -40,7 +40,7 @@ $$;
 -- Returns whether an account may have one more disposable sandbox.
 -- Concurrency: a transaction that makes one holds this lock until it ends. The count is a later
 -- statement, so it sees the sandboxes of all transactions that held the lock before.
-create or replace function pay_internal.take_sandbox_place(p_account text, p_at timestamptz)
+create or replace function pay_internal.take_sandbox_quota(p_account text, p_at timestamptz)
 returns boolean
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -168,7 +168,7 @@ begin
   v_access.outcome := case
     when v_caller.livemode then 'live'
     when v_caller.ends_at is not null then 'disposable'
-    when not pay_internal.take_sandbox_place(v_caller.account, v_sandbox.created_at) then 'full'
+    when not pay_internal.take_sandbox_quota(v_caller.account, v_sandbox.created_at) then 'full'
     when v_sandbox.seed is not null and not pay_internal.free_seed(
       pay_internal.seed_root(v_caller.account, v_sandbox.seed), v_sandbox.created_at)
       then 'seed_taken'

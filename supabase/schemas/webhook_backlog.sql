@@ -4,8 +4,8 @@
 --
 -- To count 20 000 rows takes a tenth of a second. A statement of pay.commit has the requests of up
 -- to 64 sandboxes and live environments, so it only finds the sandboxes that have some deliveries.
--- The service then counts them by pay.read_room, in the queue of their own account, and sends the
--- change again.
+-- The service then counts them by pay.read_pending_quota, in the queue of their own account, and
+-- sends the change again.
 
 -- The maximum number of pending deliveries of a sandbox at which a request may add some.
 create or replace function pay_internal.max_pending_deliveries()
@@ -63,9 +63,9 @@ begin
 end
 $$;
 
--- How many pending deliveries the sandbox of a key has room for; body: the number.
--- Outcomes: those of admission.sql; backlog (there is no room).
-create or replace function pay.read_room(p_request text)
+-- How many more pending deliveries the sandbox of a key may have; body: the number.
+-- Outcomes: those of admission.sql; backlog (it may have no more).
+create or replace function pay.read_pending_quota(p_request text)
 returns pay.admission
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -74,18 +74,18 @@ as $$
 declare
   v_found pay.admission[] := pay_internal.admit(p_request::jsonb, 'shared', true);
   v_access pay.admission := v_found[1];
-  v_room bigint;
+  v_quota bigint;
 begin
   if v_access.outcome = 'ok' then
-    v_room := pay_internal.max_pending_deliveries()
+    v_quota := pay_internal.max_pending_deliveries()
       - pay_internal.count_pending(v_access.environment_id, pay_internal.max_pending_deliveries());
-    v_access.outcome := case when v_room > 0 then 'ok' else 'backlog' end;
-    v_access.body := v_room;
+    v_access.outcome := case when v_quota > 0 then 'ok' else 'backlog' end;
+    v_access.body := v_quota;
   end if;
   return v_access;
 end
 $$;
-grant execute on function pay.read_room(text) to pay_api;
+grant execute on function pay.read_pending_quota(text) to pay_api;
 
 -- Finds the admitted changes that add deliveries in sandboxes with
 -- pay_internal.few_pending_deliveries(), and for which the service has not counted them: the
@@ -100,8 +100,8 @@ as $$
 declare
   v_asked integer[] := array(
     select f.n from unnest(p_found) f
-    join jsonb_to_recordset(p_requests) as r (n integer, has_room boolean) on r.n = f.n
-    where f.outcome = 'ok' and r.has_room is not true);
+    join jsonb_to_recordset(p_requests) as r (n integer, has_quota boolean) on r.n = f.n
+    where f.outcome = 'ok' and r.has_quota is not true);
   v_many constant text[] := array(
     select a.environment_id
     from (select distinct f.environment_id from unnest(p_found) f where f.n = any (v_asked)) a

@@ -7,8 +7,8 @@
 -- returns it.
 create or replace function pay_internal.lock_due(
   p_endpoints text[],
-  p_rooms integer[],
-  p_shares integer[],
+  p_capacity integer[],
+  p_quotas integer[],
   p_reads integer[],
   p_at timestamptz
 )
@@ -22,13 +22,14 @@ declare
 begin
   select
     array_agg(row(c.environment_id, c.id, c.endpoint_id, c.subject_id, c.sequence, c.event_id,
-      c.place - c.share, c.is_expired)::pay_internal.due_delivery),
+      c.rank - c.quota, c.is_expired)::pay_internal.due_delivery),
     bool_or(c.is_expired)
   into v_due, v_is_any_expired
   from (
-    select l.*, o.room, o.share,
-      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as place
-    from unnest(p_endpoints, p_rooms, p_shares, p_reads) as o (endpoint_id, room, share, reads)
+    select l.*, o.capacity, o.quota,
+      rank() over (partition by l.endpoint_id order by l.next_attempt_at, l.subject_id) as rank
+    from unnest(p_endpoints, p_capacity, p_quotas, p_reads)
+      as o (endpoint_id, capacity, quota, reads)
     cross join lateral (
       select d.environment_id, d.id, d.endpoint_id, d.subject_id, d.sequence, d.event_id,
         d.next_attempt_at, d.leased_until is not null as is_expired
@@ -40,7 +41,7 @@ begin
       for update skip locked
     ) l
   ) c
-  where c.place <= c.room;
+  where c.rank <= c.capacity;
 
   if v_is_any_expired then
     update pay.webhook_deliveries d
@@ -52,12 +53,12 @@ begin
 end
 $$;
 
--- The locked deliveries for which there is a place, with their endpoints. No environment and no
+-- The locked deliveries within the capacity, with their endpoints. No environment and no
 -- account exceeds its limit, however many endpoints it has. Stable: reads with the snapshot of
 -- pay_internal.claim_due.
-create or replace function pay_internal.take_places(
+create or replace function pay_internal.within_capacity(
   p_due pay_internal.due_delivery[],
-  p_rooms jsonb,
+  p_capacity jsonb,
   p_limit integer,
   p_per_environment integer,
   p_per_account integer
@@ -77,9 +78,9 @@ begin
   shared as (
     select c.*, t.url, t.secrets, t.failing_since, e.livemode, e.public_id, e.account,
       rank() over (partition by e.public_id order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment)
+        <= coalesce((p_capacity -> 'environments' ->> e.public_id)::integer, p_per_environment)
       and rank() over (partition by e.account order by c.rank_of_endpoint, c.endpoint_id)
-        <= coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account) as has_place
+        <= coalesce((p_capacity -> 'accounts' ->> e.account)::integer, p_per_account) as is_within
     from unnest(p_due) c
     join pay.webhook_endpoints t
       on t.environment_id = c.environment_id and t.id = c.endpoint_id and t.status = 'enabled'
@@ -90,19 +91,20 @@ begin
   select s.environment_id, s.id, s.endpoint_id, s.subject_id, s.sequence, s.event_id,
     s.rank_of_endpoint, s.url, s.secrets::text, s.failing_since, s.livemode, s.public_id, s.account
   from shared s
-  where s.has_place
+  where s.is_within
   order by s.rank_of_endpoint, s.endpoint_id
   fetch first (p_limit) rows with ties;
 end
 $$;
 
--- Claims the locked deliveries that have a place and whose earlier events are claimed as well.
+-- Claims the locked deliveries that are within the capacity and whose earlier events are claimed as
+-- well.
 -- Concurrency: runs after the statement that has locked them, with a new snapshot. If another
 -- transaction that records an earlier delivery has committed, this function sees its result.
 -- Otherwise that transaction makes the later delivery due after this poll has committed.
 create or replace function pay_internal.claim_due(
   p_due pay_internal.due_delivery[],
-  p_rooms jsonb,
+  p_capacity jsonb,
   p_limit integer,
   p_per_environment integer,
   p_per_account integer,
@@ -121,7 +123,8 @@ begin
         partition by k.endpoint_id, k.subject_id order by k.sequence
         range between unbounded preceding and 1 preceding
       ) as taken_before
-    from pay_internal.take_places(p_due, p_rooms, p_limit, p_per_environment, p_per_account) k
+    from pay_internal.within_capacity(
+      p_due, p_capacity, p_limit, p_per_environment, p_per_account) k
   ),
   judged as materialized (
     select k.*,

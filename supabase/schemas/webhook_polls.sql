@@ -14,7 +14,7 @@
 --                   due_at: only of a sandbox with a clock of its own, the time by that clock
 --                 released: [{environment_id, id, attempt}], whose attempts were not made
 --                 exchanges: as pay_internal.keep_exchanges takes them
--- p_rooms         {endpoints: {id: limit}, environments: {public id: limit},
+-- p_capacity      {endpoints: {id: limit}, environments: {public id: limit},
 --                 accounts: {name: limit}}: how many more deliveries of each the dispatcher may
 --                 claim, for those of which it has claims already
 -- p_limit         how many to claim in total
@@ -30,7 +30,7 @@
 -- subject. The dispatcher sends them one after another. Of the deliveries that are due at the same
 -- moment, a poll claims all of one subject before those of the next. So a claim can exceed a limit
 -- by the rest of one subject: postponing that rest would cost as much as sending it. A poison
--- delivery is claimed alone. Endpoints share the free places: the endpoint with the fewest claims
+-- delivery is claimed alone. Endpoints share the free capacity: the endpoint with the fewest claims
 -- comes first. When a delivery ends, the poll that records it makes the next delivery of its
 -- subject due. This statement does not see a delivery that is written after it has begun. So a
 -- later poll checks a waiting delivery again when the next attempt of the earlier one is due, or in
@@ -43,7 +43,7 @@
 -- the events of a subject use "environment_id is not distinct from", which no index supports. With
 -- "=" the planner could choose an index that reads all deliveries of the endpoint for each event.
 create or replace function pay.poll_deliveries(
-  p_results text, p_rooms text, p_limit integer,
+  p_results text, p_capacity text, p_limit integer,
   p_per_endpoint integer, p_per_environment integer, p_per_account integer, p_poison_ahead text,
   p_at timestamptz,
   p_leased_until timestamptz,
@@ -63,7 +63,7 @@ declare
   v_at constant timestamptz := p_at - v_ahead;
   -- By the server's time: other dispatchers would find a lease of a slow clock expired.
   v_leased_until constant timestamptz := pay_internal.server_time() + (p_leased_until - p_at);
-  v_rooms constant jsonb := p_rooms::jsonb;
+  v_capacity constant jsonb := p_capacity::jsonb;
   v_aside constant text[] := array(select json_array_elements_text(p_aside::json));
   v_waiting record;
   v_due pay_internal.due_delivery[];
@@ -78,8 +78,8 @@ begin
   end if;
 
   select * into v_waiting
-  from pay_internal.find_room(
-    v_rooms, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
+  from pay_internal.find_capacity(
+    v_capacity, p_limit, p_per_endpoint, p_per_environment, p_per_account, v_aside, p_only);
   if v_waiting.inbox_endpoints is not null then
     perform pay_internal.fill_inboxes(v_waiting.inbox_environments, v_waiting.inbox_endpoints);
   end if;
@@ -93,7 +93,7 @@ begin
   -- as others can wait for it. Postponed deliveries stay postponed, and the next poll continues.
   loop
     v_due := pay_internal.lock_due(
-      v_waiting.endpoints, v_waiting.rooms, v_waiting.shares, v_waiting.reads, v_at);
+      v_waiting.endpoints, v_waiting.capacity, v_waiting.quotas, v_waiting.reads, v_at);
     exit when v_due is null;
     -- One probe of an index that is mostly empty.
     if exists (select from pay.faults fault where fault.kind = 'delivery'
@@ -101,7 +101,7 @@ begin
       v_due := pay_internal.give_faults(v_due, v_at);
     end if;
     return query select * from pay_internal.claim_due(
-      v_due, v_rooms, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
+      v_due, v_capacity, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
     get diagnostics v_claimed = row_count;
     if v_claimed < cardinality(v_due) then
       perform pay_internal.put_off_deliveries(v_due, v_at);
@@ -167,20 +167,20 @@ grant execute on function pay.find_failing_endpoints(timestamptz, text) to pay_a
 
 -- The endpoints with pending deliveries, and how many more of each the dispatcher may claim. Finds
 -- each endpoint by one index probe. Parameters: as in pay.poll_deliveries.
--- endpoints, rooms, shares, reads: the endpoints, and for each of them how many deliveries to claim
--- at most, its part of the free places, and how many due deliveries to read.
+-- endpoints, capacity, quotas, reads: the endpoints, and for each of them how many deliveries to
+-- claim at most, its quota of the free capacity, and how many due deliveries to read.
 -- off_environment, off_endpoint: a deleted or disabled endpoint with pending deliveries.
 -- inbox_environments, inbox_endpoints: endpoints with an inbox to which something can be added, 16
 -- at most.
-create or replace function pay_internal.find_room(
-  p_rooms jsonb,
+create or replace function pay_internal.find_capacity(
+  p_capacity jsonb,
   p_limit integer,
   p_per_endpoint integer,
   p_per_environment integer,
   p_per_account integer,
   p_aside text[], p_only text,
-  out endpoints text[], out rooms integer[],
-  out shares integer[],
+  out endpoints text[], out capacity integer[],
+  out quotas integer[],
   out reads integer[],
   out off_environment text,
   out off_endpoint text,
@@ -208,28 +208,28 @@ begin
     ) n
     where p_only is null
   )
-  select array_agg(w.endpoint_id) filter (where k.is_on and r.room > 0),
-    array_agg(r.room) filter (where k.is_on and r.room > 0),
+  select array_agg(w.endpoint_id) filter (where k.is_on and r.capacity > 0),
+    array_agg(r.capacity) filter (where k.is_on and r.capacity > 0),
     -- An endpoint that has claims comes after those that have none, however quick it is.
     array_agg(
       case when k.left_of_endpoint is null then p_per_endpoint
         else least(k.left_of_endpoint, p_per_endpoint - 1)
       end
-    ) filter (where k.is_on and r.room > 0),
+    ) filter (where k.is_on and r.capacity > 0),
     -- The poll would give back most deliveries that it claims of a failing endpoint.
-    array_agg(r.room + case when k.is_failing then 0 else v_rest end)
-      filter (where k.is_on and r.room > 0),
+    array_agg(r.capacity + case when k.is_failing then 0 else v_rest end)
+      filter (where k.is_on and r.capacity > 0),
     (array_agg(w.environment_id) filter (where not k.is_on and not k.is_inbox))[1],
     (array_agg(w.endpoint_id) filter (where not k.is_on and not k.is_inbox))[1],
     (array_agg(w.environment_id) filter (where k.has_entries))[:16],
     (array_agg(w.endpoint_id) filter (where k.has_entries))[:16]
-  into endpoints, rooms, shares, reads, off_environment, off_endpoint, inbox_environments,
+  into endpoints, capacity, quotas, reads, off_environment, off_endpoint, inbox_environments,
     inbox_endpoints
   from waiting w
   join pay.environments e on e.id = w.environment_id
   left join pay.webhook_endpoints t on t.environment_id = w.environment_id and t.id = w.endpoint_id
   cross join lateral (
-    select (p_rooms -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
+    select (p_capacity -> 'endpoints' ->> w.endpoint_id)::integer as left_of_endpoint,
       t.failing_since is not null as is_failing,
       coalesce(t.status = 'enabled' and t.delivery = 'url', false) as is_on,
       coalesce(t.delivery = 'inbox', false) as is_inbox,
@@ -238,11 +238,11 @@ begin
   cross join lateral (
     select least(
       coalesce(k.left_of_endpoint, p_per_endpoint),
-      coalesce((p_rooms -> 'environments' ->> e.public_id)::integer, p_per_environment),
-      coalesce((p_rooms -> 'accounts' ->> e.account)::integer, p_per_account),
+      coalesce((p_capacity -> 'environments' ->> e.public_id)::integer, p_per_environment),
+      coalesce((p_capacity -> 'accounts' ->> e.account)::integer, p_per_account),
       p_limit,
       case when k.is_failing then 2 end
-    ) as room
+    ) as capacity
   ) r
   where w.endpoint_id <> all (p_aside) and w.endpoint_id = coalesce(p_only, w.endpoint_id);
 end

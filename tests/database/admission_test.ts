@@ -64,7 +64,7 @@ const CALLS: Record<string, EntryCall> = {
     fields: () => WRITTEN,
   },
   read_clock: { text: "pay.read_clock($1)", fields: () => ({}) },
-  read_room: { text: "pay.read_room($1)", fields: () => ({}) },
+  read_pending_quota: { text: "pay.read_pending_quota($1)", fields: () => ({}) },
   set_clock: { text: `pay.set_clock($1, '{"advance_s":1}')`, fields: () => WRITTEN },
   change_webhook_endpoint: {
     text: "pay.change_webhook_endpoint($1, 'whe_1', 1, null)",

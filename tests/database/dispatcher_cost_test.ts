@@ -39,7 +39,7 @@ serviceCase("pay.poll_deliveries() reads few pages with a large backlog", async 
     return [JSON.stringify(results), String(EACH)];
   };
   const poll = `select environment_id, id, attempt from pay.poll_deliveries(
-    p_results => $1::text, p_rooms => '{}', p_limit => $2::int, p_per_endpoint => $2::int,
+    p_results => $1::text, p_capacity => '{}', p_limit => $2::int, p_per_endpoint => $2::int,
     p_per_environment => $2::int, p_per_account => $2::int, p_poison_ahead => '{}', p_at => now(),
     p_leased_until => now() + interval '25 s')`;
   const take = (claimed: readonly Claimed[]) =>

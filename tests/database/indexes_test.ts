@@ -101,7 +101,7 @@ Deno.test("each foreign key has an index of its columns, or a reason", () =>
  */
 const CALLS: [call: string, ...indexes: string[]][] = [
   ["pay_internal.end_watches(null, now(), 10)", "deposit_addresses_watch_until"],
-  ["pay_internal.take_sandbox_place('a', now())", "sandboxes_alive"],
+  ["pay_internal.take_sandbox_quota('a', now())", "sandboxes_alive"],
   ["pay_internal.retire_ended_sandboxes(null, now())", "environments_ending"],
   ["pay_internal.purge_sandboxes(null, now(), 10)", "sandboxes_ended"],
   ["pay_internal.free_seed('x', now())", "sandbox_settings_seed_root"],

@@ -269,8 +269,8 @@ function casesOf(
       most_rows: FEW,
     },
     {
-      name: "read_room",
-      query: "select outcome from pay.read_room($1::text)",
+      name: "read_pending_quota",
+      query: "select outcome from pay.read_pending_quota($1::text)",
       parameters: [request(key)],
       most_rows: 20_000 + 2 * FEW,
     },

@@ -34,6 +34,16 @@ const GONE: readonly GoneWord[] = [
   { word: /\bturns? of the (dispatcher|relay|worker)|failed turn\b/, now: "poll" },
   { word: /suspect|suspicion/i, now: "poison delivery" },
   { word: /lost[ _]claim/i, now: "expired lease" },
+  { word: /\blanes?\b/i, now: "queue" },
+  {
+    word: /\brooms?\b|_rooms?\b|[a-z]Rooms?\b/i,
+    now: "quota, capacity or folder",
+    allowed: [[/(makes?|no|leaves?|little) room\b/, "ordinary English"]],
+  },
+  {
+    word: /(take|has|free|account)_places?\b|free places?\b|places of the (dispatcher|tenant)/,
+    now: "slot or quota",
+  },
 ];
 
 const FILES = (await projectFiles([

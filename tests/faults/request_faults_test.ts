@@ -421,7 +421,7 @@ serviceCase("Sandbox-Fault: delay", async (t, service) => {
     keys.push(body.test_key);
     const waiting: Promise<TestAnswer>[] = [];
     let refused: TestAnswer | undefined;
-    await until("no place is left", async () => {
+    await until("no slot is left", async () => {
       // A busy machine can end the first ones before the last ones begin.
       for (let i = 0; i < DELAY_LIMITS.of_account / 2; i++) {
         waiting.push(list(keys[i % 2]!, 8_000));
@@ -433,7 +433,7 @@ serviceCase("Sandbox-Fault: delay", async (t, service) => {
     assertRefused(refused!, 429, "rate_limited");
     assert.equal(refused!.headers.get("Retry-After"), "1");
     assert.equal((await list(service.other.text, 1)).status, 200);
-    // Requests without a delay need no place.
+    // Requests without a delay need no slot.
     assert.equal((await service.call("GET", PAYMENTS)).status, 200);
     const answers = await Promise.all(waiting);
     assert.ok(answers.every(({ status }) => status === 200 || status === 429));

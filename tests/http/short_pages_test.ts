@@ -1,6 +1,6 @@
 /**
  * Pages that end before they are full (contract §5): the next page starts after the last row read,
- * which need not match the filters, until `has_more` is false. Such pages are read in a lane of
+ * which need not match the filters, until `has_more` is false. Such pages are read in a queue of
  * their own, so no other request waits for them.
  */
 
@@ -67,7 +67,7 @@ serviceCase("slow list reads delay no other request", async (_t, service) => {
   try {
     await holder`begin`;
     await holder`lock table pay.transfers in access exclusive mode`;
-    // More reads than the other lane has connections.
+    // More reads than the other queue has connections.
     let answered = 0;
     const reads = Array.from({ length: 12 }, async () => {
       const { status } = await read();

@@ -123,13 +123,13 @@ webhookCase("poll_deliveries() prefers the endpoint with fewer claims", async (_
   const endpoints = await service.sql`select id from pay.webhook_endpoints order by id`;
   const [zero, one, two] = endpoints.map(({ id }) => id);
   const next = async (endpoints: Record<string, number>) => {
-    const rooms = { endpoints, environments: {}, accounts: {} };
-    const claimed = await poll(service, AT, { rooms, per_environment: 1 });
+    const capacity = { endpoints, environments: {}, accounts: {} };
+    const claimed = await poll(service, AT, { capacity, per_environment: 1 });
     return claimed.map(({ endpoint_id }) => endpoint_id);
   };
   assert.deepEqual(await next({ [zero]: 12, [one]: 14 }), [two]);
   assert.deepEqual(await next({ [zero]: 12, [one]: 14, [two]: 13 }), [one]);
-  // A fast endpoint has more room. That gives it no priority over one without claims.
+  // A fast endpoint has more capacity. That gives it no priority over one without claims.
   assert.deepEqual(await next({ [zero]: 512, [one]: 512 }), [two]);
 }, NO_DISPATCHER);
 
@@ -172,7 +172,7 @@ webhookCase("poll_deliveries() skips an event that is due before its predecessor
     const claimed = await poll(service, AT, { per_environment: 2 });
     return claimed.map(({ endpoint_id, body }) => [endpoint_id[4], JSON.parse(body).sequence]);
   };
-  await t.step("the other endpoint's events take the free places", async () => {
+  await t.step("the other endpoint's events take the free capacity", async () => {
     assert.deepEqual(await next(), [["1", 1], ["1", 2]]);
     assert.equal(await putOff(service), 1);
   });

@@ -302,7 +302,7 @@ webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
     const other = await addEndpoint(service, hooks.url("/"), { events: ["ping"] }, { key: text });
     await fill(TRIGGER_LIMITS.of_account + 1, text, await bodyOf(text, other.id));
   });
-  await t.step("an ended attempt frees its place", async () => {
+  await t.step("an ended attempt frees its slot", async () => {
     hooks.judge = () => 200;
     for (const answer of held) answer();
     // The reset has deleted the deliveries of earlier triggers, so these get 404.

@@ -10,7 +10,7 @@
 
 import { FairQueue, type Slot } from "../../jobs/fair_queue.ts";
 import type { SlotBounds, Slots } from "../../jobs/slots.ts";
-import type { ClaimedDelivery, FreeSlots } from "../../store/webhook_store.ts";
+import type { ClaimCapacity, ClaimedDelivery } from "../../store/webhook_store.ts";
 
 /** Most running attempts in this isolate. */
 const MAX_RUNNING = 256;
@@ -120,7 +120,7 @@ export class DeliveryQueue {
   }
 
   /** Returns how many deliveries each endpoint, environment and account may still claim. */
-  capacity(): FreeSlots {
+  capacity(): ClaimCapacity {
     const now = this.#now();
     const endpoints: Record<string, number> = {};
     const environments: Record<string, number> = {};

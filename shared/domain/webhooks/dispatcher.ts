@@ -128,7 +128,7 @@ export class Dispatcher {
       per_endpoint: FIRST_CLAIM.endpoint,
       per_environment: FIRST_CLAIM.environment,
       per_account: FIRST_CLAIM.account,
-      rooms: this.#queue.capacity(),
+      capacity: this.#queue.capacity(),
       poison_ahead: this.#poison_time.ahead(),
       at_ms,
       leased_until_ms: at_ms + lease_ms,

@@ -89,7 +89,7 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
           request_line: "POST /api-v1-payments/v1/payments",
         }
         : null,
-      has_room: false,
+      has_quota: false,
     })),
     null,
   );

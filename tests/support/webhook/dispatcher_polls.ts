@@ -19,7 +19,7 @@ export async function poll(
   await setClock(at_ms);
   return await deps.webhook_store.pollDeliveries({
     results: [],
-    rooms: { endpoints: {}, environments: {}, accounts: {} },
+    capacity: { endpoints: {}, environments: {}, accounts: {} },
     limit: 64,
     per_endpoint: 16,
     per_environment: 64,

@@ -1,6 +1,6 @@
 /**
  * A tenant with slow receivers delays no other tenant's deliveries (promise R13), with the real
- * timeouts. Resets and new endpoints give the tenant no more places.
+ * timeouts. Resets and new endpoints give the tenant no more slots.
  */
 
 import assert from "node:assert/strict";
@@ -12,8 +12,8 @@ const ENDPOINTS_EACH = 4;
 const PAYMENTS_EACH = 20;
 const RESETS = 8;
 /** The attempts that a new and a fast environment may have in progress (delivery_queue.ts). */
-const SHARE = { new: 16, quick: 64 };
-/** A dispatcher without a free place delivers only after a timeout of 15 s. */
+const QUOTA = { new: 16, quick: 64 };
+/** A dispatcher without a free slot delivers only after a timeout of 15 s. */
 const AT_ONCE_MS = 12_000;
 
 /** A receiver that holds its answers until the test releases them. */
@@ -48,12 +48,12 @@ async function attack(service: TestService, port: number): Promise<void> {
 }
 
 for (
-  const [name, is_known, share] of [
-    ["a new tenant", false, SHARE.new],
-    ["a tenant that was fast before", true, SHARE.quick],
+  const [name, is_known, quota] of [
+    ["a new tenant", false, QUOTA.new],
+    ["a tenant that was fast before", true, QUOTA.quick],
   ] as const
 ) {
-  Deno.test(`${name} keeps within its share after resets and deletions`, async (t) => {
+  Deno.test(`${name} keeps within its quota after resets and deletions`, async (t) => {
     const service = await startService();
     const holder = openHolder();
     const healthy = openRecorder();
@@ -63,10 +63,10 @@ for (
         holder.setQuick(true);
         const options = { key: service.other.text };
         const { id } = await addEndpoint(service, holder.receiver.url("/quick"), {}, options);
-        for (let i = 0; i < 2 * SHARE.quick; i++) {
+        for (let i = 0; i < 2 * QUOTA.quick; i++) {
           await service.make({ outcome: "pending" }, options);
         }
-        const all = () => holder.receiver.arrivals.length === 2 * SHARE.quick;
+        const all = () => holder.receiver.arrivals.length === 2 * QUOTA.quick;
         await until("all have arrived", all);
         await service.call("DELETE", `${ENDPOINTS}/${id}`, options);
         holder.setQuick(false);
@@ -79,9 +79,9 @@ for (
       await t.step("another tenant's deliveries arrive at once", () => {
         assert.ok(took_ms < AT_ONCE_MS, `${took_ms} ms`);
       });
-      await t.step(`it has at most ${share} attempts in progress`, () => {
+      await t.step(`it has at most ${quota} attempts in progress`, () => {
         assert.ok(holder.held.length > 0);
-        assert.ok(holder.held.length <= share, `${holder.held.length} attempts are held`);
+        assert.ok(holder.held.length <= quota, `${holder.held.length} attempts are held`);
       });
     } finally {
       // These run together: the service waits for attempts in progress, and the receiver ends those
@@ -108,7 +108,7 @@ Deno.test("silent receivers of one tenant do not delay another tenant's deliveri
     const took_ms = performance.now() - started;
     assert.ok(took_ms < AT_ONCE_MS, `${took_ms} ms`);
     const held = silent.reduce((sum, { held }) => sum + held.length, 0);
-    assert.equal(held, SHARE.new);
+    assert.equal(held, QUOTA.new);
   } finally {
     const receivers = [healthy, ...silent.map(({ receiver }) => receiver)];
     await Promise.all([service.close(), ...receivers.map((receiver) => receiver.close())]);

@@ -5,11 +5,11 @@
 
 /** Most keys in the cache. */
 const KEYS_MAX = 10_000;
-/** Deliveries that a sandbox adds in a millisecond: a count comes before they fill its room. */
+/** Deliveries that a sandbox adds in a millisecond: a count comes before they use up its quota. */
 const ADDED_PER_MS = 4;
 
-/** The keys of sandboxes that have room for more pending deliveries. */
-export class PendingRoom {
+/** The keys of sandboxes that may have more pending deliveries. */
+export class PendingQuota {
   /** By the hash of a key, the time of `performance.now` up to which it needs no count. */
   readonly #until_ms = new Map<string, number>();
 
@@ -18,9 +18,9 @@ export class PendingRoom {
     return performance.now() < (this.#until_ms.get(key_hash) ?? 0);
   }
 
-  /** Stores the room that a count has found. */
-  note(key_hash: string, room: number): void {
+  /** Stores the quota that a count has found. */
+  note(key_hash: string, quota: number): void {
     if (this.#until_ms.size >= KEYS_MAX) this.#until_ms.clear();
-    this.#until_ms.set(key_hash, performance.now() + room / ADDED_PER_MS);
+    this.#until_ms.set(key_hash, performance.now() + quota / ADDED_PER_MS);
   }
 }

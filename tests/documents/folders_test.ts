@@ -7,24 +7,24 @@ import { posix } from "node:path";
 import { findCycles, readModules } from "../support/documents/imports.ts";
 import { projectFiles, readProjectFile } from "../support/documents/project_files.ts";
 
-/** The room of a file is its first two folders. */
-const roomOf = (path: string) => path.split("/").slice(0, 2).join("/");
+/** The folder of a file is named by its first two levels. */
+const folderOf = (path: string) => path.split("/").slice(0, 2).join("/");
 
 const page = await readProjectFile("docs/architecture.md");
 const [, diagram = ""] = /```mermaid\nflowchart LR\n(.*?)```/s.exec(page) ?? [];
-/** The rooms, by their names in the diagram. */
+/** The folders, by their names in the diagram. */
 const named = new Map(
   [...diagram.matchAll(/(\w+)\["((?:shared|supabase)\/\w+)"\]/g)].map((
-    [, name, room],
-  ) => [name!, room!]),
+    [, name, folder],
+  ) => [name!, folder!]),
 );
-const rooms = [...named.values()];
+const folders = [...named.values()];
 const arrows = [...diagram.matchAll(/(\w+)(?:\[[^\]]*\])? --> (\w+)/g)]
   .map(([, from, to]) => [named.get(from!), named.get(to!)] as const);
 
-/** A room, and every room that the arrows lead to from it. */
-function reachedFrom(room: string): Set<string> {
-  const reached = new Set([room]);
+/** A folder, and every folder that the arrows lead to from it. */
+function reachedFrom(folder: string): Set<string> {
+  const reached = new Set([folder]);
   for (const at of reached) {
     for (const [from, to] of arrows) if (from === at && to !== undefined) reached.add(to);
   }
@@ -39,20 +39,20 @@ Deno.test("every module of tests/ is a test, or stands in a folder of tests/supp
   assert.deepEqual(elsewhere, []);
 });
 
-Deno.test("docs/architecture.md shows every folder of shared/ as a room", async () => {
+Deno.test("docs/architecture.md shows every folder of shared/", async () => {
   const paths = (await projectFiles([".ts"])).filter((path) => path.startsWith("shared/"));
-  const shown = rooms.filter((room) => room.startsWith("shared/"));
-  assert.deepEqual(shown.sort(), [...new Set(paths.map(roomOf))].sort());
+  const shown = folders.filter((folder) => folder.startsWith("shared/"));
+  assert.deepEqual(shown.sort(), [...new Set(paths.map(folderOf))].sort());
 });
 
-Deno.test("imports follow the arrows of the diagram or stay in their room", async () => {
+Deno.test("imports follow the arrows of the diagram or stay in their folder", async () => {
   const against: string[] = [];
   for (const [path, { imports }] of await readModules()) {
-    const from = roomOf(path);
-    if (!rooms.includes(from)) continue;
+    const from = folderOf(path);
+    if (!folders.includes(from)) continue;
     for (const { target } of imports) {
-      const to = roomOf(target);
-      if (rooms.includes(to) && !reachedFrom(from).has(to)) {
+      const to = folderOf(target);
+      if (folders.includes(to) && !reachedFrom(from).has(to)) {
         against.push(`${path} imports ${target}`);
       }
     }

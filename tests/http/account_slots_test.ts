@@ -1,5 +1,5 @@
 /**
- * All sandboxes of an account are one tenant: requests that hang in many of them leave places for
+ * All sandboxes of an account are one tenant: requests that hang in many of them leave slots for
  * every other account.
  */
 
