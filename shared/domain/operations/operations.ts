@@ -1,5 +1,5 @@
 /**
- * The one way of every operation that a provider takes part in (architecture §7): begin, operation,
+ * The one way of every operation that a provider takes part in (architecture §2): begin, operation,
  * reply, facts, change, commit. A provider that replies at once, as that of the sandbox does, is
  * asked before the commit, and one statement writes everything. Any other is reserved, asked and
  * recorded: nothing is sent before its reservation is committed, and no database connection is held
