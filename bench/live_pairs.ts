@@ -25,7 +25,9 @@ const SLOW_MS = 2000;
 /** A transaction of this age is one that waits for the provider. */
 const HELD_MS = 100;
 const SAMPLE_MS = 20;
-/** Longest time of the many creates, and longest wait for facts that the worker applies. */
+/**
+ * Longest time of the many creates, and longest wait for provider events that the worker applies.
+ */
 const DEADLINE_MS = 60_000;
 
 const CREATE_LIVE = {
@@ -163,7 +165,7 @@ async function countHeld({ sql }: Bench): Promise<number> {
   return row.count;
 }
 
-/** Live creates under load, audited after the worker has applied every fact. */
+/** Live creates under load, audited after the worker has applied every provider event. */
 async function createLive(bench: Bench, name: string, plan: LivePlan): Promise<Run | null> {
   const { product, load, sql } = bench;
   const live = { ...product, test_key: product.live_key };
@@ -177,15 +179,17 @@ async function createLive(bench: Bench, name: string, plan: LivePlan): Promise<R
     expected_status: 201,
   });
   const cpu = cpuTimeBetween(cpu_before, await readCpuTime(pids));
-  await waitForFacts(bench);
+  await waitForProviderEvents(bench);
   const problems = auditBooks(await readBooks(sql, since_ms), result.answered, CREATE_LIVE_ROWS);
   return counts(bench, name, [...result.errors, ...problems]) ? runOf(result, cpu) : null;
 }
 
-/** Waits until every fact is applied or the deadline is over. The audit reports the rest. */
-async function waitForFacts({ sql }: Bench): Promise<void> {
+/**
+ * Waits until every provider event is applied or the deadline is over. The audit reports the rest.
+ */
+async function waitForProviderEvents({ sql }: Bench): Promise<void> {
   for (const deadline = performance.now() + DEADLINE_MS; performance.now() < deadline;) {
-    const open = await sql`select from pay.provider_facts where outcome is null limit 1`;
+    const open = await sql`select from pay.provider_events where outcome is null limit 1`;
     if (open.length === 0) return;
     await new Promise((resolve) => setTimeout(resolve, SAMPLE_MS));
   }

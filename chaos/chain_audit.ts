@@ -1,6 +1,6 @@
 /**
  * The judge of the run on a chain. It compares the transfers that the chain has with the payments,
- * their ledger and the facts. It shares no rule with the product.
+ * their ledger and the provider events. It shares no rule with the product.
  */
 
 import type postgres from "postgres";
@@ -162,9 +162,12 @@ async function auditPayouts(
 async function readInvariants(sql: postgres.Sql): Promise<string[]> {
   const verdicts = await checkBooks(sql);
   const broken = verdicts.filter(({ invariant, findings }) =>
-    findings > 0 && invariant !== "invariant_provider_facts"
+    findings > 0 && invariant !== "invariant_provider_events"
   ).flatMap(({ invariant, examples }) => examples.map((example) => `${invariant}: ${example}`));
-  const facts = await sql<{ detail: string }[]>`
-    select subject_id || ': ' || detail as detail from pay.invariant_provider_facts`;
-  return [...broken, ...facts.map(({ detail }) => detail).filter((text) => !TOLD.test(text))];
+  const provider_events = await sql<{ detail: string }[]>`
+    select subject_id || ': ' || detail as detail from pay.invariant_provider_events`;
+  return [
+    ...broken,
+    ...provider_events.map(({ detail }) => detail).filter((text) => !TOLD.test(text)),
+  ];
 }

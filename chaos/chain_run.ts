@@ -159,7 +159,7 @@ class ChainRun {
     await until(what, async () => (await ask().catch(() => [null])).length === 0, SETTLE_MS);
   }
 
-  /** Waits until each fact is applied, after three polls. */
+  /** Waits until each provider event is applied, after three polls. */
   async #settle(what: string, is_open_allowed = true): Promise<void> {
     const { sql } = this.#stage;
     // A poll that is under way reads an old head, and a payment with new transfers ends only at the
@@ -176,9 +176,9 @@ class ChainRun {
           sql`select from pay.provider_cursors where polled_at is null or stalled_since is not null`,
       );
       this.#is_waiting = false;
-      await this.#until(`${what}: every fact is applied`, () =>
+      await this.#until(`${what}: every provider event is applied`, () =>
         sql`
-          select from pay.provider_facts where outcome is null
+          select from pay.provider_events where outcome is null
           union all select from pay.provider_calls where state = 'pending' and op = 'authorize'
           limit 1`);
     }
@@ -194,7 +194,7 @@ class ChainRun {
   async #explain(error: unknown): Promise<string[]> {
     const rows = await this.#stage.sql<{ row: unknown }[]>`
       select to_jsonb(u) as row from pay.provider_cursors u
-      union all (select to_jsonb(f) - 'body' from pay.provider_facts f where f.outcome is null limit 3)`;
+      union all (select to_jsonb(f) - 'body' from pay.provider_events f where f.outcome is null limit 3)`;
     const faults = this.#stage.server_faults.slice(-3).map(({ fault }) => fault.slice(0, 500));
     return [`${error}: ${JSON.stringify(rows.map(({ row }) => row))}`, ...faults];
   }

@@ -213,12 +213,12 @@ function sumOf(objects: readonly StripeObject[], field: string): number {
   return objects.reduce((sum, object) => sum + object[field], 0);
 }
 
-/** Describes the state of a payment, its calls and its facts. */
+/** Describes the state of a payment, its calls and its provider events. */
 export async function explainPayment(sql: postgres.Sql, payment_id: string): Promise<string> {
   const rows = await sql<{ row: string }[]>`
     select to_jsonb(c) || jsonb_build_object('now', now()) as row
     from pay.provider_calls c where c.subject_id = ${payment_id}
-    union all select to_jsonb(f) - 'body' from pay.provider_facts f
+    union all select to_jsonb(f) - 'body' from pay.provider_events f
     where f.subject_id = ${payment_id}
     union all select to_jsonb(p) from pay.payments p where p.id = ${payment_id}`
     .catch((error) => [{ row: String(error) }]);

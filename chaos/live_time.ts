@@ -62,7 +62,7 @@ async function passSecond(sql: postgres.Sql, is_poll_due: boolean): Promise<void
     set next_look_at = greatest(now(), created_at + interval '5 seconds')
     where next_look_at > greatest(now(), created_at + interval '5 seconds')`;
   await sql`
-    update pay.provider_facts set leased_until = least(leased_until, now() + interval '3 seconds')
+    update pay.provider_events set leased_until = least(leased_until, now() + interval '3 seconds')
     where outcome is null`;
   if (is_poll_due) await makePollDue(sql);
 }
@@ -77,16 +77,18 @@ export async function settle({ sql }: Stage, environment_id: string): Promise<vo
     const [open] = await sql`
       select from pay.provider_calls
       where environment_id = ${environment_id} and state = 'pending'
-      union all select from pay.provider_facts
+      union all select from pay.provider_events
       where environment_id = ${environment_id} and outcome is null
       union all select from pay.payments
       where environment_id = ${environment_id} and status <> all (${Object.keys(RESULTS)})
       limit 1`;
     return open === undefined;
   };
-  await until("every call and fact has a result", isSettled, SETTLE_MS).catch(async (error) => {
-    throw new Error(`${error.message}: ${await explainOpen(sql, environment_id)}`);
-  });
+  await until("every call and provider event has a result", isSettled, SETTLE_MS).catch(
+    async (error) => {
+      throw new Error(`${error.message}: ${await explainOpen(sql, environment_id)}`);
+    },
+  );
   // Twice, because a poll that is under way reads a time that has ended before.
   for (const poll of ["first", "second"]) {
     await makePollDue(sql);
@@ -95,15 +97,15 @@ export async function settle({ sql }: Stage, environment_id: string): Promise<vo
       return open === undefined;
     }, SETTLE_MS);
   }
-  await until("every polled fact has a result", isSettled, SETTLE_MS);
+  await until("every polled provider event has a result", isSettled, SETTLE_MS);
 }
 
-/** Describes some of the calls and facts that have no result. */
+/** Describes some of the calls and provider events that have no result. */
 async function explainOpen(sql: postgres.Sql, environment_id: string): Promise<string> {
   const rows = await sql<{ row: unknown }[]>`
     (select to_jsonb(c) || jsonb_build_object('now', now()) as row from pay.provider_calls c
       where c.environment_id = ${environment_id} and c.state = 'pending' limit 3)
-    union all (select to_jsonb(f) - 'body' from pay.provider_facts f
+    union all (select to_jsonb(f) - 'body' from pay.provider_events f
       where f.environment_id = ${environment_id} and f.outcome is null limit 3)`;
   return JSON.stringify(rows.map(({ row }) => row));
 }

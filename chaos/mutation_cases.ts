@@ -184,9 +184,9 @@ export const MUTATIONS: readonly Mutation[] = [
     noticed_by: "chaos --live --operations 150",
   },
   {
-    name: "live run: a fact that comes twice is applied twice",
+    name: "live run: a provider event that comes twice is applied twice",
     edits: [{
-      file: "shared/connectors/stripe/stripe_facts.ts",
+      file: "shared/connectors/stripe/stripe_provider_events.ts",
       find: "reference: `${draft.of.id}:${draft.reference_state}`,",
       replace: "reference: `${draft.of.id}:${draft.reference_state}${crypto.randomUUID()}`,",
     }],

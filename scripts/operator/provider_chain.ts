@@ -15,7 +15,7 @@ import type { ListedAccount } from "./provider_table.ts";
 
 /** Deadline of the requests to the nodes. */
 const DEADLINE_MS = 30_000;
-/** Earlier facts are compared too, because undone blocks had other times. */
+/** Earlier provider events are compared too, because undone blocks had other times. */
 const SLACK_MS = 3_600_000;
 
 /** An account of the database, with its connector. */
@@ -70,8 +70,8 @@ export async function changeSettings(
   printMessage(`Changed ${id}. Now check it: deno task providers test ${id}`);
 }
 
-/** A row of `pay.list_final_facts`. */
-interface FinalFact {
+/** A row of `pay.list_final_events`. */
+interface FinalProviderEvent {
   reference: string;
   payment_id: string | null;
   address: string;
@@ -95,17 +95,20 @@ export async function rereadAccount(
   };
   const place = await rereadAfter(account, from, signal).catch(failed);
   const since = new Date(place.at_ms - SLACK_MS);
-  const facts = await sql<FinalFact[]>`select * from pay.list_final_facts(
+  const provider_events = await sql<FinalProviderEvent[]>`select * from pay.list_final_events(
     p_account_id => ${id}, p_since => ${since})`;
-  const amounts = facts.map((fact) => ({ ...fact, amount_minor: Number(fact.amount_minor) }));
+  const amounts = provider_events.map((event) => ({
+    ...event,
+    amount_minor: Number(event.amount_minor),
+  }));
   const gone = new Set(await goneFrom(account, amounts, signal).catch(failed));
   const [row] = await sql`select pay.reread_account(
     p_account_id => ${id}, p_cursor => ${JSON.stringify(place.cursor)}) as done`;
   if (!row!.done) throw new CommandError(`${id} is being read at present: repeat the command`);
   const missing = amounts.filter(({ reference }) => gone.has(reference));
-  if (is_json) return print(`${JSON.stringify({ id, from, compared: facts.length, missing })}\n`);
+  if (is_json) return print(`${JSON.stringify({ id, from, compared: amounts.length, missing })}\n`);
   printMessage(`The service reads the blocks after block ${from} again`);
-  print(`Booked transfers since then: ${facts.length}. Gone from the chain: ${missing.length}\n`);
+  print(`Booked transfers since then: ${amounts.length}. Gone from the chain: ${missing.length}\n`);
   for (const { reference, payment_id, amount_minor, currency } of missing) {
     print(
       `${reference}\n  ${payment_id ?? "no payment"}  ${formatAmount(amount_minor, currency)}\n`,

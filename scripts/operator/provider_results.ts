@@ -3,14 +3,18 @@
 import { formatAmount } from "../../shared/core/currency.ts";
 import type { Effect } from "../../shared/domain/providers/effect.ts";
 import type { ReadyAccount } from "../../shared/domain/operations/provider_accounts.ts";
-import type { Fact, Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
+import type {
+  Operation,
+  ProviderEvent,
+  ProviderReply,
+} from "../../shared/domain/providers/connector.ts";
 import { CommandError } from "./command_line.ts";
 
-/** The facts of a reply. */
-export type Facts = readonly [Fact, ...Fact[]];
+/** The provider events of a reply. */
+export type ProviderEvents = readonly [ProviderEvent, ...ProviderEvent[]];
 
 /** The states in which an operation has succeeded. */
-const SUCCEEDED: Record<Operation["op"], readonly Fact["state"][]> = {
+const SUCCEEDED: Record<Operation["op"], readonly ProviderEvent["state"][]> = {
   authorize: ["succeeded", "authorized"],
   capture: ["succeeded"],
   cancel: ["cancelled"],
@@ -24,7 +28,7 @@ const SUCCEEDED: Record<Operation["op"], readonly Fact["state"][]> = {
 };
 
 /** Checks that an object of the provider is the result of a call. */
-export function checkResult(call: Operation, found: Fact, reference: string): void {
+export function checkResult(call: Operation, found: ProviderEvent, reference: string): void {
   const { id, op, subject, refund, amount_minor, currency, provider_reference } = call;
   const refuse = (reason: string) =>
     new CommandError(`${id} left unchanged: ${reference} ${reason}`);
@@ -47,14 +51,14 @@ export function checkResult(call: Operation, found: Fact, reference: string): vo
   throw refuse(`is ${shown} instead of ${formatAmount(amount_minor, currency)}`);
 }
 
-/** Returns the facts of a reply, or throws the reason why there are none. */
-export function factsIn(
+/** Returns the provider events of a reply, or throws the reason why there are none. */
+export function eventsIn(
   reply: ProviderReply,
   { connector }: ReadyAccount,
   beginning: string,
   missing: string,
-): Facts {
-  if ("facts" in reply) return reply.facts;
+): ProviderEvents {
+  if ("provider_events" in reply) return reply.provider_events;
   const reason = "absent" in reply
     ? `${connector.name} has ${missing}`
     : "unknown" in reply
@@ -65,9 +69,11 @@ export function factsIn(
   throw new CommandError(`${beginning}: ${reason}`);
 }
 
-/** Says why a fact has no effect. */
+/** Says why a provider event has no effect. */
 export function reasonOf(effect: Effect, target: string): string {
-  if (effect.outcome === "wait") return `it builds on a fact that ${target} does not have yet`;
+  if (effect.outcome === "wait") {
+    return `it builds on a provider event that ${target} does not have yet`;
+  }
   if ("finding" in effect && effect.finding !== null) return effect.finding;
   return `it changes nothing at ${target}`;
 }

@@ -49,13 +49,13 @@ Calls without a result:
                            and the payment of the call.
   settle pc_... --failed   Record that the call did nothing. Only for state "operator".
 
-Facts that need a person:
-  facts                    List unmatched facts and findings, each with the reason.
-  match FACT pay_...|re_...
-                           Apply a fact to this payment, or to this refund.
-  dismiss FACT --reason TEXT
-                           Keep a fact, but count and report it no more.
-  FACT is what "facts" prints: pac_.../REFERENCE, or REFERENCE if it is unique.
+Provider events that need a person:
+  facts                    List unmatched provider events and findings, each with the reason.
+  match EVENT pay_...|re_...
+                           Apply a provider event to this payment, or to this refund.
+  dismiss EVENT --reason TEXT
+                           Keep a provider event, but count and report it no more.
+  EVENT is what "facts" prints: pac_.../REFERENCE, or REFERENCE if it is unique.
 
   --json                   Print JSON: add, reread, calls, retry, settle, facts, match, dismiss.
 

@@ -1,7 +1,8 @@
 /**
- * The commands of `deno task providers` that settle calls and facts. A result that the operator
- * decides takes the path of every fact: the pure functions of `shared/domain/live` decide it, and
- * `pay.record` writes it. So it cannot meet the result of a worker twice.
+ * The commands of `deno task providers` that settle calls and provider events. A result that the
+ * operator decides takes the path of every provider event: the pure functions of
+ * `shared/domain/live` decide it, and `pay.record` writes it. So it cannot meet the result of a
+ * worker twice.
  */
 
 import type postgres from "postgres";
@@ -10,7 +11,7 @@ import { idGenerator, systemRandom } from "../../shared/core/ids.ts";
 import type { EventContext } from "../../shared/domain/changes/event.ts";
 import { readRefund, readSubject } from "../../shared/domain/changes/read_resource.ts";
 import {
-  decideFact,
+  decideProviderEvent,
   decideResult,
   effectOn,
 } from "../../shared/domain/operations/decide_result.ts";
@@ -21,11 +22,11 @@ import {
 } from "../../shared/domain/operations/provider_accounts.ts";
 import {
   type ConnectorFinder,
-  type Fact,
   type Operation,
   portOf,
+  type ProviderEvent,
   type ProviderReply,
-  type StoredFact,
+  type StoredProviderEvent,
 } from "../../shared/domain/providers/connector.ts";
 import { operationOf } from "../../shared/domain/providers/operation.ts";
 import type { ProviderRecord, ProviderWork } from "../../shared/store/provider_rows.ts";
@@ -38,13 +39,13 @@ import {
 } from "../../shared/store/provider_store.ts";
 import { CommandError } from "./command_line.ts";
 import { databaseOf } from "./operator_database.ts";
-import { checkResult, type Facts, factsIn, reasonOf } from "./provider_results.ts";
-import type { FactName, WorkCommand } from "./provider_work_command.ts";
+import { checkResult, eventsIn, type ProviderEvents, reasonOf } from "./provider_results.ts";
+import type { ProviderEventName, WorkCommand } from "./provider_work_command.ts";
 import {
   type ListedCall,
-  type ListedFact,
+  type ListedProviderEvent,
   renderCalls,
-  renderFacts,
+  renderEvents,
 } from "./provider_work_table.ts";
 
 /** Deadline of a look. */
@@ -77,9 +78,13 @@ export async function runWorkCommand(
       );
     }
     case "facts": {
-      const facts = await sql<ListedFact[]>`select * from pay.list_reported_facts()`;
+      const provider_events = await sql<
+        ListedProviderEvent[]
+      >`select * from pay.list_reported_events()`;
       return print(
-        command.is_json ? asJson(facts.map(withNumbers)) : renderFacts(facts, systemClock()),
+        command.is_json
+          ? asJson(provider_events.map(withNumbers))
+          : renderEvents(provider_events, systemClock()),
       );
     }
     case "retry":
@@ -87,24 +92,24 @@ export async function runWorkCommand(
     case "settle":
       return await new Desk(surroundings, command.is_json).settle(command.id, command.reference);
     case "match":
-      return await new Desk(surroundings, command.is_json).match(command.fact, command.target);
+      return await new Desk(surroundings, command.is_json).match(command.event, command.target);
     case "dismiss": {
-      await dismiss(sql, command.fact, command.reason);
-      const dismissed = nameOf(command.fact);
+      await dismiss(sql, command.event, command.reason);
+      const dismissed = nameOf(command.event);
       return print(command.is_json ? asJson({ dismissed }) : `Dismissed ${dismissed}\n`);
     }
   }
 }
 
-async function dismiss(sql: postgres.Sql, fact: FactName, reason: string): Promise<void> {
-  const [row] = await sql`select pay.dismiss_fact(
-    p_account_id => ${fact.account_id}, p_reference => ${fact.reference},
+async function dismiss(sql: postgres.Sql, event: ProviderEventName, reason: string): Promise<void> {
+  const [row] = await sql`select pay.dismiss_provider_event(
+    p_account_id => ${event.account_id}, p_reference => ${event.reference},
     p_reason => ${reason})::int as found`;
   if (row!.found === 1) return;
-  throw row!.found === 0 ? unreported(fact) : ambiguous(fact);
+  throw row!.found === 0 ? unreported(event) : ambiguous(event);
 }
 
-/** Settles calls and facts of one database. */
+/** Settles calls and provider events of one database. */
 class Desk {
   readonly #surroundings: WorkSurroundings;
   readonly #is_json: boolean;
@@ -122,8 +127,8 @@ class Desk {
     const call = operationOf(work.call!, work);
     const ready = this.#open(work);
     const reply = await look(ready, call);
-    const facts = factsIn(reply, ready, `${id} left unchanged`, "nothing of this call");
-    await this.#record(work, call, ours(work, facts));
+    const provider_events = eventsIn(reply, ready, `${id} left unchanged`, "nothing of this call");
+    await this.#record(work, call, ours(work, provider_events));
   }
 
   /** Records the result that the operator has found, or that the call did nothing. */
@@ -134,11 +139,15 @@ class Desk {
     if (reference === null) return await this.#settleFailed(work, call, ready);
     const reply = await portOf(ready.connector, call.op)
       .find(ready.account, call, reference, deadline());
-    const facts = factsIn(reply, ready, `${id} left unchanged`, `no ${reference}`);
-    const [first, ...others] = ours(work, facts);
+    const provider_events = eventsIn(reply, ready, `${id} left unchanged`, `no ${reference}`);
+    const [first, ...others] = ours(work, provider_events);
     checkResult(call, first, reference);
     const { subject, refund } = call;
-    const own = (fact: Fact): Fact => ({ ...fact, subject_id: subject.id, source: "operator" });
+    const own = (event: ProviderEvent): ProviderEvent => ({
+      ...event,
+      subject_id: subject.id,
+      source: "operator",
+    });
     const result = { ...own(first), refund_id: refund?.id ?? first.refund_id };
     await this.#record(work, call, [result, ...others.map(own)]);
   }
@@ -153,7 +162,7 @@ class Desk {
     }
     const reply = await look(ready, call);
     if (!("absent" in reply)) {
-      const [found] = ours(work, factsIn(reply, ready, `${id} left unchanged`, ""));
+      const [found] = ours(work, eventsIn(reply, ready, `${id} left unchanged`, ""));
       const { effect } = effectOn(call, found, contextOf(work));
       // A result that contradicts the books can never be recorded, so it does not stop the operator.
       if (effect.outcome !== "finding" && effect.outcome !== "unmatched") {
@@ -180,25 +189,30 @@ class Desk {
     }]);
   }
 
-  /** Applies a fact to the payment or refund that the operator has chosen. */
-  async match(name: FactName, target: string): Promise<void> {
+  /** Applies a provider event to the payment or refund that the operator has chosen. */
+  async match(name: ProviderEventName, target: string): Promise<void> {
     for (let i = 0; i < MAX_DECISIONS; i++) {
-      const work = await this.#readFact(name, target);
+      const work = await this.#readEvent(name, target);
       const subject = readSubject(work.subject_body!);
       const refund = work.refund_body === null ? null : readRefund(work.refund_body);
-      const [given] = ours(work, [work.fact!]);
+      const [given] = ours(work, [work.event!]);
       const refund_id = refund?.id ?? null;
-      const fact: StoredFact = { ...work.fact!, ...given, subject_id: subject.id, refund_id };
+      const event: StoredProviderEvent = {
+        ...work.event!,
+        ...given,
+        subject_id: subject.id,
+        refund_id,
+      };
       const call = work.call === null || work.call.state === "settled"
         ? null
         : operationOf(work.call!, work);
       const { environment_id } = work;
       const context = contextOf(work);
       const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
-      const decided = decideFact(
+      const decided = decideProviderEvent(
         { subject, refund, dispute, deposit: work.deposit, operation: call },
         environment_id,
-        fact,
+        event,
         context,
       );
       if (decided.effect.outcome !== "applied") {
@@ -214,34 +228,40 @@ class Desk {
     throw busy(nameOf(name));
   }
 
-  /** Records the facts of a call as its result. */
-  async #record(work: ProviderWork, call: Operation, facts: Facts): Promise<void> {
+  /** Records the provider events of a call as its result. */
+  async #record(
+    work: ProviderWork,
+    call: Operation,
+    provider_events: ProviderEvents,
+  ): Promise<void> {
     const { id, environment_id, refund } = call;
     for (let i = 0; i < MAX_DECISIONS; i++) {
       const refund_id = refund?.id ?? null;
       const present = await this.#store
-        .readSubject(environment_id, call.subject.id, refund_id, facts[0]);
+        .readSubject(environment_id, call.subject.id, refund_id, provider_events[0]);
       if (!present) break;
       const { booked_minor } = present;
       const current = operationOf(call, present, call.dispute);
       const context = contextOf(work);
       const { subject } = current;
-      const { effect, status } = effectOn(current, facts[0], context, booked_minor);
+      const { effect, status } = effectOn(current, provider_events[0], context, booked_minor);
       if (effect.outcome !== "applied" && effect.outcome !== "ignored") {
         throw new CommandError(`${id} left unchanged: ${reasonOf(effect, subject.id)}`);
       }
-      const { record } = decideResult(current, { facts }, context, {
+      const { record } = decideResult(current, { provider_events }, context, {
         booked_minor,
         records_fees: false,
       });
       const outcome = await this.#write(record);
       if (outcome === "known") {
-        throw new CommandError(`${id} left unchanged: ${facts[0].reference} is recorded already`);
+        throw new CommandError(
+          `${id} left unchanged: ${provider_events[0].reference} is recorded already`,
+        );
       }
       if (outcome === "recorded") {
         return this.#report({
           settled: id,
-          result: facts[0].state,
+          result: provider_events[0].state,
           subject_id: subject.id,
           status,
         });
@@ -266,10 +286,10 @@ class Desk {
     return work;
   }
 
-  async #readFact(name: FactName, target: string): Promise<ProviderWork> {
+  async #readEvent(name: ProviderEventName, target: string): Promise<ProviderWork> {
     const [subject_id, refund_id] = target.startsWith("re_") ? [null, target] : [target, null];
     const rows = await this.#surroundings.sql.unsafe<WorkRow[]>(
-      `select ${WORK_COLUMNS} from pay.read_reported_facts(p_account_id => $1::text,
+      `select ${WORK_COLUMNS} from pay.read_reported_events(p_account_id => $1::text,
         p_reference => $2::text, p_subject_id => $3::text, p_refund_id => $4::text) w`,
       [name.account_id, name.reference, subject_id, refund_id],
     );
@@ -277,7 +297,7 @@ class Desk {
     if (!work) throw unreported(name);
     if (more.length > 0) throw ambiguous(name);
     if (work.subject_body !== null) return work;
-    throw new CommandError(`${target}: the environment of the fact has no such resource`);
+    throw new CommandError(`${target}: the environment of the provider event has no such resource`);
   }
 
   #open(work: ProviderWork): ReadyAccount {
@@ -299,9 +319,12 @@ class Desk {
   }
 }
 
-/** Returns facts in the mode of our payment, as the worker reads them. */
-function ours({ account, livemode }: ProviderWork, facts: Facts): Facts {
-  return inOurMode(account, { facts }, livemode).facts;
+/** Returns provider events in the mode of our payment, as the worker reads them. */
+function ours(
+  { account, livemode }: ProviderWork,
+  provider_events: ProviderEvents,
+): ProviderEvents {
+  return inOurMode(account, { provider_events }, livemode).provider_events;
 }
 
 /** Makes the origin of the events, which belong to no request. */
@@ -325,17 +348,19 @@ function deadline(): AbortSignal {
   return AbortSignal.timeout(LOOK_DEADLINE_MS);
 }
 
-function nameOf({ account_id, reference }: FactName): string {
+function nameOf({ account_id, reference }: ProviderEventName): string {
   return account_id === null ? reference : `${account_id}/${reference}`;
 }
 
-function unreported(name: FactName): CommandError {
-  return new CommandError(`${nameOf(name)}: no unmatched fact or finding has this reference`);
+function unreported(name: ProviderEventName): CommandError {
+  return new CommandError(
+    `${nameOf(name)}: no unmatched provider event or finding has this reference`,
+  );
 }
 
-function ambiguous(name: FactName): CommandError {
+function ambiguous(name: ProviderEventName): CommandError {
   return new CommandError(
-    `${nameOf(name)} is a fact of several accounts: write pac_.../${name.reference}`,
+    `${nameOf(name)} is a provider event of several accounts: write pac_.../${name.reference}`,
   );
 }
 

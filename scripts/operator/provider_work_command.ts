@@ -1,17 +1,17 @@
-/** Parses the commands of `deno task providers` that settle calls and facts. */
+/** Parses the commands of `deno task providers` that settle calls and provider events. */
 
 import { parseArgs } from "node:util";
 import { isId } from "../../shared/core/ids.ts";
 import { UsageError } from "./command_line.ts";
 
-/** The name of a stored fact. */
-export interface FactName {
+/** The name of a stored provider event. */
+export interface ProviderEventName {
   /** `pac_…`; null: the account that has the reference. */
   account_id: string | null;
   reference: string;
 }
 
-/** A command that settles calls or facts. */
+/** A command that settles calls or provider events. */
 export type WorkCommand =
   | { action: "calls"; is_all: boolean; is_json: boolean }
   | { action: "facts"; is_json: boolean }
@@ -25,19 +25,19 @@ export type WorkCommand =
   }
   | {
     action: "match";
-    fact: FactName;
+    event: ProviderEventName;
     /** `pay_…` or `re_…` */
     target: string;
     is_json: boolean;
   }
-  | { action: "dismiss"; fact: FactName; reason: string; is_json: boolean };
+  | { action: "dismiss"; event: ProviderEventName; reason: string; is_json: boolean };
 
 /** The names of these commands. */
 export const WORK_ACTIONS = ["calls", "retry", "settle", "facts", "match", "dismiss"] as const;
 
-/** A reference of a fact, and an id at a provider: printable, without spaces. */
+/** A reference of a provider event, and an id at a provider: printable, without spaces. */
 const REFERENCE = /^[!-~]{1,300}$/;
-const FACT = /^(?:(pac_[0-9a-z]{26})\/)?([!-~]{1,300})$/;
+const EVENT_NAME = /^(?:(pac_[0-9a-z]{26})\/)?([!-~]{1,300})$/;
 const MAX_REASON = 500;
 
 const JSON_OPTION = { json: { type: "boolean" } } as const;
@@ -73,16 +73,18 @@ export function readWorkCommand(
   const is_json = values.json === true;
   if (action === "facts") return { action, is_json };
   if (action === "retry") return { action, id: readCallId(positionals), is_json };
-  const [fact, target] = positionals;
+  const [event, target] = positionals;
   if (target === undefined || positionals.length > 2) {
-    throw new UsageError("match needs a fact and a payment or refund: match FACT pay_...|re_...");
+    throw new UsageError(
+      "match needs a provider event and a payment or refund: match EVENT pay_...|re_...",
+    );
   }
   if (!isId("pay_", target) && !isId("re_", target)) {
     throw new UsageError(
       "The second argument must be the id of a payment or refund: pay_... or re_...",
     );
   }
-  return { action, fact: readFact(fact!), target, is_json };
+  return { action, event: readEventName(event!), target, is_json };
 }
 
 function readSettle(args: string[]): WorkCommand {
@@ -114,18 +116,18 @@ function readDismiss(args: string[]): WorkCommand {
   if (reason === "" || reason.length > MAX_REASON) {
     throw new UsageError(`--reason is required: 1 to ${MAX_REASON} characters`);
   }
-  const [fact, ...more] = positionals;
-  if (fact === undefined || more.length > 0) {
-    throw new UsageError("dismiss needs one fact, as the command facts prints it");
+  const [event, ...more] = positionals;
+  if (event === undefined || more.length > 0) {
+    throw new UsageError("dismiss needs one provider event, as the command facts prints it");
   }
-  return { action: "dismiss", fact: readFact(fact), reason, is_json: values.json === true };
+  return { action: "dismiss", event: readEventName(event), reason, is_json: values.json === true };
 }
 
-function readFact(text: string): FactName {
-  const [, account_id = null, reference] = FACT.exec(text) ?? [];
+function readEventName(text: string): ProviderEventName {
+  const [, account_id = null, reference] = EVENT_NAME.exec(text) ?? [];
   if (reference === undefined) {
     throw new UsageError(
-      "The fact must look like pac_.../REFERENCE, as the command facts prints it",
+      "The provider event must look like pac_.../REFERENCE, as the command facts prints it",
     );
   }
   return { account_id, reference };

@@ -22,8 +22,8 @@ export interface ListedCall {
   subject_status: string | null;
 }
 
-/** A row of `pay.list_reported_facts`. A bigint is text. */
-export interface ListedFact {
+/** A row of `pay.list_reported_events`. A bigint is text. */
+export interface ListedProviderEvent {
   account_id: string;
   reference: string;
   account: string;
@@ -67,18 +67,21 @@ export function renderCalls(calls: readonly ListedCall[], at_ms: number, is_all:
   }).join("");
 }
 
-/** Renders facts that need a person. */
-export function renderFacts(facts: readonly ListedFact[], at_ms: number): string {
-  if (facts.length === 0) return "No unmatched facts and no findings\n";
-  return facts.map((fact) => {
-    const { account_id, reference, outcome, op, state, account, booked_minor } = fact;
-    const amount = formatAmount(Number(fact.amount_minor), fact.currency);
+/** Renders provider events that need a person. */
+export function renderEvents(
+  provider_events: readonly ListedProviderEvent[],
+  at_ms: number,
+): string {
+  if (provider_events.length === 0) return "No unmatched provider events and no findings\n";
+  return provider_events.map((event) => {
+    const { account_id, reference, outcome, op, state, account, booked_minor } = event;
+    const amount = formatAmount(Number(event.amount_minor), event.currency);
     const booked = Number(booked_minor) === 0 ? "nothing" : (Number(booked_minor) < 0 ? "-" : "") +
-      formatAmount(Math.abs(Number(booked_minor)), fact.currency);
+      formatAmount(Math.abs(Number(booked_minor)), event.currency);
     return `${account_id}/${reference}\n` +
-      `  ${outcome}: ${op} ${state}  ${amount}  ${ageOf(fact.received_at, at_ms)}\n` +
+      `  ${outcome}: ${op} ${state}  ${amount}  ${ageOf(event.received_at, at_ms)}\n` +
       `  account: ${account}; booked: ${booked}\n` +
-      `  reason: ${fact.reason}\n`;
+      `  reason: ${event.reason}\n`;
   }).join("");
 }
 

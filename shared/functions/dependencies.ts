@@ -110,7 +110,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     accounts: provider_accounts,
     origins,
     ...(deadline_ms !== undefined && { deadline_ms }),
-    on_facts: () => inBackground(provider_worker.notify()),
+    on_provider_events: () => inBackground(provider_worker.notify()),
     on_retry: (at_ms) => provider_worker.notifyAt(at_ms),
   });
   const provider_worker = new ProviderWorker({

@@ -1,7 +1,7 @@
 /**
  * The route of providers' notifications (architecture §7). It takes no API key: the connector
- * checks the signature over the raw body, and the answer is 200 only after the facts are stored. The
- * worker applies them.
+ * checks the signature over the raw body, and the answer is 200 only after the provider events are
+ * stored. The worker applies them.
  */
 
 import type { Context, Hono } from "hono";
@@ -38,12 +38,12 @@ async function receive(c: Context<Env>, deps: Dependencies): Promise<Response> {
   const { at_ms } = c.get("state");
   const { account, connector: { notifications } } = ready;
   if (notifications === null) throw unsigned();
-  const facts = await notifications.read(account, raw, c.req.raw.headers, at_ms);
-  if (facts === null) {
+  const provider_events = await notifications.read(account, raw, c.req.raw.headers, at_ms);
+  if (provider_events === null) {
     await provider_store.countIgnored(id);
     return c.json({ received: true });
   }
-  if (facts.length > 0) await provider_store.storeFacts(id, facts);
+  if (provider_events.length > 0) await provider_store.storeProviderEvents(id, provider_events);
   inBackground(provider_worker.notify());
   return c.json({ received: true });
 }

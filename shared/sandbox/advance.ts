@@ -1,6 +1,6 @@
 /**
  * The moves that a test makes in a sandbox (contract §2): an advance to a status, and the answer of
- * the payer's bank. Each becomes facts of the simulated provider. Pure.
+ * the payer's bank. Each becomes provider events of the simulated provider. Pure.
  */
 
 import { ApiError, invalidParameter } from "../core/errors.ts";
@@ -29,15 +29,15 @@ import {
 } from "../domain/payments/lifecycle.ts";
 import { canRevertRefund } from "../domain/payments/refund_payment.ts";
 import { declineAnswer } from "../domain/payments/settlement.ts";
-import type { Fact } from "../domain/providers/connector.ts";
+import type { ProviderEvent } from "../domain/providers/connector.ts";
 import { beginOperation, type Operation } from "../domain/providers/operation.ts";
 import type { PayerUrls } from "./challenge_url.ts";
 import {
-  authorizedFact,
-  challengeFact,
-  disputedFact,
-  factOf,
-  finalFacts,
+  authorizedEvent,
+  challengeEvent,
+  disputedEvent,
+  eventOf,
+  finalEvents,
   hashOf,
   type PayerPage,
   RAIL_FAILURES,
@@ -86,28 +86,32 @@ export function decideAdvance(
   if (payment.status === "chargeback" && !dispute) {
     return answerOnly(payment, { status: 200, body: JSON.stringify(payment) });
   }
-  let facts: Fact[];
+  let provider_events: ProviderEvent[];
   if (isDeposit(payment) && isOpenDeposit(payment)) {
-    facts = depositFacts(operation, payment, to, amount_received);
+    provider_events = depositEvents(operation, payment, to, amount_received);
   } else if (amount_received !== undefined) throw lateWithMove(payment);
   else if (to === "chargeback") {
-    facts = [disputedFact(operation, refundable(payment), reason)];
-  } else facts = [factTo(operation, payment, to, dispute, { random: context.random, urls })];
-  return applied(change, { ...NO_PARTS, dispute }, facts, to);
+    provider_events = [disputedEvent(operation, refundable(payment), reason)];
+  } else {provider_events = [
+      eventTo(operation, payment, to, dispute, { random: context.random, urls }),
+    ];}
+  return applied(change, { ...NO_PARTS, dispute }, provider_events, to);
 }
 
-/** Applies facts, and answers 200 with the resource. Throws `invalid_state` if one changes nothing. */
+/**
+ * Applies events, and answers 200 with the resource. Throws `invalid_state` if one changes nothing.
+ */
 function applied(
   change: PaymentChange,
   parts: Parts,
-  facts: readonly Fact[],
+  provider_events: readonly ProviderEvent[],
   to: PaymentStatus,
 ): Change {
   const { subject: payment } = change;
-  for (const fact of facts) {
-    const { provider_reference } = fact;
+  for (const event of provider_events) {
+    const { provider_reference } = event;
     if (provider_reference !== null) change.addCall({ op: "authorize", provider_reference });
-    const { effect } = applyEvent(change, parts, fact);
+    const { effect } = applyEvent(change, parts, event);
     if (effect.outcome !== "applied") {
       throw invalidState(`advance to "${to}"`, payment, advancesOf(payment));
     }
@@ -115,43 +119,43 @@ function applied(
   return change.finish({ status: 200, body: change.body || JSON.stringify(payment) });
 }
 
-/** Returns the fact that moves a payment to a status. */
-function factTo(
+/** Returns the event that moves a payment to a status. */
+function eventTo(
   operation: Operation,
   payment: Payment,
   to: Exclude<PaymentStatus, "chargeback">,
   dispute: Dispute | null,
   page: PayerPage,
-): Fact {
+): ProviderEvent {
   if (dispute) {
     const { amount_minor } = dispute;
-    return factOf(operation, "dispute_won", { op: "dispute", amount_minor });
+    return eventOf(operation, "dispute_won", { op: "dispute", amount_minor });
   }
   const { status, method_kind } = payment;
   switch (to) {
     case "authorized":
-      return authorizedFact(operation);
+      return authorizedEvent(operation);
     case "completed":
-      return factOf(operation, "succeeded", hashOf(payment));
+      return eventOf(operation, "succeeded", hashOf(payment));
     case "requires_action":
-      return challengeFact(operation, page);
+      return challengeEvent(operation, page);
     case "processing":
-      return factOf(operation, "pending");
+      return eventOf(operation, "pending");
     case "cancelled":
-      return factOf(operation, "cancelled", { op: "cancel" });
+      return eventOf(operation, "cancelled", { op: "cancel" });
     case "declined":
-      return factOf(operation, "declined", { decline_code: "payment_declined" });
+      return eventOf(operation, "declined", { decline_code: "payment_declined" });
     case "failed":
       return status === "completed" || status === "partially_refunded"
-        ? factOf(operation, "returned", {
+        ? eventOf(operation, "returned", {
           amount_minor: refundable(payment),
           ...RAIL_FAILURES[method_kind],
         })
-        : factOf(operation, "failed", RAIL_FAILURES[method_kind]);
+        : eventOf(operation, "failed", RAIL_FAILURES[method_kind]);
     case "refunded":
-      return refundFact(operation, refundable(payment));
+      return refundEvent(operation, refundable(payment));
     case "partially_refunded":
-      return refundFact(operation, halfOfRest(payment));
+      return refundEvent(operation, halfOfRest(payment));
     case "pending":
       throw new Error("only a payment with an address can be moved to pending");
     default:
@@ -159,27 +163,27 @@ function factTo(
   }
 }
 
-function refundFact(operation: Operation, amount_minor: number): Fact {
-  return factOf(operation, "succeeded", { op: "refund", amount_minor });
+function refundEvent(operation: Operation, amount_minor: number): ProviderEvent {
+  return eventOf(operation, "succeeded", { op: "refund", amount_minor });
 }
 
 /**
- * Returns the facts that advance an open payment with an address.
+ * Returns the events that advance an open payment with an address.
  * @param sent the amount that the payer sends now; undefined: the missing amount
  */
-function depositFacts(
+function depositEvents(
   operation: Operation,
   payment: Payment & { amount_received: number },
   to: PaymentStatus,
   sent: number | undefined,
-): Fact[] {
+): ProviderEvent[] {
   const missing = missingAmount(payment);
   const withSent = (amount: number) => ({
     ...payment,
     amount_received: checkedSum(payment, amount),
   });
   const received = (amount_minor: number) =>
-    amount_minor > 0 ? [factOf(operation, "received", { amount_minor })] : [];
+    amount_minor > 0 ? [eventOf(operation, "received", { amount_minor })] : [];
   switch (to) {
     case "processing":
       checkedSum(payment, sent ?? missing);
@@ -187,11 +191,11 @@ function depositFacts(
     case "completed": {
       if (sent !== undefined && sent < missing) throw tooLittle(missing);
       const more = sent ?? missing;
-      return [...received(more), ...finalFacts(operation, withSent(more))];
+      return [...received(more), ...finalEvents(operation, withSent(more))];
     }
     case "pending":
       return [
-        factOf(operation, "reorged", {
+        eventOf(operation, "reorged", {
           amount_minor: payment.amount_received,
           is_counted: true,
         }),
@@ -200,24 +204,24 @@ function depositFacts(
       if (sent !== undefined && sent >= missing) throw notUnderpaid(missing);
       return [
         ...received(sent ?? 0),
-        ...finalFacts(operation, withSent(sent ?? 0)),
-        factOf(operation, "failed", { op: "abandon" }),
+        ...finalEvents(operation, withSent(sent ?? 0)),
+        eventOf(operation, "failed", { op: "abandon" }),
       ];
     }
     case "cancelled":
-      return [factOf(operation, "cancelled", { op: "cancel" })];
+      return [eventOf(operation, "cancelled", { op: "cancel" })];
     default:
       throw new Error(`no payment with an address can be moved to ${to}`);
   }
 }
 
-/** Returns the fact that a further part has come, or late money for a payment that is over. */
-function moreMoney(operation: Operation, payment: Payment, amount_minor: number): Fact[] {
+/** Returns the event that a further part has come, or late money for a payment that is over. */
+function moreMoney(operation: Operation, payment: Payment, amount_minor: number): ProviderEvent[] {
   if (payment.status !== "processing") {
-    return [factOf(operation, "succeeded", { amount_minor })];
+    return [eventOf(operation, "succeeded", { amount_minor })];
   }
   checkedSum(payment, amount_minor);
-  return [factOf(operation, "received", { amount_minor })];
+  return [eventOf(operation, "received", { amount_minor })];
 }
 
 /** Returns what the payment has received with a further amount. Throws if the sum is too large. */
@@ -271,18 +275,18 @@ export function authenticate(change: PaymentChange, result: AuthenticationResult
     throw invalidState("authenticate", payment, nextStatuses(payment));
   }
   const { operation } = beginOperation(change, "authorize");
-  applyEvent(change, NO_PARTS, authenticationFact(operation, payment, result));
+  applyEvent(change, NO_PARTS, authenticationEvent(operation, payment, result));
 }
 
-function authenticationFact(
+function authenticationEvent(
   operation: Operation,
   { capture }: Payment,
   result: AuthenticationResult,
-): Fact {
+): ProviderEvent {
   if (result === "failure") {
-    return factOf(operation, "declined", { decline_code: "authentication_failed" });
+    return eventOf(operation, "declined", { decline_code: "authentication_failed" });
   }
-  return capture === "manual" ? authorizedFact(operation) : factOf(operation, "succeeded");
+  return capture === "manual" ? authorizedEvent(operation) : eventOf(operation, "succeeded");
 }
 
 /**
@@ -314,7 +318,7 @@ export function decideAdvanceRefund(
   applyEvent(
     change,
     { ...NO_PARTS, refund },
-    factOf(operation, state, { refund_id, amount_minor }),
+    eventOf(operation, state, { refund_id, amount_minor }),
   );
   return change.finish({ status: 200, body: change.refund_body ?? body });
 }
@@ -331,11 +335,11 @@ export function decideAdvanceTransfer(
   }
   const { operation, change } = beginOperation(new ChangeBuilder(transfer, context), "transfer");
   const is_wallet = transfer.destination.type === "wallet";
-  const fact = to === "completed"
-    ? factOf(operation, "succeeded", hashOf(transfer))
+  const event = to === "completed"
+    ? eventOf(operation, "succeeded", hashOf(transfer))
     : to === "failed"
-    ? factOf(operation, "failed", RAIL_FAILURES[is_wallet ? "stablecoin" : "sepa"])
-    : factOf(operation, "cancelled");
-  applyEvent(change, NO_PARTS, fact);
+    ? eventOf(operation, "failed", RAIL_FAILURES[is_wallet ? "stablecoin" : "sepa"])
+    : eventOf(operation, "cancelled");
+  applyEvent(change, NO_PARTS, event);
   return change.finish({ status: 200, body: change.body });
 }

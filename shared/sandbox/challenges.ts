@@ -52,7 +52,7 @@ export function createChallenges(
           environment_id,
           call_id: null,
           call: null,
-          facts: [],
+          provider_events: [],
           change: change.finish({ status: 200, body: "" }),
           answer: null,
         }]);

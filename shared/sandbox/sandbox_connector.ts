@@ -27,7 +27,7 @@ export function sandboxConnector(): Connector {
     payouts: port,
     notifications: null,
     feed: {
-      poll: (_account, cursor) => Promise.resolve({ facts: [], cursor, more: false }),
+      poll: (_account, cursor) => Promise.resolve({ provider_events: [], cursor, more: false }),
       totals: () => Promise.resolve({ totals: [] }),
     },
   };

@@ -18,7 +18,12 @@ import type { MatchedFault } from "./fault_store.ts";
 import { methodOf } from "../domain/changes/change_builder.ts";
 import { CAPTURE_WINDOW_MS } from "../domain/payments/settlement.ts";
 import { isDeposit } from "../domain/payments/lifecycle.ts";
-import type { Fact, FactOp, FactState, ProviderReply } from "../domain/providers/connector.ts";
+import type {
+  ProviderEvent,
+  ProviderEventOp,
+  ProviderEventState,
+  ProviderReply,
+} from "../domain/providers/connector.ts";
 import type { Begun, Operation } from "../domain/providers/operation.ts";
 import {
   OUTCOME_RESULTS,
@@ -42,7 +47,10 @@ const DECISIVE: ReadonlyMap<string, "dispute_won" | "dispute_lost"> = new Map([
 ]);
 
 /** The failure of each rail, for advances and declared faults. */
-export const RAIL_FAILURES: Record<MethodKind, Pick<Fact, "failure_code" | "return_code">> = {
+export const RAIL_FAILURES: Record<
+  MethodKind,
+  Pick<ProviderEvent, "failure_code" | "return_code">
+> = {
   card: { failure_code: "processing_failed" },
   sepa: { failure_code: "bank_return", return_code: "R01" },
   swift: { failure_code: "bank_return", return_code: "R01" },
@@ -78,16 +86,16 @@ export function replyAtOnce(
   }
   switch (simulated.result) {
     case "pending": {
-      const address = op === "authorize" && !test?.outcome && addressFact(operation, at_ms);
-      return address ? { facts: [address] } : WAITING;
+      const address = op === "authorize" && !test?.outcome && addressEvent(operation, at_ms);
+      return address ? { provider_events: [address] } : WAITING;
     }
     case "processing":
-      if (test?.is_manual) return { facts: [factOf(operation, "pending")] };
+      if (test?.is_manual) return { provider_events: [eventOf(operation, "pending")] };
       return unknown("in_progress", LATE_ANSWER_MS);
     case "requires_action":
-      return { facts: [challengeFact(operation, page)] };
+      return { provider_events: [challengeEvent(operation, page)] };
     default:
-      return { facts: resultFacts(operation, simulated) };
+      return { provider_events: resultEvents(operation, simulated) };
   }
 }
 
@@ -95,20 +103,20 @@ export function replyAtOnce(
 export function laterReply(operation: Operation): ProviderReply {
   const { op, subject, request, dispute } = operation;
   const simulated = request.simulated as SimulatedResult | undefined;
-  if (dispute) return { facts: [disputeFact(operation, dispute)] };
+  if (dispute) return { provider_events: [disputeEvent(operation, dispute)] };
   switch (op) {
     case "expire":
-      return { facts: [factOf(operation, "cancelled", { op: "cancel" })] };
+      return { provider_events: [eventOf(operation, "cancelled", { op: "cancel" })] };
     case "abandon":
-      return { facts: endOfTime(operation, subject as Payment) };
+      return { provider_events: endOfTime(operation, subject as Payment) };
     case "cancel":
-      return { facts: [factOf(operation, "cancelled")] };
+      return { provider_events: [eventOf(operation, "cancelled")] };
     case "authorize":
     case "transfer":
     case "capture":
-      return { facts: resultFacts(operation, simulated ?? { result: "completed" }) };
+      return { provider_events: resultEvents(operation, simulated ?? { result: "completed" }) };
     default:
-      return { facts: [factOf(operation, "succeeded")] };
+      return { provider_events: [eventOf(operation, "succeeded")] };
   }
 }
 
@@ -127,34 +135,37 @@ function simulate(
   return TEST_RESULTS[behaviour] as SimulatedResult;
 }
 
-/** Returns the facts of a result. */
-function resultFacts(operation: Operation, result: SimulatedResult): [Fact, ...Fact[]] {
+/** Returns the provider events of a result. */
+function resultEvents(
+  operation: Operation,
+  result: SimulatedResult,
+): [ProviderEvent, ...ProviderEvent[]] {
   const { op, subject } = operation;
   switch (result.result) {
     case "declined":
-      return [factOf(operation, "declined", { decline_code: result.code })];
+      return [eventOf(operation, "declined", { decline_code: result.code })];
     case "failed": {
       const { code: failure_code, return_code } = result;
-      return [factOf(operation, "failed", { failure_code, ...(return_code && { return_code }) })];
+      return [eventOf(operation, "failed", { failure_code, ...(return_code && { return_code }) })];
     }
   }
   if (subject.object === "transfer") {
-    return [factOf(operation, "succeeded", hashOf(subject))];
+    return [eventOf(operation, "succeeded", hashOf(subject))];
   }
   if (op === "authorize" && subject.capture === "manual") {
-    return [authorizedFact(operation)];
+    return [authorizedEvent(operation)];
   }
-  const money = factOf(operation, "succeeded", hashOf(subject));
+  const money = eventOf(operation, "succeeded", hashOf(subject));
   const { amount_minor } = money;
   if (result.result === "refunded") {
-    return [money, factOf(operation, "succeeded", { op: "refund", amount_minor })];
+    return [money, eventOf(operation, "succeeded", { op: "refund", amount_minor })];
   }
   if (result.result === "chargeback") {
-    return [money, disputedFact(operation, amount_minor, result.reason)];
+    return [money, disputedEvent(operation, amount_minor, result.reason)];
   }
   const reason = testDispute(operation);
   if (reason === undefined) return [money];
-  return [money, disputedFact(operation, amount_minor, reason)];
+  return [money, disputedEvent(operation, amount_minor, reason)];
 }
 
 /** Returns the reason of the dispute of a card that is disputed at its capture, if it is one. */
@@ -173,16 +184,22 @@ function faultyReply(
   const { op, subject } = operation;
   const is_new = op === "authorize" || op === "transfer";
   if (fault === "timeout") {
-    if (op === "authorize" && is_manual) return { facts: [factOf(operation, "pending")] };
+    if (op === "authorize" && is_manual) {
+      return { provider_events: [eventOf(operation, "pending")] };
+    }
     return unknown("timeout", LOST_ANSWER_MS, simulated);
   }
   if (fault === "declined" && op === "authorize") {
-    return { facts: [factOf(operation, "declined", { decline_code: "payment_declined" })] };
+    return {
+      provider_events: [eventOf(operation, "declined", { decline_code: "payment_declined" })],
+    };
   }
   if (fault === "failed" && is_new) {
-    return { facts: [factOf(operation, "failed", RAIL_FAILURES[methodOf(subject)])] };
+    return { provider_events: [eventOf(operation, "failed", RAIL_FAILURES[methodOf(subject)])] };
   }
-  if (fault === "failed" && op === "refund") return { facts: [factOf(operation, "failed")] };
+  if (fault === "failed" && op === "refund") {
+    return { provider_events: [eventOf(operation, "failed")] };
+  }
   return { refused: "provider_refused", message: REFUSED };
 }
 
@@ -207,37 +224,37 @@ function unknown(
   };
 }
 
-/** Makes the fact that the amount is held on the card. The hold ends by itself. */
-export function authorizedFact(operation: Operation): Fact {
-  return factOf(operation, "authorized", {
+/** Makes the event that the amount is held on the card. The hold ends by itself. */
+export function authorizedEvent(operation: Operation): ProviderEvent {
+  return eventOf(operation, "authorized", {
     later: { op: "expire", delay_ms: CAPTURE_WINDOW_MS },
   });
 }
 
 /**
- * Makes the fact that the payer has to authenticate, at the console's page. The token of the page is
- * the provider's reference of the payment. Where the console is not hosted, the URL is that of the
- * operation that authenticates.
+ * Makes the event that the payer has to authenticate, at the console's page. The token of the page
+ * is the provider's reference of the payment. Where the console is not hosted, the URL is that of
+ * the operation that authenticates.
  */
-export function challengeFact(operation: Operation, { random, urls }: PayerPage): Fact {
+export function challengeEvent(operation: Operation, { random, urls }: PayerPage): ProviderEvent {
   const { base_url, console_url } = urls;
   const token = console_url === null ? null : newChallengeToken(random);
   const url = token === null
     ? `${base_url}/api-v1-sandbox/payments/${operation.subject.id}/authenticate`
     : challengeUrl(console_url!, token);
-  return factOf(operation, "requires_action", {
+  return eventOf(operation, "requires_action", {
     next_action: { type: "authenticate", url },
     provider_reference: token,
   });
 }
 
-/** Makes the fact that the payer disputes an amount. The dispute ends by itself. */
-export function disputedFact(
+/** Makes the event that the payer disputes an amount. The dispute ends by itself. */
+export function disputedEvent(
   operation: Operation,
   amount_minor: number,
   reason: DisputeReason = "general",
-): Fact {
-  return factOf(operation, "disputed", {
+): ProviderEvent {
+  return eventOf(operation, "disputed", {
     op: "dispute",
     amount_minor,
     dispute: { reason, evidence_due_by: null },
@@ -245,11 +262,11 @@ export function disputedFact(
   });
 }
 
-/** Makes the fact of an operation on a dispute, or of the end of its time. */
-function disputeFact(operation: Operation, present: Dispute): Fact {
+/** Makes the event of an operation on a dispute, or of the end of its time. */
+function disputeEvent(operation: Operation, present: Dispute): ProviderEvent {
   const { amount_minor } = present;
   if (operation.op !== "dispute_evidence") {
-    return factOf(operation, "dispute_lost", {
+    return eventOf(operation, "dispute_lost", {
       op: "dispute",
       reference: `${present.id}:lost`,
       amount_minor,
@@ -260,22 +277,22 @@ function disputeFact(operation: Operation, present: Dispute): Fact {
   const dispute = { reason: present.reason, evidence_due_by: present.evidence_due_by, evidence };
   const end = submit ? DECISIVE.get(evidence.text.trim()) : undefined;
   return end
-    ? factOf(operation, end, { op: "dispute", amount_minor, dispute })
-    : factOf(operation, "succeeded", { amount_minor, dispute });
+    ? eventOf(operation, end, { op: "dispute", amount_minor, dispute })
+    : eventOf(operation, "succeeded", { amount_minor, dispute });
 }
 
-/** Makes the facts of a payment whose payer has done nothing, or has not sent the whole amount. */
-function endOfTime(operation: Operation, payment: Payment): [Fact, ...Fact[]] {
-  const expired = factOf(operation, "failed", { failure_code: "expired" });
-  const [final] = isDeposit(payment) ? finalFacts(operation, payment) : [];
+/** Makes the events of a payment whose payer has done nothing, or has not sent the whole amount. */
+function endOfTime(operation: Operation, payment: Payment): [ProviderEvent, ...ProviderEvent[]] {
+  const expired = eventOf(operation, "failed", { failure_code: "expired" });
+  const [final] = isDeposit(payment) ? finalEvents(operation, payment) : [];
   return final ? [final, expired] : [expired];
 }
 
-/** Makes the fact that the money of a payment with an address, if there is some, is final. */
-export function finalFacts(operation: Operation, { amount_received }: Payment): Fact[] {
+/** Makes the event that the money of a payment with an address, if there is some, is final. */
+export function finalEvents(operation: Operation, { amount_received }: Payment): ProviderEvent[] {
   if (!amount_received) return [];
   return [
-    factOf(operation, "succeeded", {
+    eventOf(operation, "succeeded", {
       op: "authorize",
       amount_minor: amount_received,
       is_counted: true,
@@ -283,12 +300,12 @@ export function finalFacts(operation: Operation, { amount_received }: Payment): 
   ];
 }
 
-/** Makes the fact that a payment has an address, or returns null. There is no exchange rate. */
-function addressFact(operation: Operation, at_ms: number): Fact | null {
+/** Makes the event that a payment has an address, or returns null. There is no exchange rate. */
+function addressEvent(operation: Operation, at_ms: number): ProviderEvent | null {
   const payment = operation.subject as Payment;
   const { id, currency, amount_minor, method_kind, method } = payment;
   if (method_kind !== "stablecoin" || method || !isStablecoin(currency)) return null;
-  return factOf(operation, "pending", {
+  return eventOf(operation, "pending", {
     next_action: sendAction(id, currency, amount_minor, formatTime(at_ms + DEPOSIT_WINDOW_MS)),
     later: { op: "abandon", delay_ms: DEPOSIT_WINDOW_MS },
   });
@@ -317,12 +334,12 @@ function sandboxAddress(payment_id: string): string {
   return `0x${withChecksumCase(hash.slice(0, 40))}`;
 }
 
-/** Makes a fact about an operation. */
-export function factOf(
+/** Makes an event about an operation. */
+export function eventOf(
   { id, op, subject, refund, amount_minor, currency, created_at }: Operation,
-  state: FactState,
-  more: Partial<Fact> & { op?: FactOp } = {},
-): Fact {
+  state: ProviderEventState,
+  more: Partial<ProviderEvent> & { op?: ProviderEventOp } = {},
+): ProviderEvent {
   return {
     account_id: "sandbox",
     reference: `${id}:${more.op ?? op}:${state}`,
@@ -339,8 +356,8 @@ export function factOf(
   };
 }
 
-/** Returns the hash of the transaction of money from or to a wallet, as a member of a fact. */
-export function hashOf(subject: Payment | Transfer): Pick<Fact, "tx_hash"> {
+/** Returns the hash of the transaction of money from or to a wallet, as a member of an event. */
+export function hashOf(subject: Payment | Transfer): Pick<ProviderEvent, "tx_hash"> {
   const { amount_minor, currency } = subject;
   const method = subject.object === "payment" ? subject.method : subject.destination;
   const wallet = method && "wallet" in method ? method.wallet : null;

@@ -19,8 +19,8 @@ export interface WatchedDeposit {
   expires_at: string;
   /** Whether the payment still waits for money. */
   is_open: boolean;
-  /** Whether a stored fact about it has not been applied yet. */
-  has_open_facts: boolean;
+  /** Whether a stored provider event about it has not been applied yet. */
+  has_open_events: boolean;
   /** Transfers that were reported, and are neither final nor undone. */
   unfinal: readonly UnfinalTransfer[];
 }
@@ -94,8 +94,8 @@ export interface ChainStore {
   /** Stores the hash of a transaction that was sent. */
   storePayoutHash(account_id: string, call_id: string, tx_hash: string): Promise<void>;
   /**
-   * Returns the payouts without a fact of the chain, oldest first: those whose calls have no result,
-   * and those with a nonce that the operator has settled as failed in the last days.
+   * Returns the payouts without an event of the chain, oldest first: those whose calls have no
+   * result, and those with a nonce that the operator has settled as failed in the last days.
    */
   openPayouts(account_id: string): Promise<ChainPayout[]>;
   /** Returns the references of the transfers that belong to another payout, of any account. */
@@ -108,7 +108,7 @@ export interface ChainStore {
 }
 
 const WATCHED_DEPOSITS = `select d.xpub_index::text, d.payment_id, d.address, d.currency,
-    d.expires_at, d.is_open, d.has_open_facts, d.unfinal::text
+    d.expires_at, d.is_open, d.has_open_events, d.unfinal::text
   from pay.watched_deposits(
     p_account_id => $1::text, p_after => $2::text::bigint, p_limit => $3::text::int) d`;
 const STORE_PAYOUT = `select pay.keep_payout(

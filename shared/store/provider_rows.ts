@@ -1,7 +1,7 @@
 /**
- * The rows of the live flow: calls to providers, the facts that providers report, and the records
- * of their results. Connectors make facts, the domain decides records, and provider_store.ts passes
- * them on.
+ * The rows of the live flow: calls to providers, the events that providers report, and the records
+ * of their results. Connectors make provider events, the domain decides records, and
+ * provider_store.ts passes them on.
  */
 
 import type { DeclineCode } from "../core/errors.ts";
@@ -10,8 +10,8 @@ import type { FailureCode, NextAction, ShownCard } from "../schema/payment.ts";
 import type { Answer, ChangedRows } from "./commit_rows.ts";
 import type { OperationResult, OperationRow, ProviderOp } from "./operation_row.ts";
 
-/** States that a fact reports. */
-export type FactState =
+/** States that an event reports. */
+export type ProviderEventState =
   | "pending"
   | "requires_action"
   | "authorized"
@@ -29,21 +29,21 @@ export type FactState =
   | "reorged";
 
 /**
- * The subject of a fact: an operation, a dispute, a fee, or money that belongs to the account and
+ * The subject of an event: an operation, a dispute, a fee, or money that belongs to the account and
  * not to a payment. The last is a payout to the merchant's bank (or money from there), a fee of the
  * account, a reserve of the provider, or an adjustment, which is everything else. If it `succeeded`,
  * it took money from the balance; if it `returned`, it brought money to it.
  */
-export type FactOp = ProviderOp | "dispute" | "fee" | AccountOp;
+export type ProviderEventOp = ProviderOp | "dispute" | "fee" | AccountOp;
 export type AccountOp = "payout" | "account_fee" | "reserve" | "adjustment";
 
 /** A report of a provider: something has happened. */
-export interface Fact {
+export interface ProviderEvent {
   account_id: string;
   /** Object and state at the provider, such as `pi_1:succeeded`: unique in the account. */
   reference: string;
-  op: FactOp;
-  state: FactState;
+  op: ProviderEventOp;
+  state: ProviderEventState;
   /** Our payment or transfer, if the provider's object names it. */
   subject_id: string | null;
   /** Our refund, if the provider's object names it. */
@@ -77,7 +77,7 @@ export interface Fact {
   is_partial?: true;
   /** The operator has reported it, and not the provider. */
   source?: "operator";
-  /** `amount_received` includes the amount already. Absent: the facts of the transfer tell. */
+  /** `amount_received` includes the amount already. Absent: the events of the transfer tell. */
   is_counted?: true;
   /** The operation that the provider needs later, if nobody acts before. */
   later?: { op: ProviderOp; delay_ms: number };
@@ -92,15 +92,15 @@ export interface DisputeReport {
   evidence?: { text: string; is_submitted: boolean };
 }
 
-/** A fact as it is stored. */
-export interface StoredFact extends Fact {
+/** An event as it is stored. */
+export interface StoredProviderEvent extends ProviderEvent {
   /** The signed change of the balance at the provider that the ledger has booked for it. */
   booked_minor: number;
   /** The time at which it was first stored, RFC 3339. */
   received_at: string;
-  /** True: another account here has made the object, and its facts book the money. */
+  /** True: another account here has made the object, and its events book the money. */
   is_elsewhere: boolean;
-  /** True: its refund or dispute began with a fact that is unmatched. Absent: it did not. */
+  /** True: its refund or dispute began with an event that is unmatched. Absent: it did not. */
   follows_unmatched?: boolean;
 }
 
@@ -129,19 +129,19 @@ export interface StoredAccount {
 export interface DepositState {
   /** Sum of the final transfers that are applied, in minor units. */
   final_minor: number;
-  /** The handled facts about the transfer of a fact. */
-  reports: readonly { state: FactState; reference: string }[];
+  /** The handled events about the transfer of an event. */
+  reports: readonly { state: ProviderEventState; reference: string }[];
 }
 
-/** A fact with the outcome that a record gives it. */
-export type HandledFact = Fact & {
+/** An event with the outcome that a record gives it. */
+export type HandledProviderEvent = ProviderEvent & {
   /** `unmatched`: there is no such payment or transfer. Null: the worker handles it later. */
   outcome: "applied" | "ignored" | "finding" | "unmatched" | null;
   /** The reason of a finding, for the operator. */
   finding: string | null;
   /** The signed change of the balance at the provider that the ledger has booked after this. */
   booked_minor: number;
-  /** The part of it that the ledger had booked before, for a fact that was unmatched. */
+  /** The part of it that the ledger had booked before, for an event that was unmatched. */
   was_booked_minor: number;
 };
 
@@ -152,17 +152,17 @@ interface Expectation {
   sequence: number;
   /** Sum of the final transfers of a payment by stablecoin; absent: it does not matter. */
   final_minor?: number;
-  /** Number of handled facts about the transfer of the first fact; absent: it does not matter. */
+  /** Number of handled events about the transfer of the first event; absent: it does not matter. */
   reports?: number;
 }
 
-/** A result to record: of a call, of facts, of both, or of a payer's challenge. */
+/** A result to record: of a call, of events, of both, or of a payer's challenge. */
 export interface ProviderRecord {
   environment_id: string;
   /** The call with this result; null if there is none. */
   call_id: string | null;
   call: OperationResult | null;
-  facts: readonly HandledFact[];
+  provider_events: readonly HandledProviderEvent[];
   /**
    * The payment or transfer that changes, and its new rows; null if nothing changes. Without rows
    * it only has to be as expected. The worker sends its calls.
@@ -177,8 +177,8 @@ export interface ProviderRecord {
 /** The outcome of a record. */
 export interface RecordOutcome {
   /**
-   * `stale`: the subject, or the booking of a fact, has changed; load and decide again. `known`: the
-   * call is settled, or a fact to apply is applied already. Both have changed nothing.
+   * `stale`: the subject, or the booking of an event, has changed; load and decide again. `known`:
+   * the call is settled, or an event to apply is applied already. Both have changed nothing.
    */
   outcome: "recorded" | "stale" | "known";
   /** True if the call of the record is settled now, by this record or by another. */
@@ -188,21 +188,21 @@ export interface RecordOutcome {
 /** Work that a worker has claimed. Bodies are JSON text. */
 export interface ProviderWork {
   /** `call`: send it, or look if it may not be repeated. `totals`: read those of `day`. */
-  kind: "call" | "fact" | "look" | "poll" | "totals";
+  kind: "call" | "event" | "look" | "poll" | "totals";
   environment_id: string;
   livemode: boolean;
   account: StoredAccount;
-  /** The call to send or to look at; for a fact the newest call of its kind, or null. */
+  /** The call to send or to look at; for an event the newest call of its kind, or null. */
   call: OperationRow | null;
-  /** The fact to handle. */
-  fact: StoredFact | null;
+  /** The event to handle. */
+  event: StoredProviderEvent | null;
   /** The payment or transfer; null if there is none. */
   subject_body: string | null;
   subject_sequence: number | null;
   refund_body: string | null;
-  /** The dispute that the call or the fact is about; null if there is none. */
+  /** The dispute that the call or the event is about; null if there is none. */
   dispute_body: string | null;
-  /** Set for a fact about a transfer on a chain, else null. */
+  /** Set for an event about a transfer on a chain, else null. */
   deposit: DepositState | null;
   /** Where a poll, or the reading of totals, goes on; null: at its beginning. */
   cursor: unknown;

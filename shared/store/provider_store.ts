@@ -1,5 +1,5 @@
 /**
- * The store of the live flow: results of calls, facts of providers, and the work of the provider
+ * The store of the live flow: results of calls, provider events, and the work of the provider
  * worker. Each call runs one entry function in one round trip (supabase/schemas/provider_*.sql).
  * No call takes an API key, because the key of a request can be revoked before its result arrives.
  */
@@ -11,13 +11,13 @@ import { type Database, toApiError } from "./database.ts";
 import type { OperationResult, OperationRow } from "./operation_row.ts";
 import type {
   DepositState,
-  Fact,
+  ProviderEvent,
   ProviderRecord,
   ProviderTotal,
   ProviderWork,
   RecordOutcome,
   StoredAccount,
-  StoredFact,
+  StoredProviderEvent,
 } from "./provider_rows.ts";
 
 /** The store of the live flow. Each method throws `ApiError`. */
@@ -31,12 +31,18 @@ export interface ProviderStore {
     calls: readonly (OperationResult & { environment_id: string; id: string })[],
   ): Promise<void>;
   /**
-   * Stores the facts of an account that are new, for the worker. Returns their number. If the
-   * database refuses one, stores the others and throws: the fact can be money, so its sender has to
-   * send it again, and a poll stays at its page.
+   * Stores the provider events of an account that are new, for the worker. Returns their number. If
+   * the database refuses one, stores the others and throws: the provider event can be money, so its
+   * sender has to send it again, and a poll stays at its page.
    */
-  storeFacts(account_id: string, facts: readonly Fact[]): Promise<number>;
-  /** Stores where the next poll begins. `is_done`: the provider has no more facts at present. */
+  storeProviderEvents(
+    account_id: string,
+    provider_events: readonly ProviderEvent[],
+  ): Promise<number>;
+  /**
+   * Stores where the next poll begins. `is_done`: the provider has no more provider events at
+   * present.
+   */
   saveCursor(account_id: string, cursor: unknown, is_done: boolean): Promise<void>;
   /** Stores the place and the sums so far in a day (`YYYY-MM-DD`) whose totals are being read. */
   saveTotalsCursor(account_id: string, day: string, cursor: unknown): Promise<void>;
@@ -58,12 +64,15 @@ export interface ProviderStore {
   ): Promise<{ work: ProviderWork[]; given_up: GivenUp[] }>;
   /** Counts a signed notification about another account of the provider. */
   countIgnored(account_id: string): Promise<void>;
-  /** Reads a payment or transfer as it is now, with a refund and the booking of a fact, or null. */
+  /**
+   * Reads a payment or transfer as it is now, with a refund and the booking of a provider event, or
+   * null.
+   */
   readSubject(
     environment_id: string,
     subject_id: string,
     refund_id: string | null,
-    fact: Pick<Fact, "account_id" | "reference"> | null,
+    event: Pick<ProviderEvent, "account_id" | "reference"> | null,
   ): Promise<PresentSubject | null>;
   /** Reads the sandbox payment whose challenge has this token, or null. */
   readChallenge(token: string): Promise<StoredChallenge | null>;
@@ -87,18 +96,18 @@ interface PresentSubject {
   subject_body: string;
   /** JSON text; null: no refund. */
   refund_body: string | null;
-  /** The dispute of the fact as JSON text; null: none. */
+  /** The dispute of the provider event as JSON text; null: none. */
   dispute_body: string | null;
-  /** The amount that the ledger has booked for the fact. */
+  /** The amount that the ledger has booked for the provider event. */
   booked_minor: number;
-  /** Set for a fact about a transfer on a chain, else null. */
+  /** Set for a provider event about a transfer on a chain, else null. */
   deposit: DepositState | null;
 }
 
 const RECORD = `select * from pay.record(p_document => $1::text)`;
 const NOTE = `select pay.note_calls(p_calls => $1::text)`;
-const STORE_FACTS =
-  `select pay.store_facts(p_account_id => $1::text, p_facts => $2::text)::int as stored`;
+const STORE_PROVIDER_EVENTS =
+  `select pay.store_provider_events(p_account_id => $1::text, p_events => $2::text)::int as stored`;
 const SAVE_CURSOR = `select pay.save_cursor(
   p_account_id => $1::text, p_cursor => $2::text, p_is_done => $3::text::boolean)`;
 const SAVE_TOTALS_CURSOR = `select pay.save_totals_cursor(
@@ -109,7 +118,7 @@ const STORE_TOTALS = `select pay.store_totals(
   p_account_id => $1::text, p_day => $2::text::date, p_totals => $3::text)`;
 /** The columns of a piece of work, with JSON as text. */
 export const WORK_COLUMNS = `w.kind, w.environment_id, w.livemode, w.account::text, w.call::text,
-  w.fact::text, w.subject_body, w.subject_sequence, w.refund_body, w.cursor::text, w.day::text`;
+  w.event::text, w.subject_body, w.subject_sequence, w.refund_body, w.cursor::text, w.day::text`;
 const CLAIM = `select ${WORK_COLUMNS}
   from pay.claim_provider_work(
     p_limit => $1::int, p_asking_limit => $2::int, p_lease_ms => $3::int,
@@ -169,13 +178,16 @@ export function createProviderStore(
       await database.query(NOTE, [JSON.stringify(calls)]);
     },
 
-    async storeFacts(account_id, facts) {
+    async storeProviderEvents(account_id, provider_events) {
       let stored = 0;
       const refused: unknown[] = [];
-      await sendBatch(facts, {
+      await sendBatch(provider_events, {
         async send(part) {
           const parameters = [account_id, JSON.stringify(part)];
-          const [row] = await database.attempt<{ stored: number }>(STORE_FACTS, parameters);
+          const [row] = await database.attempt<{ stored: number }>(
+            STORE_PROVIDER_EVENTS,
+            parameters,
+          );
           stored += row!.stored;
         },
         refuse: (_, error) => refused.push(error),
@@ -223,12 +235,12 @@ export function createProviderStore(
       await database.query(COUNT_IGNORED, [account_id]);
     },
 
-    async readSubject(environment_id, subject_id, refund_id, fact) {
+    async readSubject(environment_id, subject_id, refund_id, event) {
       type Row = Omit<PresentSubject, "booked_minor" | "deposit"> & {
         booked_minor: string;
         deposit: string | null;
       };
-      const named = [fact?.account_id ?? null, fact?.reference ?? null];
+      const named = [event?.account_id ?? null, event?.reference ?? null];
       const parameters = [environment_id, subject_id, refund_id, ...named];
       const [row] = await database.query<Row>(READ_SUBJECT, parameters);
       if (!row) return null;
@@ -251,29 +263,31 @@ export function createProviderStore(
 /** Reads a row with `WORK_COLUMNS`. */
 export function readWork(row: WorkRow): ProviderWork {
   const call = parsePiece<OperationRow>(row.call);
-  const fact = parsePiece<StoredFact>(row.fact);
+  const event = parsePiece<StoredProviderEvent>(row.event);
   return {
     ...row,
     account: JSON.parse(row.account),
     call: call.piece,
-    fact: fact.piece,
-    dispute_body: fact.dispute_body ?? call.dispute_body,
-    deposit: fact.deposit,
+    event: event.piece,
+    dispute_body: event.dispute_body ?? call.dispute_body,
+    deposit: event.deposit,
     cursor: parseOrNull(row.cursor),
   };
 }
 
 /** A piece of work, with JSON as text. */
 export type WorkRow =
-  & Omit<ProviderWork, "account" | "call" | "fact" | "dispute_body" | "deposit" | "cursor">
+  & Omit<ProviderWork, "account" | "call" | "event" | "dispute_body" | "deposit" | "cursor">
   & {
     account: string;
     call: string | null;
-    fact: string | null;
+    event: string | null;
     cursor: string | null;
   };
 
-/** Reads a call or a fact. The database adds the dispute or the address that it is about. */
+/**
+ * Reads a call or a provider event. The database adds the dispute or the address that it is about.
+ */
 function parsePiece<T extends object>(
   text: string | null,
 ): { piece: T | null; dispute_body: string | null; deposit: DepositState | null } {
@@ -286,12 +300,12 @@ function parsePiece<T extends object>(
 /** Makes the parameter of `RECORD`. */
 function recordDocument(records: readonly ProviderRecord[]): string {
   return JSON.stringify({
-    records: records.map(({ environment_id, call_id, call, facts, answer }, i) => ({
+    records: records.map(({ environment_id, call_id, call, provider_events, answer }, i) => ({
       n: i + 1,
       environment_id,
       call_id,
       call,
-      facts,
+      provider_events,
       status: answer?.status ?? null,
       body: answer?.body ?? null,
     })),
@@ -299,10 +313,10 @@ function recordDocument(records: readonly ProviderRecord[]): string {
       const expects = change?.expects;
       return [expects ? { id: expects.id, sequence: expects.sequence } : null];
     }),
-    reports: numberedRows(records, ({ change, facts: [fact] }) => {
+    reports: numberedRows(records, ({ change, provider_events: [event] }) => {
       const { id, reports, final_minor } = change?.expects ?? {};
-      if (fact === undefined || reports === undefined) return [];
-      const { account_id, reference } = fact;
+      if (event === undefined || reports === undefined) return [];
+      const { account_id, reference } = event;
       return [{ account_id, reference, count: reports, payment_id: id, final_minor }];
     }),
     counts: numberedRows(records, ({ did }) => [did === undefined ? null : { did }]),

@@ -149,7 +149,7 @@ comment on index pay.disputes_current is
 
 create index disputes_payment on pay.disputes (payment_id, environment_id, id);
 comment on index pay.disputes_payment is
-  'pay_internal.list_column: lists with payment_id=; pay_internal.dispute_body: the dispute of a fact.';
+  'pay_internal.list_column: lists with payment_id=; pay_internal.dispute_body: the dispute of a provider event.';
 
 create index disputes_status on pay.disputes (status, environment_id, id);
 comment on index pay.disputes_status is 'pay_internal.list_column: lists with status=.';
@@ -273,13 +273,13 @@ comment on type pay_internal.document is
 comment on column pay_internal.document.requests is
   'The requests, as pay_internal.admit takes them. Without a body, the answer is the body of the payment. has_quota: true if the sandbox may have more pending deliveries; mostly absent.';
 comment on column pay_internal.document.records is
-  '{n, environment_id, call_id, call, facts, status, body}. call_id: the call with this result, or null. call: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as pay_internal.update_calls takes it; null: it stays as it is. facts: facts as connectors make them, with outcome, finding, booked_minor (the sum of all movements for the fact) and was_booked_minor (the part that is booked already). status, body: the answer to store under the idempotency key of the call, or null.';
+  '{n, environment_id, call_id, call, provider_events, status, body}. call_id: the call with this result, or null. call: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as pay_internal.update_calls takes it; null: it stays as it is. provider_events: provider events as connectors make them, with outcome, finding, booked_minor (the sum of all movements for the provider event) and was_booked_minor (the part that is booked already). status, body: the answer to store under the idempotency key of the call, or null.';
 comment on column pay_internal.document.expects is
   '{n, id, sequence}: the payment or transfer that the change is based on.';
 comment on column pay_internal.document.faults is
   '{n, id}: the declared fault that has decided the change.';
 comment on column pay_internal.document.reports is
-  '{n, account_id, reference, count, payment_id, final_minor}: the number of handled facts about a transfer on a chain. final_minor: the sum of the final transfers of the payment; absent: any.';
+  '{n, account_id, reference, count, payment_id, final_minor}: the number of handled provider events about a transfer on a chain. final_minor: the sum of the final transfers of the payment; absent: any.';
 comment on column pay_internal.document.counts is
   '{n, did}: the number of pay.sandbox_settings.did that counts the record.';
 comment on column pay_internal.document.payments is

@@ -1,9 +1,9 @@
 -- Purpose: live providers: the accounts that the operator configures, the calls that the service
--- sends to them, and the facts that they report.
+-- sends to them, and the provider events that they report.
 --
 -- The service commits a call before it sends it, and the id of the call is the provider's
--- idempotency key. It stores a fact before it applies it. The reference of a fact is unique within
--- its account, so no fact is applied twice.
+-- idempotency key. It stores a provider event before it applies it. The reference of a provider
+-- event is unique within its account, so no provider event is applied twice.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -161,19 +161,19 @@ comment on index pay.provider_calls_unsettled is
 
 create index provider_calls_subject on pay.provider_calls (subject_id, environment_id, id);
 comment on index pay.provider_calls_subject is
-  'pay_internal.has_fact_call, pay_internal.find_providers: the calls of a payment or transfer.';
+  'pay_internal.has_event_call, pay_internal.find_providers: the calls of a payment or transfer.';
 
 create index provider_calls_reference on pay.provider_calls (provider_reference, account_id)
   where provider_reference is not null;
 comment on index pay.provider_calls_reference is
-  'pay_internal.find_fact_subject, pay.read_challenge: the call with an id of the provider.';
+  'pay_internal.find_event_subject, pay.read_challenge: the call with an id of the provider.';
 
 create index provider_calls_clock on pay.provider_calls (environment_id, next_attempt_at, due_at)
   where state = 'pending' and account_id = 'sandbox';
 comment on index pay.provider_calls_clock is
   'pay_internal.next_due: the next result that a clock waits for.';
 
-create table pay.provider_facts (
+create table pay.provider_events (
   environment_id text collate "C" not null,
   account_id text collate "C" not null,
   reference text collate "C" not null,
@@ -194,14 +194,14 @@ create table pay.provider_facts (
   booked_minor bigint not null default 0,
   dismissed_at timestamptz,
   dismissed_reason text,
-  constraint provider_facts_pkey primary key (environment_id, account_id, reference),
-  constraint provider_facts_outcome_known check (
+  constraint provider_events_pkey primary key (environment_id, account_id, reference),
+  constraint provider_events_outcome_known check (
     outcome in ('applied', 'ignored', 'finding', 'unmatched')
   ),
-  constraint provider_facts_handled_has_time check (
+  constraint provider_events_handled_has_time check (
     (outcome is null) = (handled_at is null)
   ),
-  constraint provider_facts_finding_has_text check (
+  constraint provider_events_finding_has_text check (
     case outcome
       when 'finding' then finding is not null
       when 'unmatched' then true
@@ -209,56 +209,56 @@ create table pay.provider_facts (
       else finding is null
     end
   ),
-  -- Null: a fact that was unmatched and is handled again.
-  constraint provider_facts_booked_when_applied check (
+  -- Null: a provider event that was unmatched and is handled again.
+  constraint provider_events_booked_when_applied check (
     booked_minor = 0 or coalesce(outcome, 'unmatched') in ('applied', 'unmatched')
   ),
-  constraint provider_facts_dismissed_has_reason check (
+  constraint provider_events_dismissed_has_reason check (
     (dismissed_at is null) = (dismissed_reason is null)
   )
 );
-comment on table pay.provider_facts is 'A report of a provider, stored before it is applied.';
-comment on column pay.provider_facts.environment_id is 'The environment of the account.';
-comment on column pay.provider_facts.account_id is 'The account that reported it; "sandbox" in a test environment.';
-comment on column pay.provider_facts.reference is 'Object and state at the provider: unique in the account.';
-comment on column pay.provider_facts.op is 'The kind of the fact: an operation, dispute, fee or payout.';
-comment on column pay.provider_facts.state is 'The state that the fact reports.';
-comment on column pay.provider_facts.subject_id is 'The payment or transfer; null: unknown, or a payout.';
-comment on column pay.provider_facts.refund_id is 'The refund; null for other facts.';
-comment on column pay.provider_facts.provider_reference is 'The provider''s id of the payment or transfer.';
-comment on column pay.provider_facts.amount_minor is 'Amount in minor units.';
-comment on column pay.provider_facts.currency is 'ISO 4217 code.';
-comment on column pay.provider_facts.happened_at is 'The time at the provider.';
-comment on column pay.provider_facts.received_at is 'The time at which the fact was first stored.';
-comment on column pay.provider_facts.body is 'The whole fact.';
-comment on column pay.provider_facts.leased_until is 'End of the lease of the worker that handles it; null: nobody does.';
-comment on column pay.provider_facts.outcome is 'applied, ignored (it changes nothing), finding, unmatched (no such subject), or null: not handled yet.';
-comment on column pay.provider_facts.finding is 'The reason of a finding, for the operator.';
-comment on column pay.provider_facts.handled_at is 'Time of the outcome.';
-comment on column pay.provider_facts.booked_minor is 'The signed change of the balance at the provider that the ledger booked for it.';
-comment on column pay.provider_facts.dismissed_at is 'Time at which the operator dismissed the finding or the unmatched fact; null: it waits for him.';
-comment on column pay.provider_facts.dismissed_reason is 'The reason of the operator.';
+comment on table pay.provider_events is 'A report of a provider, stored before it is applied.';
+comment on column pay.provider_events.environment_id is 'The environment of the account.';
+comment on column pay.provider_events.account_id is 'The account that reported it; "sandbox" in a test environment.';
+comment on column pay.provider_events.reference is 'Object and state at the provider: unique in the account.';
+comment on column pay.provider_events.op is 'The kind of the provider event: an operation, dispute, fee or payout.';
+comment on column pay.provider_events.state is 'The state that the provider event reports.';
+comment on column pay.provider_events.subject_id is 'The payment or transfer; null: unknown, or a payout.';
+comment on column pay.provider_events.refund_id is 'The refund; null for other provider events.';
+comment on column pay.provider_events.provider_reference is 'The provider''s id of the payment or transfer.';
+comment on column pay.provider_events.amount_minor is 'Amount in minor units.';
+comment on column pay.provider_events.currency is 'ISO 4217 code.';
+comment on column pay.provider_events.happened_at is 'The time at the provider.';
+comment on column pay.provider_events.received_at is 'The time at which the provider event was first stored.';
+comment on column pay.provider_events.body is 'The whole provider event.';
+comment on column pay.provider_events.leased_until is 'End of the lease of the worker that handles it; null: nobody does.';
+comment on column pay.provider_events.outcome is 'applied, ignored (it changes nothing), finding, unmatched (no such subject), or null: not handled yet.';
+comment on column pay.provider_events.finding is 'The reason of a finding, for the operator.';
+comment on column pay.provider_events.handled_at is 'Time of the outcome.';
+comment on column pay.provider_events.booked_minor is 'The signed change of the balance at the provider that the ledger booked for it.';
+comment on column pay.provider_events.dismissed_at is 'Time at which the operator dismissed the finding or the unmatched provider event; null: it waits for him.';
+comment on column pay.provider_events.dismissed_reason is 'The reason of the operator.';
 
-create index provider_facts_open on pay.provider_facts (received_at) where outcome is null;
-comment on index pay.provider_facts_open is 'pay_internal.lease_facts: the facts to handle.';
+create index provider_events_open on pay.provider_events (received_at) where outcome is null;
+comment on index pay.provider_events_open is 'pay_internal.lease_provider_events: the provider events to handle.';
 
-create index provider_facts_reported on pay.provider_facts (outcome, received_at)
+create index provider_events_reported on pay.provider_events (outcome, received_at)
   where (outcome in ('finding', 'unmatched') or finding is not null) and dismissed_at is null;
-comment on index pay.provider_facts_reported is
-  'pay.list_reported_facts, pay.read_providers: facts for the operator.';
+comment on index pay.provider_events_reported is
+  'pay.list_reported_events, pay.read_providers: provider events for the operator.';
 
-create index provider_facts_unmatched
-  on pay.provider_facts (provider_reference, account_id, environment_id)
+create index provider_events_unmatched
+  on pay.provider_events (provider_reference, account_id, environment_id)
   where outcome = 'unmatched';
-comment on index pay.provider_facts_unmatched is
-  'pay_internal.reopen_facts: the facts that came before the call that learns their id.';
+comment on index pay.provider_events_unmatched is
+  'pay_internal.reopen_provider_events: the provider events that came before the call that learns their id.';
 
-create index provider_facts_subject on pay.provider_facts (subject_id, environment_id);
-comment on index pay.provider_facts_subject is
-  'pay_internal.transfer_reports, pay.open_payouts: the facts of a payment or transfer.';
+create index provider_events_subject on pay.provider_events (subject_id, environment_id);
+comment on index pay.provider_events_subject is
+  'pay_internal.transfer_reports, pay.open_payouts: the provider events of a payment or transfer.';
 
-create index provider_facts_received on pay.provider_facts (environment_id, received_at);
-comment on index pay.provider_facts_received is 'pay_internal.purge_old: the old facts of sandboxes.';
+create index provider_events_received on pay.provider_events (environment_id, received_at);
+comment on index pay.provider_events_received is 'pay_internal.purge_old: the old provider events of sandboxes.';
 
 create table pay.provider_cursors (
   environment_id text collate "C" not null,
@@ -310,7 +310,7 @@ create type pay.provider_work as (
   livemode boolean,
   account json,
   call json,
-  fact json,
+  event json,
   subject_body text,
   subject_sequence integer,
   refund_body text,
@@ -318,12 +318,12 @@ create type pay.provider_work as (
   day date
 );
 comment on type pay.provider_work is 'A piece of work that a worker has claimed.';
-comment on column pay.provider_work.kind is 'call, fact, look, poll or totals.';
+comment on column pay.provider_work.kind is 'call, provider event, look, poll or totals.';
 comment on column pay.provider_work.environment_id is 'The environment of the account.';
 comment on column pay.provider_work.livemode is 'The mode of the environment.';
 comment on column pay.provider_work.account is 'The account, with the names of its secrets.';
-comment on column pay.provider_work.call is 'The call to send or to look at; for a fact the call that it can settle, or null.';
-comment on column pay.provider_work.fact is 'The fact to handle.';
+comment on column pay.provider_work.call is 'The call to send or to look at; for a provider event the call that it can settle, or null.';
+comment on column pay.provider_work.event is 'The provider event to handle.';
 comment on column pay.provider_work.subject_body is 'The payment or transfer as JSON text; null: there is none.';
 comment on column pay.provider_work.subject_sequence is 'The sequence of the payment or transfer.';
 comment on column pay.provider_work.refund_body is 'The refund as JSON text; null: there is none.';

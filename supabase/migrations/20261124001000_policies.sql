@@ -40,7 +40,7 @@ begin
     'idempotency_keys', 'ledger_totals', 'webhook_endpoints', 'webhook_deliveries',
     'inbox_entries', 'delivery_exchanges', 'sandbox_settings', 'sandboxes', 'faults', 'requests',
     'transcript_lines', 'provider_accounts', 'provider_methods', 'provider_calls',
-    'provider_facts', 'provider_cursors', 'provider_totals', 'deposit_addresses', 'chain_payouts'
+    'provider_events', 'provider_cursors', 'provider_totals', 'deposit_addresses', 'chain_payouts'
   ] loop
     execute format(
       'create policy %I on pay.%I to pay_owner using (environment_id %s or %s)',

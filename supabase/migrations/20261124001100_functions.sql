@@ -755,14 +755,15 @@ $$;
 create or replace function pay.watched_deposits(p_account_id text, p_after bigint, p_limit integer)
 returns table (
   xpub_index bigint, payment_id text, address text, currency text, expires_at text,
-  is_open boolean, has_open_facts boolean, unfinal json
+  is_open boolean, has_open_events boolean, unfinal json
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
--- The facts of a payment: as in pay_internal.lock_facts, only their index has the order by payment.
+-- The provider events of a payment: as in pay_internal.lock_provider_events, only their index has
+-- the order by payment.
 set enable_sort = off
 as $$
 begin
@@ -801,17 +802,17 @@ begin
           'amount_minor', f.amount_minor)
           order by f.reference)
         filter (where f.state = 'received' and not exists (
-          select from pay.provider_facts o
+          select from pay.provider_events o
           where o.environment_id = f.environment_id and o.account_id = f.account_id
             and o.reference in (
               split_part(f.reference, ':', 1) || ':' || split_part(f.reference, ':', 2),
               regexp_replace(f.reference, ':received$', ':reorged'))
         )) as unfinal
       from (
-        select fact.* from pay.provider_facts fact
-        where fact.subject_id between d.payment_id and d.payment_id
-          and fact.environment_id = d.environment_id
-        order by fact.subject_id offset 0
+        select event.* from pay.provider_events event
+        where event.subject_id between d.payment_id and d.payment_id
+          and event.environment_id = d.environment_id
+        order by event.subject_id offset 0
       ) f
       where f.account_id = d.account_id
     ) f
@@ -831,10 +832,10 @@ begin
   return (
     select coalesce(sum(f.amount_minor), 0)::bigint
     from (
-      select fact.* from pay.provider_facts fact
-      where fact.subject_id between p_payment_id and p_payment_id
-        and fact.environment_id = p_environment_id
-      order by fact.subject_id offset 0
+      select event.* from pay.provider_events event
+      where event.subject_id between p_payment_id and p_payment_id
+        and event.environment_id = p_environment_id
+      order by event.subject_id offset 0
     ) f
     where f.op = 'authorize' and f.state = 'succeeded' and f.outcome = 'applied'
   );
@@ -853,37 +854,39 @@ declare
     split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
 begin
   return (
-    select coalesce(json_agg(json_build_object('state', fact.state, 'reference', fact.reference)),
+    select coalesce(json_agg(json_build_object('state', event.state, 'reference', event.reference)),
       '[]')
-    from pay.provider_facts fact
-    where fact.environment_id = p_environment_id and fact.account_id = p_account_id
+    from pay.provider_events event
+    where event.environment_id = p_environment_id and event.account_id = p_account_id
       -- ";" is the character after ":", so the range has all references that begin with the
       -- transfer.
-      and fact.reference >= v_transfer and fact.reference < v_transfer || ';'
-      and (fact.reference = v_transfer or starts_with(fact.reference, v_transfer || ':'))
-      and fact.outcome in ('applied', 'ignored')
+      and event.reference >= v_transfer and event.reference < v_transfer || ';'
+      and (event.reference = v_transfer or starts_with(event.reference, v_transfer || ':'))
+      and event.outcome in ('applied', 'ignored')
   );
 end
 $$;
 
-create or replace function pay_internal.transfers_json(p_fact pay.provider_facts, p_payment_id text)
+create or replace function pay_internal.transfers_json(
+  p_event pay.provider_events, p_payment_id text
+)
 returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_fact.op <> 'authorize' or p_fact.state not in ('received', 'succeeded', 'reorged')
+  if p_event.op <> 'authorize' or p_event.state not in ('received', 'succeeded', 'reorged')
     or not exists (
       select from pay.provider_accounts a
-      where a.environment_id = p_fact.environment_id and a.id = p_fact.account_id
+      where a.environment_id = p_event.environment_id and a.id = p_event.account_id
         and a.connector = 'evm'
     ) then
     return null;
   end if;
   return json_build_object(
-    'final_minor', pay_internal.final_minor(p_fact.environment_id, p_payment_id),
+    'final_minor', pay_internal.final_minor(p_event.environment_id, p_payment_id),
     'reports',
-      pay_internal.transfer_reports(p_fact.environment_id, p_fact.account_id, p_fact.reference));
+      pay_internal.transfer_reports(p_event.environment_id, p_event.account_id, p_event.reference));
 end
 $$;
 
@@ -1065,16 +1068,17 @@ begin
     where payout.account_id = p_account_id
       and (c.state <> 'settled' or payout.nonce is not null
         and c.settled_at > pay_internal.server_time() - interval '7 days' and exists (
-          select from pay.provider_facts fact
-          where fact.environment_id = payout.environment_id and fact.account_id = payout.account_id
-            and fact.reference = payout.call_id || ':failed'
+          select from pay.provider_events event
+          where event.environment_id = payout.environment_id
+            and event.account_id = payout.account_id
+            and event.reference = payout.call_id || ':failed'
         ))
       and not exists (
-        select from pay.provider_facts fact
-        where fact.environment_id = payout.environment_id and fact.subject_id = c.subject_id
-          and fact.account_id = payout.account_id and fact.op = c.op
-          and fact.refund_id is not distinct from c.refund_id
-          and (fact.state = 'succeeded' or fact.reference like '%:reverted')
+        select from pay.provider_events event
+        where event.environment_id = payout.environment_id and event.subject_id = c.subject_id
+          and event.account_id = payout.account_id and event.op = c.op
+          and event.refund_id is not distinct from c.refund_id
+          and (event.state = 'succeeded' or event.reference like '%:reverted')
       )
     order by payout.call_id;
 end
@@ -1095,8 +1099,8 @@ begin
     join pay.provider_accounts own on own.id = p_account_id
     where exists (
       select from pay.provider_accounts a
-      join pay.provider_facts fact on fact.environment_id = a.environment_id
-        and fact.account_id = a.id and fact.reference = t.reference
+      join pay.provider_events event on event.environment_id = a.environment_id
+        and event.account_id = a.id and event.reference = t.reference
       where a.connector = 'evm'
     ) or exists (
       select from pay.provider_accounts a
@@ -1121,16 +1125,16 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select json_build_object('currency', fact.currency, 'tx_hash',
-      split_part(fact.reference, ':', 1),
-      'log_index', split_part(fact.reference, ':', 2)::integer, 'amount_minor', fact.amount_minor)
+    select json_build_object('currency', event.currency, 'tx_hash',
+      split_part(event.reference, ':', 1),
+      'log_index', split_part(event.reference, ':', 2)::integer, 'amount_minor', event.amount_minor)
     from pay.provider_accounts a
-    join pay.provider_facts fact on fact.environment_id = a.environment_id
-      and fact.account_id = a.id
-      and fact.op in ('refund', 'transfer') and fact.state = 'succeeded'
-      and fact.happened_at >= p_from and fact.happened_at < p_to
+    join pay.provider_events event on event.environment_id = a.environment_id
+      and event.account_id = a.id
+      and event.op in ('refund', 'transfer') and event.state = 'succeeded'
+      and event.happened_at >= p_from and event.happened_at < p_to
     where a.id = p_account_id
-    order by fact.reference;
+    order by event.reference;
 end
 $$;
 grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pay_api;
@@ -1676,7 +1680,7 @@ create or replace function pay.read_providers()
 returns table (
   unsettled_calls bigint,
   oldest_unsettled_call_seconds double precision,
-  unmatched_facts bigint,
+  unmatched_events bigint,
   stalled_readings bigint
 )
 language plpgsql volatile security definer rows 1
@@ -1706,9 +1710,10 @@ begin
     ),
     (
       select count(*) from (
-        select from pay.provider_facts fact
-        join pay.environments e on e.id = fact.environment_id and e.retired_at is null
-        where e.livemode and fact.outcome = 'unmatched' and fact.dismissed_at is null limit v_most
+        select from pay.provider_events reported
+        join pay.environments e on e.id = reported.environment_id and e.retired_at is null
+        where e.livemode and reported.outcome = 'unmatched' and reported.dismissed_at is null
+        limit v_most
       ) unmatched
     ),
     (
@@ -2093,7 +2098,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   foreach v_invariant in array array[
-    'invariant_provider_calls', 'invariant_provider_facts', 'invariant_provider_totals',
+    'invariant_provider_calls', 'invariant_provider_events', 'invariant_provider_totals',
     'invariant_deposits'
   ] loop
     return query
@@ -3335,7 +3340,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.reopen_facts(p_calls jsonb)
+create or replace function pay_internal.reopen_provider_events(p_calls jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3349,14 +3354,14 @@ begin
       where c.environment_id = r.environment_id and c.id = r.id limit 1
     ) c
     cross join lateral (
-      select f.reference from pay.provider_facts f
+      select f.reference from pay.provider_events f
       where f.provider_reference = r.provider_reference and f.account_id = c.account_id
         and f.environment_id = r.environment_id and f.outcome = 'unmatched'
       for update of f skip locked
     ) f
     where r.provider_reference is not null
   )
-  update pay.provider_facts f
+  update pay.provider_events f
   set outcome = null, finding = null, handled_at = null, leased_until = null,
     dismissed_at = null, dismissed_reason = null
   from lost l
@@ -3400,7 +3405,7 @@ begin
     settled_at = case when r.new_state = 'settled' then pay_internal.server_time() end
   from result r
   where c.environment_id = r.environment_id and c.id = r.id;
-  perform pay_internal.reopen_facts(p_calls);
+  perform pay_internal.reopen_provider_events(p_calls);
 end
 $$;
 
@@ -3417,7 +3422,7 @@ end
 $$;
 grant execute on function pay.note_calls(text) to pay_api;
 
-create or replace function pay_internal.keep_facts(p_facts jsonb)
+create or replace function pay_internal.keep_provider_events(p_events jsonb)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3426,25 +3431,25 @@ declare
   v_now constant timestamptz := pay_internal.server_time();
   v_kept bigint;
 begin
-  insert into pay.provider_facts (environment_id, account_id, reference, op, state, subject_id,
+  insert into pay.provider_events (environment_id, account_id, reference, op, state, subject_id,
     refund_id, provider_reference, amount_minor, currency, happened_at, received_at, body)
   select f.environment_id, f.account_id, f.reference, f.op, f.state,
     coalesce(f.subject_id,
-      pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+      pay_internal.find_event_subject(f.environment_id, f.account_id, f.provider_reference)),
     f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now, f.body
-  from jsonb_to_recordset(p_facts) as f (
+  from jsonb_to_recordset(p_events) as f (
     environment_id text, account_id text, reference text, op text, state text, subject_id text,
     refund_id text, provider_reference text, amount_minor bigint, currency text, at timestamptz,
     body jsonb
   )
   order by f.environment_id, f.account_id, f.reference
-  on conflict on constraint provider_facts_pkey do nothing;
+  on conflict on constraint provider_events_pkey do nothing;
   get diagnostics v_kept = row_count;
   return v_kept;
 end
 $$;
 
-create or replace function pay_internal.find_fact_subject(
+create or replace function pay_internal.find_event_subject(
   p_environment_id text, p_account_id text, p_provider_reference text
 )
 returns text
@@ -3457,7 +3462,7 @@ as $$
   order by c.id limit 1
 $$;
 
-create or replace function pay_internal.has_fact_call(
+create or replace function pay_internal.has_event_call(
   p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text
 )
 returns boolean
@@ -3473,7 +3478,7 @@ as $$
   )
 $$;
 
-create or replace function pay.store_facts(p_account_id text, p_facts text)
+create or replace function pay.store_provider_events(p_account_id text, p_events text)
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -3481,44 +3486,46 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  return pay_internal.keep_facts((
+  return pay_internal.keep_provider_events((
     select coalesce(
       jsonb_agg(f.value || jsonb_build_object('environment_id', a.environment_id,
         'account_id', a.id, 'body', f.value)),
       '[]')
     from pay.provider_accounts a
-    cross join jsonb_array_elements(p_facts::jsonb) f
+    cross join jsonb_array_elements(p_events::jsonb) f
     where a.id = p_account_id
   ));
 end
 $$;
-grant execute on function pay.store_facts(text, text) to pay_api;
+grant execute on function pay.store_provider_events(text, text) to pay_api;
 
-create or replace function pay_internal.lock_facts(p_records jsonb, p_found pay.admission[])
+create or replace function pay_internal.lock_provider_events(
+  p_records jsonb, p_found pay.admission[]
+)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 -- Without statistics any index of the environment looks as good as the primary key, and the planner
--- would read all its facts. Only the primary key has the order by reference; with "=" in place of
+-- would read all its events. Only the primary key has the order by reference; with "=" in place of
 -- "between" the planner would need no order.
 set enable_sort = off
 as $$
 declare
   v_refused record;
 begin
-  perform pay_internal.keep_facts((
+  perform pay_internal.keep_provider_events((
     select coalesce(
-      jsonb_agg(t.fact || jsonb_build_object('environment_id', f.environment_id,
-        'body', t.fact
+      jsonb_agg(t.event || jsonb_build_object('environment_id', f.environment_id,
+        'body', t.event
           - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
             'is_elsewhere', 'follows_unmatched'])),
       '[]')
     from unnest(p_found) f
-    join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = f.n
+    join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = f.n
     cross join lateral (
       select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
     ) e
-    cross join jsonb_array_elements(r.facts) as t (fact)
+    cross join jsonb_array_elements(r.provider_events) as t (event)
     where f.outcome <> 'stale' and e.retired_at is null
   ));
   for v_refused in
@@ -3527,8 +3534,8 @@ begin
       select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
         coalesce(o.was_booked_minor, 0) as was_booked_minor
       from unnest(p_found) f
-      join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = f.n
-      cross join jsonb_to_recordset(r.facts) as o (
+      join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = f.n
+      cross join jsonb_to_recordset(r.provider_events) as o (
         account_id text, reference text, outcome text, was_booked_minor bigint)
       where f.outcome = 'ok'
       order by f.environment_id, o.account_id, o.reference
@@ -3546,7 +3553,7 @@ begin
           ) as is_stale
       from asked a
       cross join lateral (
-        select k.outcome, k.booked_minor from pay.provider_facts k
+        select k.outcome, k.booked_minor from pay.provider_events k
         where k.environment_id = a.environment_id and k.account_id = a.account_id
           and k.reference between a.reference and a.reference
         order by k.reference limit 1
@@ -3564,27 +3571,27 @@ begin
 end
 $$;
 
-create or replace function pay_internal.handle_facts(
+create or replace function pay_internal.handle_provider_events(
   p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
--- As in pay_internal.lock_facts.
+-- As in pay_internal.lock_provider_events.
 set enable_sort = off
 as $$
 begin
-  -- pay_internal.lock_facts has locked the facts, so none moves.
+  -- pay_internal.lock_provider_events has locked the events, so none moves.
   with handled as materialized (
     select k.place, e.id as expects_id, o.*
     from unnest(p_callers) caller
-    join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = caller.n
+    join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = caller.n
     left join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = caller.n
-    cross join jsonb_to_recordset(r.facts) as o (
+    cross join jsonb_to_recordset(r.provider_events) as o (
       account_id text, reference text, outcome text, finding text, booked_minor bigint,
       refund_id text, at timestamptz)
     cross join lateral (
-      select k.ctid as place from pay.provider_facts k
+      select k.ctid as place from pay.provider_events k
       where k.environment_id = caller.environment_id and k.account_id = o.account_id
         and k.reference between o.reference and o.reference
         and (k.outcome is null or k.outcome = 'unmatched'
@@ -3593,10 +3600,10 @@ begin
     ) k
     where o.outcome is not null
   )
-  update pay.provider_facts k
+  update pay.provider_events k
   set outcome = h.outcome, finding = h.finding, handled_at = pay_internal.server_time(),
     booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
-    -- The operator can match a fact with another subject than the one that it names.
+    -- The operator can match an event with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
     refund_id = coalesce(h.refund_id, k.refund_id),
     -- The answer of a call or a look has the time of the movement, which a notification lacks.
@@ -3607,53 +3614,53 @@ begin
 end
 $$;
 
-create or replace function pay_internal.follows_unmatched(p_fact pay.provider_facts)
+create or replace function pay_internal.follows_unmatched(p_event pay.provider_events)
 returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select exists (
-    select from pay.provider_facts fact
-    where fact.environment_id = p_fact.environment_id and fact.account_id = p_fact.account_id
-      and fact.reference = split_part(p_fact.reference, ':', 1)
-        || case p_fact.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
-      and fact.reference <> p_fact.reference and fact.outcome = 'unmatched'
+    select from pay.provider_events event
+    where event.environment_id = p_event.environment_id and event.account_id = p_event.account_id
+      and event.reference = split_part(p_event.reference, ':', 1)
+        || case p_event.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
+      and event.reference <> p_event.reference and event.outcome = 'unmatched'
   )
 $$;
 
-create or replace function pay_internal.provider_fact_json(p_fact pay.provider_facts)
+create or replace function pay_internal.provider_event_json(p_event pay.provider_events)
 returns json
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
-    'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence')
+  select (p_event.body || jsonb_build_object('subject_id', p_event.subject_id,
+    'dispute_body', case when p_event.op in ('dispute', 'dispute_evidence')
       then pay_internal.dispute_body(
-      p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
-    'transfers', pay_internal.transfers_json(p_fact, p_fact.subject_id),
-    'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
-    'follows_unmatched', pay_internal.follows_unmatched(p_fact),
-    'received_at', pay_internal.wire_time(p_fact.received_at), 'is_elsewhere',
+      p_event.environment_id, p_event.subject_id, split_part(p_event.reference, ':', 1)) end,
+    'transfers', pay_internal.transfers_json(p_event, p_event.subject_id),
+    'refund_id', p_event.refund_id, 'booked_minor', p_event.booked_minor,
+    'follows_unmatched', pay_internal.follows_unmatched(p_event),
+    'received_at', pay_internal.wire_time(p_event.received_at), 'is_elsewhere',
     exists (
       select from pay.provider_calls c
-      where c.provider_reference = p_fact.provider_reference
-        and c.account_id <> p_fact.account_id
+      where c.provider_reference = p_event.provider_reference
+        and c.account_id <> p_event.account_id
     ) or exists (
       select from pay.provider_calls c
-      where c.subject_id = p_fact.subject_id and c.account_id <> p_fact.account_id
+      where c.subject_id = p_event.subject_id and c.account_id <> p_event.account_id
     )))::json
 $$;
 
-create or replace function pay_internal.find_fact_refund(
+create or replace function pay_internal.find_event_refund(
   p_environment_id text, p_account_id text, p_reference text
 )
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select fact.refund_id from pay.provider_facts fact
-  where fact.environment_id = p_environment_id and fact.account_id = p_account_id
-    and fact.reference = split_part(p_reference, ':', 1) || ':succeeded'
+  select event.refund_id from pay.provider_events event
+  where event.environment_id = p_environment_id and event.account_id = p_account_id
+    and event.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;
 
 create or replace function pay.list_unsettled_calls(p_all boolean)
@@ -3705,7 +3712,7 @@ end
 $$;
 grant execute on function pay.read_provider_call(text) to pay_operator;
 
-create or replace function pay.list_reported_facts()
+create or replace function pay.list_reported_events()
 returns table (
   account_id text, reference text, environment_id text, account text, outcome text, op text,
   state text, subject_id text, refund_id text, provider_reference text, amount_minor bigint,
@@ -3717,29 +3724,28 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select fact.account_id, fact.reference, fact.environment_id, e.account, fact.outcome, fact.op,
-      fact.state,
-      fact.subject_id, fact.refund_id, fact.provider_reference, fact.amount_minor, fact.currency,
-        fact.booked_minor,
-      fact.happened_at, fact.received_at, coalesce(fact.finding, case
-        when fact.subject_id is null
+    select event.account_id, event.reference, event.environment_id, e.account, event.outcome,
+      event.op, event.state, event.subject_id, event.refund_id, event.provider_reference,
+      event.amount_minor, event.currency, event.booked_minor, event.happened_at, event.received_at,
+      coalesce(event.finding, case
+        when event.subject_id is null
           then 'it names no payment, and no call has made '
-            || coalesce(fact.provider_reference, 'its object')
-        when subject.id is null then fact.subject_id || ' does not exist in this environment'
-        else fact.subject_id || ' has another object at the provider, or another account'
+            || coalesce(event.provider_reference, 'its object')
+        when subject.id is null then event.subject_id || ' does not exist in this environment'
+        else event.subject_id || ' has another object at the provider, or another account'
       end)
-    from pay.provider_facts fact
-    join pay.environments e on e.id = fact.environment_id and e.livemode and e.retired_at is null
+    from pay.provider_events event
+    join pay.environments e on e.id = event.environment_id and e.livemode and e.retired_at is null
     left join pay_internal.provider_subjects subject
-      on subject.environment_id = fact.environment_id and subject.id = fact.subject_id
-    where (fact.outcome in ('finding', 'unmatched') or fact.finding is not null)
-      and fact.dismissed_at is null
-    order by fact.received_at, fact.account_id, fact.reference;
+      on subject.environment_id = event.environment_id and subject.id = event.subject_id
+    where (event.outcome in ('finding', 'unmatched') or event.finding is not null)
+      and event.dismissed_at is null
+    order by event.received_at, event.account_id, event.reference;
 end
 $$;
-grant execute on function pay.list_reported_facts() to pay_operator;
+grant execute on function pay.list_reported_events() to pay_operator;
 
-create or replace function pay.read_reported_facts(
+create or replace function pay.read_reported_events(
   p_account_id text, p_reference text, p_subject_id text, p_refund_id text
 )
 returns setof pay.provider_work
@@ -3749,31 +3755,31 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select 'fact', fact.environment_id, e.livemode,
-      pay_internal.provider_account_json(fact.environment_id, fact.account_id), k.call,
-      (pay_internal.provider_fact_json(fact)::jsonb || jsonb_build_object('dispute_body',
-        pay_internal.dispute_body(fact.environment_id, subject.id,
-          split_part(fact.reference, ':', 1)),
-        'transfers', pay_internal.transfers_json(fact, subject.id)))::json,
+    select 'event', event.environment_id, e.livemode,
+      pay_internal.provider_account_json(event.environment_id, event.account_id), k.call,
+      (pay_internal.provider_event_json(event)::jsonb || jsonb_build_object('dispute_body',
+        pay_internal.dispute_body(event.environment_id, subject.id,
+          split_part(event.reference, ':', 1)),
+        'transfers', pay_internal.transfers_json(event, subject.id)))::json,
       subject.body, subject.sequence, r.body, null::json, null::date
     from pay.environments e
-    join pay.provider_facts fact on fact.environment_id = e.id and fact.reference = p_reference
-      and fact.account_id = coalesce(p_account_id, fact.account_id)
+    join pay.provider_events event on event.environment_id = e.id and event.reference = p_reference
+      and event.account_id = coalesce(p_account_id, event.account_id)
     left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
     left join pay_internal.provider_subjects subject
       on subject.environment_id = e.id and subject.id = coalesce(r.payment_id, p_subject_id)
     left join lateral (
       select pay_internal.provider_call_json(c) as call from pay.provider_calls c
-      where c.environment_id = fact.environment_id and c.subject_id = subject.id and c.op = fact.op
-        and c.refund_id is not distinct from p_refund_id
+      where c.environment_id = event.environment_id and c.subject_id = subject.id
+        and c.op = event.op and c.refund_id is not distinct from p_refund_id
       order by c.id desc limit 1
     ) k on true
-    where e.livemode and e.retired_at is null and fact.outcome in ('unmatched', 'finding');
+    where e.livemode and e.retired_at is null and event.outcome in ('unmatched', 'finding');
 end
 $$;
-grant execute on function pay.read_reported_facts(text, text, text, text) to pay_operator;
+grant execute on function pay.read_reported_events(text, text, text, text) to pay_operator;
 
-create or replace function pay.dismiss_fact(
+create or replace function pay.dismiss_provider_event(
   p_account_id text, p_reference text, p_reason text
 )
 returns bigint
@@ -3784,20 +3790,20 @@ declare
   v_found bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  select count(*) into v_found from pay.list_reported_facts() l
+  select count(*) into v_found from pay.list_reported_events() l
   where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
   if v_found = 1 then
-    update pay.provider_facts fact
+    update pay.provider_events event
     set dismissed_at = pay_internal.server_time(), dismissed_reason = p_reason
-    from pay.list_reported_facts() l
+    from pay.list_reported_events() l
     where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id)
-      and fact.environment_id = l.environment_id and fact.account_id = l.account_id
-      and fact.reference = l.reference;
+      and event.environment_id = l.environment_id and event.account_id = l.account_id
+      and event.reference = l.reference;
   end if;
   return v_found;
 end
 $$;
-grant execute on function pay.dismiss_fact(text, text, text) to pay_operator;
+grant execute on function pay.dismiss_provider_event(text, text, text) to pay_operator;
 
 create or replace function pay_internal.read_readings(
   p_environments text[], p_accounts text[], p_at timestamptz
@@ -3875,7 +3881,7 @@ end
 $$;
 grant execute on function pay.reread_account(text, text) to pay_operator;
 
-create or replace function pay.list_final_facts(p_account_id text, p_since timestamptz)
+create or replace function pay.list_final_events(p_account_id text, p_since timestamptz)
 returns table (
   reference text, payment_id text, address text, amount_minor bigint, currency text
 )
@@ -3885,17 +3891,17 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select fact.reference, fact.subject_id, fact.provider_reference, fact.amount_minor,
-      fact.currency
+    select event.reference, event.subject_id, event.provider_reference, event.amount_minor,
+      event.currency
     from pay.provider_accounts a
-    join pay.provider_facts fact on fact.environment_id = a.environment_id
-      and fact.account_id = a.id
-      and fact.op = 'authorize' and fact.state = 'succeeded' and fact.happened_at >= p_since
+    join pay.provider_events event on event.environment_id = a.environment_id
+      and event.account_id = a.id
+      and event.op = 'authorize' and event.state = 'succeeded' and event.happened_at >= p_since
     where a.id = p_account_id
-    order by fact.happened_at, fact.reference;
+    order by event.happened_at, event.reference;
 end
 $$;
-grant execute on function pay.list_final_facts(text, timestamptz) to pay_operator;
+grant execute on function pay.list_final_events(text, timestamptz) to pay_operator;
 
 create or replace function pay.stall_reading(p_account_id text, p_error text)
 returns void
@@ -3968,8 +3974,8 @@ as $$
         and (c.leased_until is null or c.leased_until <= now())
     )
     or exists (
-      select from pay.provider_facts fact
-      where fact.outcome is null and (fact.leased_until is null or fact.leased_until <= now())
+      select from pay.provider_events event
+      where event.outcome is null and (event.leased_until is null or event.leased_until <= now())
     )
     or exists (select from pay.provider_calls c where c.next_look_at <= now())
     or exists (
@@ -4004,12 +4010,12 @@ begin
   perform set_config('pay.worker', 'on', true);
   for v_kind, v_limit in
     select k.kind, k.quota from (values
-      (1, 'call', v_quota), (2, 'look', v_quota), (3, 'reading', v_quota), (4, 'fact', p_limit),
+      (1, 'call', v_quota), (2, 'look', v_quota), (3, 'reading', v_quota), (4, 'event', p_limit),
       (5, 'call', p_limit), (6, 'look', p_limit)
     ) as k (rank, kind, quota)
     order by k.rank
   loop
-    v_limit := least(v_limit, v_left, case when v_kind <> 'fact' then v_asking_left end);
+    v_limit := least(v_limit, v_left, case when v_kind <> 'event' then v_asking_left end);
     continue when v_limit <= 0;
     begin
       return query select * from pay_internal.claim_kind(v_kind, v_limit, v_at, v_leased_until);
@@ -4019,7 +4025,7 @@ begin
       v_claimed := 0;
     end;
     v_left := v_left - v_claimed;
-    if v_kind <> 'fact' then v_asking_left := v_asking_left - v_claimed; end if;
+    if v_kind <> 'event' then v_asking_left := v_asking_left - v_claimed; end if;
   end loop;
 end
 $$;
@@ -4077,8 +4083,8 @@ begin
         from due d
         where c.environment_id = d.environment_id and c.id = d.id
         returning c.environment_id, c.account_id, c.id, c.id;
-    when 'fact' then
-      return query select * from pay_internal.lease_facts(p_limit, p_at, p_leased_until);
+    when 'event' then
+      return query select * from pay_internal.lease_provider_events(p_limit, p_at, p_leased_until);
     when 'look' then
       return query
         with due as materialized (
@@ -4116,7 +4122,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.lease_facts(
+create or replace function pay_internal.lease_provider_events(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns table (environment_id text, account_id text, id text, place text)
@@ -4127,30 +4133,30 @@ as $$
 begin
   return query
     with open as materialized (
-      select fact.environment_id, fact.account_id, fact.reference
-      from pay.provider_facts fact
+      select event.environment_id, event.account_id, event.reference
+      from pay.provider_events event
       cross join lateral (
-        select e.retired_at from pay.environments e where e.id = fact.environment_id limit 1
+        select e.retired_at from pay.environments e where e.id = event.environment_id limit 1
       ) e
-      where e.retired_at is null and fact.outcome is null
-        and (fact.leased_until is null or fact.leased_until <= p_at)
-      order by fact.received_at
+      where e.retired_at is null and event.outcome is null
+        and (event.leased_until is null or event.leased_until <= p_at)
+      order by event.received_at
       limit p_limit
-      for update of fact skip locked
+      for update of event skip locked
     )
-    update pay.provider_facts fact
+    update pay.provider_events event
     set leased_until = p_leased_until,
-      subject_id = coalesce(fact.subject_id,
-        pay_internal.find_fact_subject(fact.environment_id, fact.account_id,
-          fact.provider_reference)),
-      refund_id = coalesce(fact.refund_id, case when fact.op = 'refund'
-        then pay_internal.find_fact_refund(fact.environment_id, fact.account_id,
-          fact.reference) end)
+      subject_id = coalesce(event.subject_id,
+        pay_internal.find_event_subject(event.environment_id, event.account_id,
+          event.provider_reference)),
+      refund_id = coalesce(event.refund_id, case when event.op = 'refund'
+        then pay_internal.find_event_refund(event.environment_id, event.account_id,
+          event.reference) end)
     from open o
-    where fact.environment_id = o.environment_id and fact.account_id = o.account_id
-      and fact.reference = o.reference
-    returning fact.environment_id, fact.account_id, fact.reference,
-      to_char(fact.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
+    where event.environment_id = o.environment_id and event.account_id = o.account_id
+      and event.reference = o.reference
+    returning event.environment_id, event.account_id, event.reference,
+      to_char(event.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
 end
 $$;
 
@@ -4205,8 +4211,9 @@ begin
   case p_kind
     when 'call' then
       return query select * from pay_internal.read_calls(p_environments, p_ids);
-    when 'fact' then
-      return query select * from pay_internal.read_facts(p_environments, p_accounts, p_ids);
+    when 'event' then
+      return query select * from pay_internal.read_provider_events(
+        p_environments, p_accounts, p_ids);
     when 'look' then
       return query select * from pay_internal.read_looks(p_environments, p_ids);
     else
@@ -4236,7 +4243,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.read_facts(
+create or replace function pay_internal.read_provider_events(
   p_environments text[], p_accounts text[], p_references text[]
 )
 returns setof pay.provider_work
@@ -4245,30 +4252,30 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-  select 'fact', fact.environment_id, e.livemode,
-    pay_internal.provider_account_json(fact.environment_id, fact.account_id), k.call,
-    pay_internal.provider_fact_json(fact),
+  select 'event', event.environment_id, e.livemode,
+    pay_internal.provider_account_json(event.environment_id, event.account_id), k.call,
+    pay_internal.provider_event_json(event),
     subject.body, subject.sequence, r.body, null::json, null::date
   from unnest(p_environments, p_accounts, p_references) with ordinality
     as o (environment_id, account_id, reference, n)
-  join pay.provider_facts fact
-    on fact.environment_id = o.environment_id and fact.account_id = o.account_id
-    and fact.reference = o.reference
-  join pay.environments e on e.id = fact.environment_id
+  join pay.provider_events event
+    on event.environment_id = o.environment_id and event.account_id = o.account_id
+    and event.reference = o.reference
+  join pay.environments e on e.id = event.environment_id
   left join pay_internal.provider_subjects subject
-    on subject.environment_id = fact.environment_id and subject.id = fact.subject_id
-    and pay_internal.has_fact_call(
-      fact.environment_id, fact.account_id, fact.subject_id, fact.provider_reference)
+    on subject.environment_id = event.environment_id and subject.id = event.subject_id
+    and pay_internal.has_event_call(
+      event.environment_id, event.account_id, event.subject_id, event.provider_reference)
   left join pay.refunds r
-    on r.environment_id = fact.environment_id and r.id = fact.refund_id
+    on r.environment_id = event.environment_id and r.id = event.refund_id
       and r.payment_id = subject.id
   left join lateral (
     select pay_internal.provider_call_json(c) as call from pay.provider_calls c
-    where c.environment_id = fact.environment_id and c.subject_id = fact.subject_id
-      and c.refund_id is not distinct from fact.refund_id
+    where c.environment_id = event.environment_id and c.subject_id = event.subject_id
+      and c.refund_id is not distinct from event.refund_id
       -- Somebody can capture at the provider. Then the authorization finds the payment there.
-      and (c.op = fact.op or fact.op = 'capture' and c.op = 'authorize')
-    order by c.op = fact.op desc, c.id desc limit 1
+      and (c.op = event.op or event.op = 'capture' and c.op = 'authorize')
+    order by c.op = event.op desc, c.id desc limit 1
   ) k on true
   order by o.n;
 end
@@ -4597,14 +4604,14 @@ begin
     v_found := pay_internal.lock_subjects(v_document.expects, v_found);
   end if;
   v_found := pay_internal.lock_calls(v_records, v_found);
-  v_found := pay_internal.lock_facts(v_records, v_found);
+  v_found := pay_internal.lock_provider_events(v_records, v_found);
   if v_document.reports is not null then
     v_found := pay_internal.check_transfers(v_document.reports, v_found);
   end if;
 
   v_callers := pay_internal.callers_of(v_found);
   if v_callers <> '{}' then
-    perform pay_internal.handle_facts(v_records, v_document.expects, v_callers);
+    perform pay_internal.handle_provider_events(v_records, v_document.expects, v_callers);
     perform pay_internal.settle_calls(v_records, v_callers);
     if v_document.calls is not null then
       perform pay_internal.write_later_calls(v_document.calls, v_callers);
@@ -4645,15 +4652,16 @@ begin
   return query
     select coalesce(p.body, tr.body), r.body,
       pay_internal.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)),
-      coalesce(fact.booked_minor, 0),
-      case when fact.reference is not null then pay_internal.transfers_json(fact, p_subject_id) end
+      coalesce(reported.booked_minor, 0),
+      case when reported.reference is not null
+        then pay_internal.transfers_json(reported, p_subject_id) end
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
     left join pay.transfers tr on tr.environment_id = e.id and tr.id = p_subject_id
     left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
-    left join pay.provider_facts fact
-      on fact.environment_id = e.id and fact.account_id = p_account_id
-        and fact.reference = p_reference
+    left join pay.provider_events reported
+      on reported.environment_id = e.id and reported.account_id = p_account_id
+        and reported.reference = p_reference
     where coalesce(p.body, tr.body) is not null;
 end
 $$;
@@ -4699,7 +4707,7 @@ begin
   end if;
   foreach v_table in array array[
     'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
-    'ledger_totals', 'provider_facts', 'deposit_addresses', 'chain_payouts',
+    'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_calls', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
     'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
     'transcript_lines'
@@ -4886,13 +4894,13 @@ begin
     v_total := v_total + v_rows;
   end loop;
   if not p_livemode then
-    delete from pay.provider_facts t
+    delete from pay.provider_events t
     where t.ctid = any (array(
-      select fact.ctid from pay.provider_facts fact
-      where fact.environment_id = p_environment_id
+      select reported.ctid from pay.provider_events reported
+      where reported.environment_id = p_environment_id
         -- The time of receipt is real.
-        and fact.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
-      order by fact.received_at limit p_batch for update skip locked
+        and reported.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
+      order by reported.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;
@@ -8946,8 +8954,8 @@ comment on column pay.health.unsettled_calls is
   'Sent calls to providers whose result is not recorded, up to 100 000.';
 comment on column pay.health.oldest_unsettled_call_seconds is
   'Seconds since the first attempt of the oldest of them; 0 if there is none.';
-comment on column pay.health.unmatched_facts is
-  'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
+comment on column pay.health.unmatched_events is
+  'Provider events without a payment or transfer, not dismissed, up to 100 000. Should be 0.';
 comment on column pay.health.stalled_readings is
   'Accounts of providers whose readings have failed for five minutes. Should be 0.';
 comment on column pay.health.unfit_parameters is
@@ -9225,45 +9233,45 @@ where p.environment_id in (select e.id from pay.environments e where e.livemode)
     where c.environment_id = p.environment_id and c.subject_id = p.id and c.op = 'authorize'
   )
 union all
-select p.environment_id, p.id, p.status || ' without a fact that the money has come in'
+select p.environment_id, p.id, p.status || ' without a provider event that the money has come in'
 from pay.payments p
 where p.environment_id in (select e.id from pay.environments e where e.livemode)
   and p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
   and not exists (
-    select from pay.provider_facts fact
-    where fact.environment_id = p.environment_id and fact.subject_id = p.id
-      and fact.op in ('authorize', 'capture') and fact.state = 'succeeded'
-      and fact.outcome = 'applied'
+    select from pay.provider_events event
+    where event.environment_id = p.environment_id and event.subject_id = p.id
+      and event.op in ('authorize', 'capture') and event.state = 'succeeded'
+      and event.outcome = 'applied'
   );
 comment on view pay.invariant_provider_calls is
   'R14: every live payment has a call, and every call gets a result that the payment shows';
 
-create or replace view pay.invariant_provider_facts with (security_invoker = true) as
-select fact.environment_id, fact.account_id || ' ' || fact.reference as subject_id,
-  fact.outcome || ': ' || coalesce(fact.finding, fact.op || ' ' || fact.state || ' of '
-    || coalesce(fact.subject_id, fact.provider_reference, 'an unknown subject')) as detail
-from pay.provider_facts fact
-where (fact.outcome in ('finding', 'unmatched') or fact.finding is not null)
-  and fact.dismissed_at is null
+create or replace view pay.invariant_provider_events with (security_invoker = true) as
+select event.environment_id, event.account_id || ' ' || event.reference as subject_id,
+  event.outcome || ': ' || coalesce(event.finding, event.op || ' ' || event.state || ' of '
+    || coalesce(event.subject_id, event.provider_reference, 'an unknown subject')) as detail
+from pay.provider_events event
+where (event.outcome in ('finding', 'unmatched') or event.finding is not null)
+  and event.dismissed_at is null
 union all
-select fact.environment_id, fact.account_id || ' ' || fact.reference,
-  'not handled since ' || fact.received_at
-from pay.provider_facts fact
-where fact.outcome is null and fact.received_at < now() - interval '10 minutes'
+select event.environment_id, event.account_id || ' ' || event.reference,
+  'not handled since ' || event.received_at
+from pay.provider_events event
+where event.outcome is null and event.received_at < now() - interval '10 minutes'
 union all
 select b.environment_id, b.subject_id,
-  'facts of ' || b.booked || ' ' || b.currency || ', ledger '
+  'provider events of ' || b.booked || ' ' || b.currency || ', ledger '
     || coalesce(-(a.processor + a.chargebacks + a.external), 0)
 from (
   select o.environment_id, o.subject_id, o.currency, sum(o.booked_minor) as booked
   from (
     -- Money that matches no payment is booked for the account.
-    select fact.environment_id, fact.currency, fact.booked_minor,
-      case when fact.outcome = 'applied' then coalesce(fact.subject_id, fact.account_id)
-        else fact.account_id end as subject_id
-    from pay.provider_facts fact
-    where (fact.outcome = 'applied' or fact.booked_minor <> 0)
-      and fact.environment_id in (select e.id from pay.environments e where e.livemode)
+    select event.environment_id, event.currency, event.booked_minor,
+      case when event.outcome = 'applied' then coalesce(event.subject_id, event.account_id)
+        else event.account_id end as subject_id
+    from pay.provider_events event
+    where (event.outcome = 'applied' or event.booked_minor <> 0)
+      and event.environment_id in (select e.id from pay.environments e where e.livemode)
   ) o
   group by o.environment_id, o.subject_id, o.currency
 ) b
@@ -9272,14 +9280,14 @@ left join pay_internal.subject_accounts a
   and a.currency = b.currency
 where b.booked <> coalesce(-(a.processor + a.chargebacks + a.external), 0)
 union all
--- A poll is due every hour. Without polls nobody knows which facts are missing.
+-- A poll is due every hour. Without polls nobody knows which provider events are missing.
 select a.environment_id, a.id, 'not polled since ' || coalesce(u.polled_at, a.created_at)
 from pay.provider_accounts a
 left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
 where a.status = 'enabled'
   and coalesce(u.polled_at, a.created_at) < now() - interval '3 hours';
-comment on view pay.invariant_provider_facts is
-  'R14: every fact of a provider is read and applied once, and the ledger moved by its amount';
+comment on view pay.invariant_provider_events is
+  'R14: every provider event is read and applied once, and the ledger moved by its amount';
 
 create or replace view pay.invariant_deposits with (security_invoker = true) as
 select x.environment_id, x.payment_id as subject_id,
@@ -9724,10 +9732,10 @@ from (
   select t.environment_id, t.account_id, t.day, t.currency, t.provider_minor, 0 as booked_minor
   from pay.provider_totals t
   union all
-  select fact.environment_id, fact.account_id, (fact.happened_at at time zone 'UTC')::date,
-    fact.currency, 0, fact.booked_minor
-  from pay.provider_facts fact
-  where fact.booked_minor <> 0
+  select event.environment_id, event.account_id, (event.happened_at at time zone 'UTC')::date,
+    event.currency, 0, event.booked_minor
+  from pay.provider_events event
+  where event.booked_minor <> 0
 ) x
 join pay.provider_cursors u on u.environment_id = x.environment_id and u.account_id = x.account_id
 join pay.provider_accounts a on a.environment_id = x.environment_id and a.id = x.account_id

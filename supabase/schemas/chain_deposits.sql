@@ -76,14 +76,15 @@ $$;
 create or replace function pay.watched_deposits(p_account_id text, p_after bigint, p_limit integer)
 returns table (
   xpub_index bigint, payment_id text, address text, currency text, expires_at text,
-  is_open boolean, has_open_facts boolean, unfinal json
+  is_open boolean, has_open_events boolean, unfinal json
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
 -- Looks rows up, as pay.record does.
 set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_seqscan = off set plan_cache_mode = force_generic_plan
--- The facts of a payment: as in pay_internal.lock_facts, only their index has the order by payment.
+-- The provider events of a payment: as in pay_internal.lock_provider_events, only their index has
+-- the order by payment.
 set enable_sort = off
 as $$
 begin
@@ -122,17 +123,17 @@ begin
           'amount_minor', f.amount_minor)
           order by f.reference)
         filter (where f.state = 'received' and not exists (
-          select from pay.provider_facts o
+          select from pay.provider_events o
           where o.environment_id = f.environment_id and o.account_id = f.account_id
             and o.reference in (
               split_part(f.reference, ':', 1) || ':' || split_part(f.reference, ':', 2),
               regexp_replace(f.reference, ':received$', ':reorged'))
         )) as unfinal
       from (
-        select fact.* from pay.provider_facts fact
-        where fact.subject_id between d.payment_id and d.payment_id
-          and fact.environment_id = d.environment_id
-        order by fact.subject_id offset 0
+        select event.* from pay.provider_events event
+        where event.subject_id between d.payment_id and d.payment_id
+          and event.environment_id = d.environment_id
+        order by event.subject_id offset 0
       ) f
       where f.account_id = d.account_id
     ) f
@@ -153,17 +154,17 @@ begin
   return (
     select coalesce(sum(f.amount_minor), 0)::bigint
     from (
-      select fact.* from pay.provider_facts fact
-      where fact.subject_id between p_payment_id and p_payment_id
-        and fact.environment_id = p_environment_id
-      order by fact.subject_id offset 0
+      select event.* from pay.provider_events event
+      where event.subject_id between p_payment_id and p_payment_id
+        and event.environment_id = p_environment_id
+      order by event.subject_id offset 0
     ) f
     where f.op = 'authorize' and f.state = 'succeeded' and f.outcome = 'applied'
   );
 end
 $$;
 
--- The handled facts about one transfer on a chain: [{state, reference}]. A reference is
+-- The handled events about one transfer on a chain: [{state, reference}]. A reference is
 -- <transaction>:<log>, followed by :<block>:<state> if the transfer is not final.
 create or replace function pay_internal.transfer_reports(
   p_environment_id text, p_account_id text, p_reference text
@@ -177,46 +178,49 @@ declare
     split_part(p_reference, ':', 1) || ':' || split_part(p_reference, ':', 2);
 begin
   return (
-    select coalesce(json_agg(json_build_object('state', fact.state, 'reference', fact.reference)),
+    select coalesce(json_agg(json_build_object('state', event.state, 'reference', event.reference)),
       '[]')
-    from pay.provider_facts fact
-    where fact.environment_id = p_environment_id and fact.account_id = p_account_id
+    from pay.provider_events event
+    where event.environment_id = p_environment_id and event.account_id = p_account_id
       -- ";" is the character after ":", so the range has all references that begin with the
       -- transfer.
-      and fact.reference >= v_transfer and fact.reference < v_transfer || ';'
-      and (fact.reference = v_transfer or starts_with(fact.reference, v_transfer || ':'))
-      and fact.outcome in ('applied', 'ignored')
+      and event.reference >= v_transfer and event.reference < v_transfer || ';'
+      and (event.reference = v_transfer or starts_with(event.reference, v_transfer || ':'))
+      and event.outcome in ('applied', 'ignored')
   );
 end
 $$;
 
 -- The state on which the decision about a transfer on a chain depends: {final_minor, reports}, from
--- pay_internal.final_minor and pay_internal.transfer_reports. Null for a fact about anything else.
--- p_payment_id: the payment that the fact is applied to.
-create or replace function pay_internal.transfers_json(p_fact pay.provider_facts, p_payment_id text)
+-- pay_internal.final_minor and pay_internal.transfer_reports. Null for an event about anything
+-- else.
+-- p_payment_id: the payment that the event is applied to.
+create or replace function pay_internal.transfers_json(
+  p_event pay.provider_events, p_payment_id text
+)
 returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  if p_fact.op <> 'authorize' or p_fact.state not in ('received', 'succeeded', 'reorged')
+  if p_event.op <> 'authorize' or p_event.state not in ('received', 'succeeded', 'reorged')
     or not exists (
       select from pay.provider_accounts a
-      where a.environment_id = p_fact.environment_id and a.id = p_fact.account_id
+      where a.environment_id = p_event.environment_id and a.id = p_event.account_id
         and a.connector = 'evm'
     ) then
     return null;
   end if;
   return json_build_object(
-    'final_minor', pay_internal.final_minor(p_fact.environment_id, p_payment_id),
+    'final_minor', pay_internal.final_minor(p_event.environment_id, p_payment_id),
     'reports',
-      pay_internal.transfer_reports(p_fact.environment_id, p_fact.account_id, p_fact.reference));
+      pay_internal.transfer_reports(p_event.environment_id, p_event.account_id, p_event.reference));
 end
 $$;
 
 -- Marks a record as stale if the sum of final transfers, or the number of reports about the
--- transfer of its first fact, has changed since the decision.
--- Concurrency: runs after pay_internal.lock_subjects, so of two transactions that handle facts of
+-- transfer of its first event, has changed since the decision.
+-- Concurrency: runs after pay_internal.lock_subjects, so of two transactions that handle events of
 -- one payment, the second sees the changes of the first.
 create or replace function pay_internal.check_transfers(p_reports jsonb, p_found pay.admission[])
 returns pay.admission[]

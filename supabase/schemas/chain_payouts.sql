@@ -126,8 +126,8 @@ $$;
 grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
 
 -- The payouts of an account whose calls have no result, oldest first. Leaves out those that have a
--- fact of the chain: the next transfer belongs to another payout. Includes those that the operator
--- has settled as failed in the last 7 days, because their transaction can still be mined.
+-- provider event of the chain: the next transfer belongs to another payout. Includes those that the
+-- operator has settled as failed in the last 7 days, because their transaction can still be mined.
 create or replace function pay.open_payouts(p_account_id text)
 returns setof json
 language plpgsql volatile security definer rows 10
@@ -145,23 +145,24 @@ begin
     where payout.account_id = p_account_id
       and (c.state <> 'settled' or payout.nonce is not null
         and c.settled_at > pay_internal.server_time() - interval '7 days' and exists (
-          select from pay.provider_facts fact
-          where fact.environment_id = payout.environment_id and fact.account_id = payout.account_id
-            and fact.reference = payout.call_id || ':failed'
+          select from pay.provider_events event
+          where event.environment_id = payout.environment_id
+            and event.account_id = payout.account_id
+            and event.reference = payout.call_id || ':failed'
         ))
       and not exists (
-        select from pay.provider_facts fact
-        where fact.environment_id = payout.environment_id and fact.subject_id = c.subject_id
-          and fact.account_id = payout.account_id and fact.op = c.op
-          and fact.refund_id is not distinct from c.refund_id
-          and (fact.state = 'succeeded' or fact.reference like '%:reverted')
+        select from pay.provider_events event
+        where event.environment_id = payout.environment_id and event.subject_id = c.subject_id
+          and event.account_id = payout.account_id and event.op = c.op
+          and event.refund_id is not distinct from c.refund_id
+          and (event.state = 'succeeded' or event.reference like '%:reverted')
       )
     order by payout.call_id;
 end
 $$;
 grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
 
--- The references of transfers of a signer that settle no payout of an account that has no fact: a
+-- The references of transfers of a signer that settle no payout of an account that has no event: a
 -- payout of any account has the transfer already, or the nonce belongs to another account with the
 -- same signer. p_transfers: [{reference, nonce}].
 create or replace function pay.taken_transfers(p_account_id text, p_transfers text)
@@ -178,8 +179,8 @@ begin
     join pay.provider_accounts own on own.id = p_account_id
     where exists (
       select from pay.provider_accounts a
-      join pay.provider_facts fact on fact.environment_id = a.environment_id
-        and fact.account_id = a.id and fact.reference = t.reference
+      join pay.provider_events event on event.environment_id = a.environment_id
+        and event.account_id = a.id and event.reference = t.reference
       where a.connector = 'evm'
     ) or exists (
       select from pay.provider_accounts a
@@ -206,16 +207,16 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select json_build_object('currency', fact.currency, 'tx_hash',
-      split_part(fact.reference, ':', 1),
-      'log_index', split_part(fact.reference, ':', 2)::integer, 'amount_minor', fact.amount_minor)
+    select json_build_object('currency', event.currency, 'tx_hash',
+      split_part(event.reference, ':', 1),
+      'log_index', split_part(event.reference, ':', 2)::integer, 'amount_minor', event.amount_minor)
     from pay.provider_accounts a
-    join pay.provider_facts fact on fact.environment_id = a.environment_id
-      and fact.account_id = a.id
-      and fact.op in ('refund', 'transfer') and fact.state = 'succeeded'
-      and fact.happened_at >= p_from and fact.happened_at < p_to
+    join pay.provider_events event on event.environment_id = a.environment_id
+      and event.account_id = a.id
+      and event.op in ('refund', 'transfer') and event.state = 'succeeded'
+      and event.happened_at >= p_from and event.happened_at < p_to
     where a.id = p_account_id
-    order by fact.reference;
+    order by event.reference;
 end
 $$;
 grant execute on function pay.paid_payouts(text, timestamptz, timestamptz) to pay_api;

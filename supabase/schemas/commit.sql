@@ -22,7 +22,7 @@
 -- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay_internal.admit),
 -- payments by id, transfers by id, declared faults by id, the balances that new transfers draw on,
 -- then idempotency keys by key, then the stripes of totals (pay_internal.record_movements).
--- pay.record locks calls and facts of providers after transfers; a commit waits for neither,
+-- pay.record locks calls and provider events after transfers; a commit waits for neither,
 -- because it only adds calls of payments and transfers that it has locked or made. No transaction
 -- waits for one kind while it holds a later one, so commits do not deadlock. A request that is
 -- refused at admission takes no row lock. Transfers out of one balance queue: each sees the balance

@@ -195,14 +195,14 @@ end
 $$;
 grant execute on function pay.read_wakes() to pay_operator;
 
--- Sent calls to live providers without a result, their facts that match no payment or transfer, and
--- accounts whose readings fail. A call that the worker sends later, such as the end of a payment
--- whose payer does nothing, does not count.
+-- Sent calls to live providers without a result, their provider events that match no payment or
+-- transfer, and accounts whose readings fail. A call that the worker sends later, such as the end
+-- of a payment whose payer does nothing, does not count.
 create or replace function pay.read_providers()
 returns table (
   unsettled_calls bigint,
   oldest_unsettled_call_seconds double precision,
-  unmatched_facts bigint,
+  unmatched_events bigint,
   stalled_readings bigint
 )
 language plpgsql volatile security definer rows 1
@@ -232,9 +232,10 @@ begin
     ),
     (
       select count(*) from (
-        select from pay.provider_facts fact
-        join pay.environments e on e.id = fact.environment_id and e.retired_at is null
-        where e.livemode and fact.outcome = 'unmatched' and fact.dismissed_at is null limit v_most
+        select from pay.provider_events reported
+        join pay.environments e on e.id = reported.environment_id and e.retired_at is null
+        where e.livemode and reported.outcome = 'unmatched' and reported.dismissed_at is null
+        limit v_most
       ) unmatched
     ),
     (
@@ -306,8 +307,8 @@ comment on column pay.health.unsettled_calls is
   'Sent calls to providers whose result is not recorded, up to 100 000.';
 comment on column pay.health.oldest_unsettled_call_seconds is
   'Seconds since the first attempt of the oldest of them; 0 if there is none.';
-comment on column pay.health.unmatched_facts is
-  'Facts that match no payment or transfer and are not dismissed, up to 100 000. Should be 0.';
+comment on column pay.health.unmatched_events is
+  'Provider events without a payment or transfer, not dismissed, up to 100 000. Should be 0.';
 comment on column pay.health.stalled_readings is
   'Accounts of providers whose readings have failed for five minutes. Should be 0.';
 comment on column pay.health.unfit_parameters is

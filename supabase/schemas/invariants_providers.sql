@@ -1,5 +1,5 @@
--- Purpose: invariants over the calls, facts and totals of providers (invariants.sql). They compare
--- our books with the provider's.
+-- Purpose: invariants over the calls, provider events and totals of providers (invariants.sql).
+-- They compare our books with the provider's.
 
 create or replace view pay.invariant_provider_calls with (security_invoker = true) as
 select c.environment_id, c.id as subject_id,
@@ -34,47 +34,47 @@ where p.environment_id in (select e.id from pay.environments e where e.livemode)
     where c.environment_id = p.environment_id and c.subject_id = p.id and c.op = 'authorize'
   )
 union all
-select p.environment_id, p.id, p.status || ' without a fact that the money has come in'
+select p.environment_id, p.id, p.status || ' without a provider event that the money has come in'
 from pay.payments p
 where p.environment_id in (select e.id from pay.environments e where e.livemode)
   and p.status in ('completed', 'partially_refunded', 'refunded', 'chargeback')
   and not exists (
-    select from pay.provider_facts fact
-    where fact.environment_id = p.environment_id and fact.subject_id = p.id
-      and fact.op in ('authorize', 'capture') and fact.state = 'succeeded'
-      and fact.outcome = 'applied'
+    select from pay.provider_events event
+    where event.environment_id = p.environment_id and event.subject_id = p.id
+      and event.op in ('authorize', 'capture') and event.state = 'succeeded'
+      and event.outcome = 'applied'
   );
 comment on view pay.invariant_provider_calls is
   'R14: every live payment has a call, and every call gets a result that the payment shows';
 
 -- The balance at a provider is the sum of these accounts: amounts there, amounts that payers have
 -- disputed, and amounts that have left it as transfers.
-create or replace view pay.invariant_provider_facts with (security_invoker = true) as
-select fact.environment_id, fact.account_id || ' ' || fact.reference as subject_id,
-  fact.outcome || ': ' || coalesce(fact.finding, fact.op || ' ' || fact.state || ' of '
-    || coalesce(fact.subject_id, fact.provider_reference, 'an unknown subject')) as detail
-from pay.provider_facts fact
-where (fact.outcome in ('finding', 'unmatched') or fact.finding is not null)
-  and fact.dismissed_at is null
+create or replace view pay.invariant_provider_events with (security_invoker = true) as
+select event.environment_id, event.account_id || ' ' || event.reference as subject_id,
+  event.outcome || ': ' || coalesce(event.finding, event.op || ' ' || event.state || ' of '
+    || coalesce(event.subject_id, event.provider_reference, 'an unknown subject')) as detail
+from pay.provider_events event
+where (event.outcome in ('finding', 'unmatched') or event.finding is not null)
+  and event.dismissed_at is null
 union all
-select fact.environment_id, fact.account_id || ' ' || fact.reference,
-  'not handled since ' || fact.received_at
-from pay.provider_facts fact
-where fact.outcome is null and fact.received_at < now() - interval '10 minutes'
+select event.environment_id, event.account_id || ' ' || event.reference,
+  'not handled since ' || event.received_at
+from pay.provider_events event
+where event.outcome is null and event.received_at < now() - interval '10 minutes'
 union all
 select b.environment_id, b.subject_id,
-  'facts of ' || b.booked || ' ' || b.currency || ', ledger '
+  'provider events of ' || b.booked || ' ' || b.currency || ', ledger '
     || coalesce(-(a.processor + a.chargebacks + a.external), 0)
 from (
   select o.environment_id, o.subject_id, o.currency, sum(o.booked_minor) as booked
   from (
     -- Money that matches no payment is booked for the account.
-    select fact.environment_id, fact.currency, fact.booked_minor,
-      case when fact.outcome = 'applied' then coalesce(fact.subject_id, fact.account_id)
-        else fact.account_id end as subject_id
-    from pay.provider_facts fact
-    where (fact.outcome = 'applied' or fact.booked_minor <> 0)
-      and fact.environment_id in (select e.id from pay.environments e where e.livemode)
+    select event.environment_id, event.currency, event.booked_minor,
+      case when event.outcome = 'applied' then coalesce(event.subject_id, event.account_id)
+        else event.account_id end as subject_id
+    from pay.provider_events event
+    where (event.outcome = 'applied' or event.booked_minor <> 0)
+      and event.environment_id in (select e.id from pay.environments e where e.livemode)
   ) o
   group by o.environment_id, o.subject_id, o.currency
 ) b
@@ -83,14 +83,14 @@ left join pay_internal.subject_accounts a
   and a.currency = b.currency
 where b.booked <> coalesce(-(a.processor + a.chargebacks + a.external), 0)
 union all
--- A poll is due every hour. Without polls nobody knows which facts are missing.
+-- A poll is due every hour. Without polls nobody knows which provider events are missing.
 select a.environment_id, a.id, 'not polled since ' || coalesce(u.polled_at, a.created_at)
 from pay.provider_accounts a
 left join pay.provider_cursors u on u.environment_id = a.environment_id and u.account_id = a.id
 where a.status = 'enabled'
   and coalesce(u.polled_at, a.created_at) < now() - interval '3 hours';
-comment on view pay.invariant_provider_facts is
-  'R14: every fact of a provider is read and applied once, and the ledger moved by its amount';
+comment on view pay.invariant_provider_events is
+  'R14: every provider event is read and applied once, and the ledger moved by its amount';
 
 -- Compares only days whose totals are read. The others are findings two days after they were due.
 create or replace view pay.invariant_provider_totals with (security_invoker = true) as
@@ -101,10 +101,10 @@ from (
   select t.environment_id, t.account_id, t.day, t.currency, t.provider_minor, 0 as booked_minor
   from pay.provider_totals t
   union all
-  select fact.environment_id, fact.account_id, (fact.happened_at at time zone 'UTC')::date,
-    fact.currency, 0, fact.booked_minor
-  from pay.provider_facts fact
-  where fact.booked_minor <> 0
+  select event.environment_id, event.account_id, (event.happened_at at time zone 'UTC')::date,
+    event.currency, 0, event.booked_minor
+  from pay.provider_events event
+  where event.booked_minor <> 0
 ) x
 join pay.provider_cursors u on u.environment_id = x.environment_id and u.account_id = x.account_id
 join pay.provider_accounts a on a.environment_id = x.environment_id and a.id = x.account_id
@@ -156,7 +156,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   foreach v_invariant in array array[
-    'invariant_provider_calls', 'invariant_provider_facts', 'invariant_provider_totals',
+    'invariant_provider_calls', 'invariant_provider_events', 'invariant_provider_totals',
     'invariant_deposits'
   ] loop
     return query

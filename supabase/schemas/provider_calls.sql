@@ -299,10 +299,10 @@ begin
 end
 $$;
 
--- Hands out again the facts that nobody could match before a call knew the provider's id of its
--- payment. p_calls: as pay_internal.update_calls takes it.
--- Concurrency: leaves out facts that another transaction has locked, so it never waits.
-create or replace function pay_internal.reopen_facts(p_calls jsonb)
+-- Hands out again the provider events that nobody could match before a call knew the provider's id
+-- of its payment. p_calls: as pay_internal.update_calls takes it.
+-- Concurrency: leaves out provider events that another transaction has locked, so it never waits.
+create or replace function pay_internal.reopen_provider_events(p_calls jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -316,14 +316,14 @@ begin
       where c.environment_id = r.environment_id and c.id = r.id limit 1
     ) c
     cross join lateral (
-      select f.reference from pay.provider_facts f
+      select f.reference from pay.provider_events f
       where f.provider_reference = r.provider_reference and f.account_id = c.account_id
         and f.environment_id = r.environment_id and f.outcome = 'unmatched'
       for update of f skip locked
     ) f
     where r.provider_reference is not null
   )
-  update pay.provider_facts f
+  update pay.provider_events f
   set outcome = null, finding = null, handled_at = null, leased_until = null,
     dismissed_at = null, dismissed_reason = null
   from lost l
@@ -372,7 +372,7 @@ begin
     settled_at = case when r.new_state = 'settled' then pay_internal.server_time() end
   from result r
   where c.environment_id = r.environment_id and c.id = r.id;
-  perform pay_internal.reopen_facts(p_calls);
+  perform pay_internal.reopen_provider_events(p_calls);
 end
 $$;
 

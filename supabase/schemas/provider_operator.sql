@@ -1,6 +1,6 @@
--- Purpose: the work that waits for a person: calls without a result, facts that match nothing, and
--- findings. "deno task providers" lists it and settles it. A result that the operator decides is
--- recorded as any other fact (pay.record).
+-- Purpose: the work that waits for a person: calls without a result, provider events that match
+-- nothing, and findings. "deno task providers" lists it and settles it. A result that the operator
+-- decides is recorded as any other provider event (pay.record).
 
 -- Operator: the calls of live environments that need a person, oldest first: the service has given
 -- up, or only the operator can end the wait. p_all: also the others that have no result yet, for
@@ -56,9 +56,9 @@ end
 $$;
 grant execute on function pay.read_provider_call(text) to pay_operator;
 
--- Operator: the facts that a person has to look at and has not dismissed, oldest first, each with
--- the reason.
-create or replace function pay.list_reported_facts()
+-- Operator: the provider events that a person has to look at and has not dismissed, oldest first,
+-- each with the reason.
+create or replace function pay.list_reported_events()
 returns table (
   account_id text, reference text, environment_id text, account text, outcome text, op text,
   state text, subject_id text, refund_id text, provider_reference text, amount_minor bigint,
@@ -70,33 +70,33 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select fact.account_id, fact.reference, fact.environment_id, e.account, fact.outcome, fact.op,
-      fact.state,
-      fact.subject_id, fact.refund_id, fact.provider_reference, fact.amount_minor, fact.currency,
-        fact.booked_minor,
-      fact.happened_at, fact.received_at, coalesce(fact.finding, case
-        when fact.subject_id is null
+    select event.account_id, event.reference, event.environment_id, e.account, event.outcome,
+      event.op, event.state, event.subject_id, event.refund_id, event.provider_reference,
+      event.amount_minor, event.currency, event.booked_minor, event.happened_at, event.received_at,
+      coalesce(event.finding, case
+        when event.subject_id is null
           then 'it names no payment, and no call has made '
-            || coalesce(fact.provider_reference, 'its object')
-        when subject.id is null then fact.subject_id || ' does not exist in this environment'
-        else fact.subject_id || ' has another object at the provider, or another account'
+            || coalesce(event.provider_reference, 'its object')
+        when subject.id is null then event.subject_id || ' does not exist in this environment'
+        else event.subject_id || ' has another object at the provider, or another account'
       end)
-    from pay.provider_facts fact
-    join pay.environments e on e.id = fact.environment_id and e.livemode and e.retired_at is null
+    from pay.provider_events event
+    join pay.environments e on e.id = event.environment_id and e.livemode and e.retired_at is null
     left join pay_internal.provider_subjects subject
-      on subject.environment_id = fact.environment_id and subject.id = fact.subject_id
-    where (fact.outcome in ('finding', 'unmatched') or fact.finding is not null)
-      and fact.dismissed_at is null
-    order by fact.received_at, fact.account_id, fact.reference;
+      on subject.environment_id = event.environment_id and subject.id = event.subject_id
+    where (event.outcome in ('finding', 'unmatched') or event.finding is not null)
+      and event.dismissed_at is null
+    order by event.received_at, event.account_id, event.reference;
 end
 $$;
-grant execute on function pay.list_reported_facts() to pay_operator;
+grant execute on function pay.list_reported_events() to pay_operator;
 
--- Operator: the unmatched facts and findings with a reference, as work of the worker, with the
--- payment or transfer that the operator assigns to them. p_account_id null: of each account.
+-- Operator: the unmatched provider events and findings with a reference, as work of the worker,
+-- with the payment or transfer that the operator assigns to them. p_account_id null: of each
+-- account.
 -- p_refund_id not null: its payment is the subject. subject_body is null if there is no such
 -- subject.
-create or replace function pay.read_reported_facts(
+create or replace function pay.read_reported_events(
   p_account_id text, p_reference text, p_subject_id text, p_refund_id text
 )
 returns setof pay.provider_work
@@ -106,34 +106,34 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select 'fact', fact.environment_id, e.livemode,
-      pay_internal.provider_account_json(fact.environment_id, fact.account_id), k.call,
-      (pay_internal.provider_fact_json(fact)::jsonb || jsonb_build_object('dispute_body',
-        pay_internal.dispute_body(fact.environment_id, subject.id,
-          split_part(fact.reference, ':', 1)),
-        'transfers', pay_internal.transfers_json(fact, subject.id)))::json,
+    select 'event', event.environment_id, e.livemode,
+      pay_internal.provider_account_json(event.environment_id, event.account_id), k.call,
+      (pay_internal.provider_event_json(event)::jsonb || jsonb_build_object('dispute_body',
+        pay_internal.dispute_body(event.environment_id, subject.id,
+          split_part(event.reference, ':', 1)),
+        'transfers', pay_internal.transfers_json(event, subject.id)))::json,
       subject.body, subject.sequence, r.body, null::json, null::date
     from pay.environments e
-    join pay.provider_facts fact on fact.environment_id = e.id and fact.reference = p_reference
-      and fact.account_id = coalesce(p_account_id, fact.account_id)
+    join pay.provider_events event on event.environment_id = e.id and event.reference = p_reference
+      and event.account_id = coalesce(p_account_id, event.account_id)
     left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
     left join pay_internal.provider_subjects subject
       on subject.environment_id = e.id and subject.id = coalesce(r.payment_id, p_subject_id)
     left join lateral (
       select pay_internal.provider_call_json(c) as call from pay.provider_calls c
-      where c.environment_id = fact.environment_id and c.subject_id = subject.id and c.op = fact.op
-        and c.refund_id is not distinct from p_refund_id
+      where c.environment_id = event.environment_id and c.subject_id = subject.id
+        and c.op = event.op and c.refund_id is not distinct from p_refund_id
       order by c.id desc limit 1
     ) k on true
-    where e.livemode and e.retired_at is null and fact.outcome in ('unmatched', 'finding');
+    where e.livemode and e.retired_at is null and event.outcome in ('unmatched', 'finding');
 end
 $$;
-grant execute on function pay.read_reported_facts(text, text, text, text) to pay_operator;
+grant execute on function pay.read_reported_events(text, text, text, text) to pay_operator;
 
--- Operator: dismisses an unmatched fact or a finding: it stays stored and booked, and no invariant
--- and no count shows it any more. p_account_id null: of the only account that has the reference.
--- Returns the number of facts that match; only one is dismissed.
-create or replace function pay.dismiss_fact(
+-- Operator: dismisses an unmatched provider event or a finding: it stays stored and booked, and no
+-- invariant and no count shows it any more. p_account_id null: of the only account that has the
+-- reference. Returns the number of provider events that match; only one is dismissed.
+create or replace function pay.dismiss_provider_event(
   p_account_id text, p_reference text, p_reason text
 )
 returns bigint
@@ -144,17 +144,17 @@ declare
   v_found bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  select count(*) into v_found from pay.list_reported_facts() l
+  select count(*) into v_found from pay.list_reported_events() l
   where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id);
   if v_found = 1 then
-    update pay.provider_facts fact
+    update pay.provider_events event
     set dismissed_at = pay_internal.server_time(), dismissed_reason = p_reason
-    from pay.list_reported_facts() l
+    from pay.list_reported_events() l
     where l.reference = p_reference and l.account_id = coalesce(p_account_id, l.account_id)
-      and fact.environment_id = l.environment_id and fact.account_id = l.account_id
-      and fact.reference = l.reference;
+      and event.environment_id = l.environment_id and event.account_id = l.account_id
+      and event.reference = l.reference;
   end if;
   return v_found;
 end
 $$;
-grant execute on function pay.dismiss_fact(text, text, text) to pay_operator;
+grant execute on function pay.dismiss_provider_event(text, text, text) to pay_operator;

@@ -1,10 +1,11 @@
--- Purpose: the accounts that the worker reads: an hourly poll for facts, and the totals of each
--- day. The worker reads page by page and stores its place after each page. If it dies or its job
--- ends, the next job goes on at that place.
+-- Purpose: the accounts that the worker reads: an hourly poll for provider events, and the totals
+-- of each day. The worker reads page by page and stores its place after each page. If it dies or
+-- its job ends, the next job goes on at that place.
 
--- When each account is read next, also a disabled one: poll_at for facts, totals_at for the totals
--- of a day. The first day is the one after the account was added, because that is the first whole
--- day. The worker reads a day two hours after its end, when polls have brought its facts.
+-- When each account is read next, also a disabled one: poll_at for provider events, totals_at for
+-- the totals of a day. The first day is the one after the account was added, because that is the
+-- first whole day. The worker reads a day two hours after its end, when polls have brought its
+-- provider events.
 create or replace view pay_internal.provider_readings with (security_invoker = true) as
 select u.environment_id, u.account_id,
   coalesce(u.polled_at + case
@@ -55,8 +56,8 @@ end
 $$;
 
 -- Stores the place where the next poll of an account begins. p_is_done: the provider has no more
--- facts at present. Then the next poll comes after its interval, and the lease ends. A page that
--- was read clears the stall.
+-- provider events at present. Then the next poll comes after its interval, and the lease ends. A
+-- page that was read clears the stall.
 create or replace function pay.save_cursor(p_account_id text, p_cursor text, p_is_done boolean)
 returns void
 language plpgsql volatile security definer
@@ -120,7 +121,7 @@ grant execute on function pay.reread_account(text, text) to pay_operator;
 
 -- Operator: the final transfers to addresses of an account since a time, oldest first. The
 -- operator's command compares them with the chain after the chain has undone final blocks.
-create or replace function pay.list_final_facts(p_account_id text, p_since timestamptz)
+create or replace function pay.list_final_events(p_account_id text, p_since timestamptz)
 returns table (
   reference text, payment_id text, address text, amount_minor bigint, currency text
 )
@@ -130,17 +131,17 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select fact.reference, fact.subject_id, fact.provider_reference, fact.amount_minor,
-      fact.currency
+    select event.reference, event.subject_id, event.provider_reference, event.amount_minor,
+      event.currency
     from pay.provider_accounts a
-    join pay.provider_facts fact on fact.environment_id = a.environment_id
-      and fact.account_id = a.id
-      and fact.op = 'authorize' and fact.state = 'succeeded' and fact.happened_at >= p_since
+    join pay.provider_events event on event.environment_id = a.environment_id
+      and event.account_id = a.id
+      and event.op = 'authorize' and event.state = 'succeeded' and event.happened_at >= p_since
     where a.id = p_account_id
-    order by fact.happened_at, fact.reference;
+    order by event.happened_at, event.reference;
 end
 $$;
-grant execute on function pay.list_final_facts(text, timestamptz) to pay_operator;
+grant execute on function pay.list_final_events(text, timestamptz) to pay_operator;
 
 -- Records that a poll of an account has failed. The lease expires, and the next poll begins at the
 -- same cursor.

@@ -1,6 +1,7 @@
--- Purpose: the work of the provider worker: calls to send again, facts to apply, objects to look
--- at, and accounts to read (provider_readings.sql). A worker claims work, does it, and records the
--- result (pay.record, pay.note_calls, pay.save_cursor, pay.save_totals_cursor, pay.store_totals).
+-- Purpose: the work of the provider worker: calls to send again, provider events to apply, objects
+-- to look at, and accounts to read (provider_readings.sql). A worker claims work, does it, and
+-- records the result (pay.record, pay.note_calls, pay.save_cursor, pay.save_totals_cursor,
+-- pay.store_totals).
 --
 -- Concurrency: every claim sets a lease and skips locked rows, so workers never wait for each other
 -- and no two of them get the same work. If a worker dies, its lease ends and another claims the
@@ -25,8 +26,8 @@ as $$
         and (c.leased_until is null or c.leased_until <= now())
     )
     or exists (
-      select from pay.provider_facts fact
-      where fact.outcome is null and (fact.leased_until is null or fact.leased_until <= now())
+      select from pay.provider_events event
+      where event.outcome is null and (event.leased_until is null or event.leased_until <= now())
     )
     or exists (select from pay.provider_calls c where c.next_look_at <= now())
     or exists (
@@ -38,11 +39,12 @@ as $$
     )
 $$;
 
--- Claims work: up to p_limit pieces, of which up to p_asking_limit are not facts. Calls, looks and
--- accounts to read get a quarter each, so that many due calls to a slow provider hold up no facts.
--- Facts get the rest, in one query, so that all of them are as of one moment. Then calls and looks
--- get what is left. Accounts to read do not, because each takes many requests. p_at: the caller's
--- time. A kind whose claim fails holds up no other kind (pay_internal.given_up_work).
+-- Claims work: up to p_limit pieces, of which up to p_asking_limit are not provider events. Calls,
+-- looks and accounts to read get a quarter each, so that many due calls to a slow provider hold up
+-- no provider events. Provider events get the rest, in one query, so that all of them are as of one
+-- moment. Then calls and looks get what is left. Accounts to read do not, because each takes many
+-- requests. p_at: the caller's time. A kind whose claim fails holds up no other kind
+-- (pay_internal.given_up_work).
 create or replace function pay.claim_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
 )
@@ -66,12 +68,12 @@ begin
   perform set_config('pay.worker', 'on', true);
   for v_kind, v_limit in
     select k.kind, k.quota from (values
-      (1, 'call', v_quota), (2, 'look', v_quota), (3, 'reading', v_quota), (4, 'fact', p_limit),
+      (1, 'call', v_quota), (2, 'look', v_quota), (3, 'reading', v_quota), (4, 'event', p_limit),
       (5, 'call', p_limit), (6, 'look', p_limit)
     ) as k (rank, kind, quota)
     order by k.rank
   loop
-    v_limit := least(v_limit, v_left, case when v_kind <> 'fact' then v_asking_left end);
+    v_limit := least(v_limit, v_left, case when v_kind <> 'event' then v_asking_left end);
     continue when v_limit <= 0;
     begin
       return query select * from pay_internal.claim_kind(v_kind, v_limit, v_at, v_leased_until);
@@ -81,7 +83,7 @@ begin
       v_claimed := 0;
     end;
     v_left := v_left - v_claimed;
-    if v_kind <> 'fact' then v_asking_left := v_asking_left - v_claimed; end if;
+    if v_kind <> 'event' then v_asking_left := v_asking_left - v_claimed; end if;
   end loop;
 end
 $$;
@@ -111,11 +113,11 @@ begin
 end
 $$;
 
--- Leases due work of one kind: calls whose next attempt is due, facts without an outcome, objects
--- at providers to look at every hour, and accounts to read. Reads nothing that depends on the
--- content of the work. A pending call is not looked at, because its next attempt asks the same. A
--- fact that came before the reply to its call gets its subject now.
--- id     that of a call, or the reference of a fact
+-- Leases due work of one kind: calls whose next attempt is due, provider events without an outcome,
+-- objects at providers to look at every hour, and accounts to read. Reads nothing that depends on
+-- the content of the work. A pending call is not looked at, because its next attempt asks the same.
+-- A provider event that came before the reply to its call gets its subject now.
+-- id     that of a call, or the reference of a provider event
 -- place  the order of the work
 create or replace function pay_internal.lease_work(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
@@ -147,8 +149,8 @@ begin
         from due d
         where c.environment_id = d.environment_id and c.id = d.id
         returning c.environment_id, c.account_id, c.id, c.id;
-    when 'fact' then
-      return query select * from pay_internal.lease_facts(p_limit, p_at, p_leased_until);
+    when 'event' then
+      return query select * from pay_internal.lease_provider_events(p_limit, p_at, p_leased_until);
     when 'look' then
       return query
         with due as materialized (
@@ -186,8 +188,8 @@ begin
 end
 $$;
 
--- The part of pay_internal.lease_work for facts, oldest first.
-create or replace function pay_internal.lease_facts(
+-- The part of pay_internal.lease_work for provider events, oldest first.
+create or replace function pay_internal.lease_provider_events(
   p_limit integer, p_at timestamptz, p_leased_until timestamptz
 )
 returns table (environment_id text, account_id text, id text, place text)
@@ -198,30 +200,30 @@ as $$
 begin
   return query
     with open as materialized (
-      select fact.environment_id, fact.account_id, fact.reference
-      from pay.provider_facts fact
+      select event.environment_id, event.account_id, event.reference
+      from pay.provider_events event
       cross join lateral (
-        select e.retired_at from pay.environments e where e.id = fact.environment_id limit 1
+        select e.retired_at from pay.environments e where e.id = event.environment_id limit 1
       ) e
-      where e.retired_at is null and fact.outcome is null
-        and (fact.leased_until is null or fact.leased_until <= p_at)
-      order by fact.received_at
+      where e.retired_at is null and event.outcome is null
+        and (event.leased_until is null or event.leased_until <= p_at)
+      order by event.received_at
       limit p_limit
-      for update of fact skip locked
+      for update of event skip locked
     )
-    update pay.provider_facts fact
+    update pay.provider_events event
     set leased_until = p_leased_until,
-      subject_id = coalesce(fact.subject_id,
-        pay_internal.find_fact_subject(fact.environment_id, fact.account_id,
-          fact.provider_reference)),
-      refund_id = coalesce(fact.refund_id, case when fact.op = 'refund'
-        then pay_internal.find_fact_refund(fact.environment_id, fact.account_id,
-          fact.reference) end)
+      subject_id = coalesce(event.subject_id,
+        pay_internal.find_event_subject(event.environment_id, event.account_id,
+          event.provider_reference)),
+      refund_id = coalesce(event.refund_id, case when event.op = 'refund'
+        then pay_internal.find_event_refund(event.environment_id, event.account_id,
+          event.reference) end)
     from open o
-    where fact.environment_id = o.environment_id and fact.account_id = o.account_id
-      and fact.reference = o.reference
-    returning fact.environment_id, fact.account_id, fact.reference,
-      to_char(fact.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
+    where event.environment_id = o.environment_id and event.account_id = o.account_id
+      and event.reference = o.reference
+    returning event.environment_id, event.account_id, event.reference,
+      to_char(event.received_at at time zone 'UTC', 'YYYYMMDDHH24MISSUS');
 end
 $$;
 
@@ -280,8 +282,9 @@ begin
   case p_kind
     when 'call' then
       return query select * from pay_internal.read_calls(p_environments, p_ids);
-    when 'fact' then
-      return query select * from pay_internal.read_facts(p_environments, p_accounts, p_ids);
+    when 'event' then
+      return query select * from pay_internal.read_provider_events(
+        p_environments, p_accounts, p_ids);
     when 'look' then
       return query select * from pay_internal.read_looks(p_environments, p_ids);
     else
@@ -311,9 +314,9 @@ begin
 end
 $$;
 
--- Facts without an outcome, as the worker needs them. A fact about a payment that its account has
--- no call for gets no subject.
-create or replace function pay_internal.read_facts(
+-- Provider events without an outcome, as the worker needs them. A provider event about a payment
+-- that its account has no call for gets no subject.
+create or replace function pay_internal.read_provider_events(
   p_environments text[], p_accounts text[], p_references text[]
 )
 returns setof pay.provider_work
@@ -322,30 +325,30 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-  select 'fact', fact.environment_id, e.livemode,
-    pay_internal.provider_account_json(fact.environment_id, fact.account_id), k.call,
-    pay_internal.provider_fact_json(fact),
+  select 'event', event.environment_id, e.livemode,
+    pay_internal.provider_account_json(event.environment_id, event.account_id), k.call,
+    pay_internal.provider_event_json(event),
     subject.body, subject.sequence, r.body, null::json, null::date
   from unnest(p_environments, p_accounts, p_references) with ordinality
     as o (environment_id, account_id, reference, n)
-  join pay.provider_facts fact
-    on fact.environment_id = o.environment_id and fact.account_id = o.account_id
-    and fact.reference = o.reference
-  join pay.environments e on e.id = fact.environment_id
+  join pay.provider_events event
+    on event.environment_id = o.environment_id and event.account_id = o.account_id
+    and event.reference = o.reference
+  join pay.environments e on e.id = event.environment_id
   left join pay_internal.provider_subjects subject
-    on subject.environment_id = fact.environment_id and subject.id = fact.subject_id
-    and pay_internal.has_fact_call(
-      fact.environment_id, fact.account_id, fact.subject_id, fact.provider_reference)
+    on subject.environment_id = event.environment_id and subject.id = event.subject_id
+    and pay_internal.has_event_call(
+      event.environment_id, event.account_id, event.subject_id, event.provider_reference)
   left join pay.refunds r
-    on r.environment_id = fact.environment_id and r.id = fact.refund_id
+    on r.environment_id = event.environment_id and r.id = event.refund_id
       and r.payment_id = subject.id
   left join lateral (
     select pay_internal.provider_call_json(c) as call from pay.provider_calls c
-    where c.environment_id = fact.environment_id and c.subject_id = fact.subject_id
-      and c.refund_id is not distinct from fact.refund_id
+    where c.environment_id = event.environment_id and c.subject_id = event.subject_id
+      and c.refund_id is not distinct from event.refund_id
       -- Somebody can capture at the provider. Then the authorization finds the payment there.
-      and (c.op = fact.op or fact.op = 'capture' and c.op = 'authorize')
-    order by c.op = fact.op desc, c.id desc limit 1
+      and (c.op = event.op or event.op = 'capture' and c.op = 'authorize')
+    order by c.op = event.op desc, c.id desc limit 1
   ) k on true
   order by o.n;
 end

@@ -1,20 +1,21 @@
--- Purpose: the entry function that records the results of calls and the facts of providers. Its
+-- Purpose: the entry function that records the results of calls and provider events. Its
 -- caller is the service itself, also after the API key of the request was revoked, so it takes no
 -- key. It writes with the same functions as pay.commit.
 --
 -- Outcomes: recorded
 --           stale (the payment or transfer is not at the expected sequence: load and decide again)
---           known (the call is settled, a fact to apply is applied already, or the sandbox was
+--           known (the call is settled, a provider event to apply is applied already, or the
+--           sandbox was
 --           reset: load and decide again, or do nothing)
--- A record that is stale or known writes nothing, except that it can store its new facts without an
--- outcome, so that the worker handles them. A record is also stale if the ledger has booked another
--- amount for a fact than the record expects (was_booked_minor).
+-- A record that is stale or known writes nothing, except that it can store its new provider events
+-- without an outcome, so that the worker handles them. A record is also stale if the ledger has
+-- booked another amount for a provider event than the record expects (was_booked_minor).
 --
 -- Concurrency: the order of locks of commit.sql, with two more kinds: the sandbox's own lock,
--- payments by id, transfers by id, calls by id, facts by account and reference, idempotency keys by
--- key, the stripes of totals. Each kind is locked in a statement of its own and read in a later
--- one. So of two transactions that record the same fact or the same call, the second one sees the
--- result of the first, and one fact has one effect.
+-- payments by id, transfers by id, calls by id, provider events by account and reference,
+-- idempotency keys by key, the stripes of totals. Each kind is locked in a statement of its own and
+-- read in a later one. So of two transactions that record the same provider event or the same call,
+-- the second one sees the result of the first, and one provider event has one effect.
 
 -- Opens the environments of the records. A record of a sandbox that was reset is known.
 -- Concurrency: shares the lock of each sandbox, so no reset runs until the transaction ends.
@@ -75,14 +76,14 @@ begin
     v_found := pay_internal.lock_subjects(v_document.expects, v_found);
   end if;
   v_found := pay_internal.lock_calls(v_records, v_found);
-  v_found := pay_internal.lock_facts(v_records, v_found);
+  v_found := pay_internal.lock_provider_events(v_records, v_found);
   if v_document.reports is not null then
     v_found := pay_internal.check_transfers(v_document.reports, v_found);
   end if;
 
   v_callers := pay_internal.callers_of(v_found);
   if v_callers <> '{}' then
-    perform pay_internal.handle_facts(v_records, v_document.expects, v_callers);
+    perform pay_internal.handle_provider_events(v_records, v_document.expects, v_callers);
     perform pay_internal.settle_calls(v_records, v_callers);
     if v_document.calls is not null then
       perform pay_internal.write_later_calls(v_document.calls, v_callers);
@@ -108,9 +109,9 @@ end
 $$;
 grant execute on function pay.record(text) to pay_api, pay_operator;
 
--- A payment or transfer of an environment, a refund of it, the dispute of a fact, the amount that
--- is booked for the fact, and its transfers (pay_internal.transfers_json); no row if there is no
--- such payment or transfer.
+-- A payment or transfer of an environment, a refund of it, the dispute of a provider event, the
+-- amount that is booked for the provider event, and its transfers (pay_internal.transfers_json); no
+-- row if there is no such payment or transfer.
 create or replace function pay.read_provider_subject(
   p_environment_id text, p_subject_id text, p_refund_id text, p_account_id text, p_reference text
 )
@@ -126,15 +127,16 @@ begin
   return query
     select coalesce(p.body, tr.body), r.body,
       pay_internal.dispute_body(e.id, p.id, split_part(p_reference, ':', 1)),
-      coalesce(fact.booked_minor, 0),
-      case when fact.reference is not null then pay_internal.transfers_json(fact, p_subject_id) end
+      coalesce(reported.booked_minor, 0),
+      case when reported.reference is not null
+        then pay_internal.transfers_json(reported, p_subject_id) end
     from (values (p_environment_id)) e (id)
     left join pay.payments p on p.environment_id = e.id and p.id = p_subject_id
     left join pay.transfers tr on tr.environment_id = e.id and tr.id = p_subject_id
     left join pay.refunds r on r.environment_id = e.id and r.id = p_refund_id
-    left join pay.provider_facts fact
-      on fact.environment_id = e.id and fact.account_id = p_account_id
-        and fact.reference = p_reference
+    left join pay.provider_events reported
+      on reported.environment_id = e.id and reported.account_id = p_account_id
+        and reported.reference = p_reference
     where coalesce(p.body, tr.body) is not null;
 end
 $$;

@@ -4,7 +4,7 @@
 -- 7 days:   exchanges of deliveries (pay_internal.purge_exchanges).
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). In a
---           live environment calls and facts of providers stay as long as its payments.
+--           live environment calls and provider events stay as long as its payments.
 -- At once:  environments that resets have retired, disposable sandboxes that have ended, and all
 --           but the last requests of each sandbox.
 -- pay_internal.purge_keys deletes API keys and their secrets, pay_internal.purge_counters their
@@ -32,7 +32,7 @@ begin
   end if;
   foreach v_table in array array[
     'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
-    'ledger_totals', 'provider_facts', 'deposit_addresses', 'chain_payouts',
+    'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_calls', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
     'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
     'transcript_lines'
@@ -238,13 +238,13 @@ begin
     v_total := v_total + v_rows;
   end loop;
   if not p_livemode then
-    delete from pay.provider_facts t
+    delete from pay.provider_events t
     where t.ctid = any (array(
-      select fact.ctid from pay.provider_facts fact
-      where fact.environment_id = p_environment_id
+      select reported.ctid from pay.provider_events reported
+      where reported.environment_id = p_environment_id
         -- The time of receipt is real.
-        and fact.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
-      order by fact.received_at limit p_batch for update skip locked
+        and reported.received_at < least(p_at, pay_internal.server_time()) - interval '30 days'
+      order by reported.received_at limit p_batch for update skip locked
     ));
     get diagnostics v_rows = row_count;
     v_total := v_total + v_rows;

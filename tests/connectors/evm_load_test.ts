@@ -79,11 +79,11 @@ Deno.test("poll() of 10 000 payments and 1 000 transfers a block stays cheap", a
   const rpc_urls = `${one.url},${other.url}`;
   const account = chainAccount({ rpc_urls, "contract.USDC": DOUBLE_TOKEN });
   const before = process.cpuUsage();
-  const facts = await books.poll(account);
+  const provider_events = await books.poll(account);
   const { user, system } = process.cpuUsage(before);
   const cpu_ms = (user + system) / 1000;
   console.log(`CPU of the pass with both nodes: ${cpu_ms.toFixed(0)} ms`);
-  assert.equal(facts.length, 3_000);
+  assert.equal(provider_events.length, 3_000);
   assert.equal(one.count.logs, 10);
   assert(cpu_ms < 10_000, `${cpu_ms} ms`);
 });

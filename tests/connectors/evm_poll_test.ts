@@ -42,7 +42,10 @@ function chainTest(name: string, fn: (parts: Case) => Promise<void>): void {
   });
 }
 
-/** Each case sends to the first address, and names the facts after one block and after finality. */
+/**
+ * Each case sends to the first address, and names the provider events after one block and after
+ * finality.
+ */
 const CASES: Record<string, {
   send: (parts: Case, to: string) => Promise<unknown>;
   seen: string[];
@@ -97,7 +100,7 @@ for (const [name, { send, seen, final }] of Object.entries(CASES)) {
   chainTest(`poll() ${name}: ${final.length} final`, async (parts) => {
     await send(parts, parts.books.list[0]!.address);
     assert.deepEqual(await parts.mined(), seen);
-    assert.deepEqual(await parts.mined(), [], "no fact comes twice");
+    assert.deepEqual(await parts.mined(), [], "no provider event comes twice");
     assert.deepEqual(await parts.final(), final);
     assert.deepEqual(await parts.final(), []);
   });
@@ -110,7 +113,9 @@ chainTest("poll() another token of the account keeps its currency", async (parts
   await parts.world.transfer(other, parts.books.list[0]!.address, 5);
   await parts.world.mine();
   await parts.books.poll(account);
-  assert.deepEqual([...parts.books.facts.values()].map(({ currency }) => currency), ["USDT"]);
+  assert.deepEqual([...parts.books.provider_events.values()].map(({ currency }) => currency), [
+    "USDT",
+  ]);
 });
 
 chainTest("poll() a transfer that the chain undoes is gone, and comes again", async (parts) => {
@@ -143,7 +148,7 @@ chainTest(
     for (const deposit of books.list) deposit.expires_at = soon;
     assert.deepEqual(await parts.mined(), []);
     await world.node.call("evm_increaseTime", 1001);
-    books.list[1]!.has_open_facts = true;
+    books.list[1]!.has_open_events = true;
     await world.transfer(token, books.list[0]!.address, 5);
     assert.deepEqual(await parts.mined(), ["received 5 pay_0", "failed 0 pay_2"]);
   },

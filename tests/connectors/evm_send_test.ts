@@ -40,7 +40,7 @@ Deno.test("send() opens the address of the index, and look() opens the same one"
   const signal = AbortSignal.timeout(1_000);
   const reply = await send(account, makeCall(), signal);
   assert.deepEqual(reply, {
-    facts: [{
+    provider_events: [{
       account_id: account.id,
       reference: `${address}:opened`,
       op: "authorize",

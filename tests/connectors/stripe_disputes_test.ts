@@ -67,7 +67,7 @@ const REPLIES: [name: string, asked: Operation, object: object, reply: unknown][
   ["another dispute", accepted, { ...LOST, id: "du_2" }, GARBAGE],
 ];
 const references = (reply: ProviderReply) =>
-  "facts" in reply ? reply.facts.map(({ reference }) => reference) : reply;
+  "provider_events" in reply ? reply.provider_events.map(({ reference }) => reference) : reply;
 
 for (const [name, asked, object, expected] of REPLIES) {
   Deno.test(`look() and send() at ${name} are ${JSON.stringify(expected)}`, async () => {
@@ -83,10 +83,10 @@ for (const [name, asked, object, expected] of REPLIES) {
   });
 }
 
-Deno.test("the fact of evidence has the text, the reason and the date", async () => {
+Deno.test("the provider event of evidence has the text, the reason and the date", async () => {
   const { reply } = await sent(submitted, json(200, withEvidence("under_review", 1)));
-  assert.ok("facts" in reply);
-  const { op, state, amount_minor, dispute } = reply.facts[0];
+  assert.ok("provider_events" in reply);
+  const { op, state, amount_minor, dispute } = reply.provider_events[0];
   assert.deepEqual([op, state, amount_minor], ["dispute_evidence", "succeeded", 1099]);
   assert.deepEqual(dispute, {
     reason: "fraudulent",

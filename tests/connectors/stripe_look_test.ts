@@ -31,7 +31,7 @@ async function looked(asked: Operation, ...steps: Step[]) {
 }
 
 const references = (reply: ProviderReply) =>
-  "facts" in reply ? reply.facts.map(({ reference }) => reference) : reply;
+  "provider_events" in reply ? reply.provider_events.map(({ reference }) => reference) : reply;
 const ABSENT = { absent: true };
 const unknown = (reason: string, may_repeat = true) => ({ unknown: reason, may_repeat });
 const known = call({ provider_reference: "pi_1" });

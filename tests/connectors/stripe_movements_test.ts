@@ -1,15 +1,18 @@
-/** movementFacts: every type of a movement of Stripe's balance has a place in the ledger. */
+/** movementEvents: every type of a movement of Stripe's balance has a place in the ledger. */
 
 import assert from "node:assert/strict";
 import type Stripe from "stripe";
-import type { FactSource } from "../../shared/connectors/stripe/stripe_facts.ts";
-import { MOVEMENT_PLACES, movementFacts } from "../../shared/connectors/stripe/stripe_movements.ts";
-import { DISPUTE_STATUSES } from "../../shared/connectors/stripe/stripe_facts.ts";
+import type { ProviderEventSource } from "../../shared/connectors/stripe/stripe_provider_events.ts";
+import {
+  MOVEMENT_PLACES,
+  movementEvents,
+} from "../../shared/connectors/stripe/stripe_movements.ts";
+import { DISPUTE_STATUSES } from "../../shared/connectors/stripe/stripe_provider_events.ts";
 import { BalanceTransaction } from "../../shared/connectors/stripe/stripe_objects.ts";
-import { applyToAccount, isAccountFact } from "../../shared/domain/providers/apply_to_account.ts";
+import { applyToAccount, isAccountEvent } from "../../shared/domain/providers/apply_to_account.ts";
 import { bookedAtProvider } from "../../shared/domain/providers/effect.ts";
 import { movedAtProvider } from "../../shared/domain/providers/moved_at_provider.ts";
-import type { Fact } from "../../shared/domain/providers/connector.ts";
+import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
 import {
   charge,
   dispute,
@@ -35,16 +38,16 @@ const _OURS: {
     : never;
 } = Object.fromEntries(Object.keys(MOVEMENT_PLACES).map((type) => [type, true])) as never;
 
-const ACCOUNT: FactSource = { account_id: "pac_1", livemode: true, event_seconds: null };
-const facts = (members: Members) =>
-  movementFacts(ACCOUNT, BalanceTransaction.parse(movement(members)));
-const short = (all: readonly Fact[]) =>
+const ACCOUNT: ProviderEventSource = { account_id: "pac_1", livemode: true, event_seconds: null };
+const eventsOf = (members: Members) =>
+  movementEvents(ACCOUNT, BalanceTransaction.parse(movement(members)));
+const short = (all: readonly ProviderEvent[]) =>
   all.map(({ reference, op, state, amount_minor }) =>
     `${reference} ${op} ${state} ${amount_minor}`
   );
 
-/** Each row: the movement, and its facts. */
-const CASES: [name: string, members: Members, facts: string[]][] = [
+/** Each row: the movement, and its provider events. */
+const CASES: [name: string, members: Members, provider_events: string[]][] = [
   ["a charge", { source: charge() }, ["ch_1:fee fee succeeded 41"]],
   ["a charge without a payment", { source: charge({ payment_intent: null }) }, [
     "ch_1:succeeded authorize succeeded 1099",
@@ -146,40 +149,40 @@ const CASES: [name: string, members: Members, facts: string[]][] = [
   ["a type of next year", { type: "moon_fee", amount: -5, fee: 0, source: null }, [
     "txn_1:moon_fee adjustment succeeded 5",
   ]],
-  // Its object gives facts elsewhere. The daily totals show a difference.
+  // Its object gives provider events elsewhere. The daily totals show a difference.
   ["a refund that cannot be read", { type: "refund", amount: -300, fee: 0, source: "re_1" }, []],
 ];
 for (const [name, members, expected] of CASES) {
-  Deno.test(`movementFacts() of ${name} are [${expected}]`, () => {
-    assert.deepEqual(short(facts(members)), expected);
+  Deno.test(`movementEvents() of ${name} are [${expected}]`, () => {
+    assert.deepEqual(short(eventsOf(members)), expected);
   });
 }
 
-Deno.test("movementFacts() name our payment and the time of the movement", () => {
-  const [fee] = facts({ source: charge() });
+Deno.test("movementEvents() name our payment and the time of the movement", () => {
+  const [fee] = eventsOf({ source: charge() });
   assert.equal(fee!.subject_id, PAYMENT_ID);
   const at = new Date((NOW + 2) * 1000).toISOString();
   const failed = payout("failed", { created: NOW - 90_000 });
-  const [back] = facts({ type: "payout_failure", amount: 5000, fee: 0, source: failed });
+  const [back] = eventsOf({ type: "payout_failure", amount: 5000, fee: 0, source: failed });
   assert.deepEqual([fee!.at, back!.at], [at, at]);
 });
 
-/** Types whose money is in the facts of an object. */
+/** Types whose money is in the provider events of an object. */
 const OF_OBJECTS = new Set(["charge", "refund", "refund_failure", "payout", "payout_return"]);
 
 for (const [type, place] of Object.entries(MOVEMENT_PLACES)) {
   if (OF_OBJECTS.has(place)) continue;
-  Deno.test(`movementFacts() of ${type} without an object move its net amount in the ledger`, () => {
+  Deno.test(`movementEvents() of ${type} without an object move its net amount in the ledger`, () => {
     const context = requestContext(true);
     for (const amount of [-1000, 1000]) {
-      const all = facts({ type, amount, fee: 30, net: amount - 30, source: null });
-      const booked = all.map((fact) => {
-        assert.ok(isAccountFact(fact));
-        const stored = { ...fact, booked_minor: 0, received_at: fact.at, is_elsewhere: false };
+      const all = eventsOf({ type, amount, fee: 30, net: amount - 30, source: null });
+      const booked = all.map((event) => {
+        assert.ok(isAccountEvent(event));
+        const stored = { ...event, booked_minor: 0, received_at: event.at, is_elsewhere: false };
         const effect = applyToAccount(stored, context);
         assert.ok(effect.outcome === "applied" || effect.outcome === "unmatched");
         // Money that nobody can explain is for the operator.
-        assert.equal(effect.finding !== null, fact.op === "adjustment");
+        assert.equal(effect.finding !== null, event.op === "adjustment");
         if (effect.finding) assert.match(effect.finding, new RegExp(`as ${type},`));
         return bookedAtProvider([effect.movement!]);
       });
@@ -189,10 +192,10 @@ for (const [type, place] of Object.entries(MOVEMENT_PLACES)) {
 }
 
 Deno.test("applyToAccount() books an adjustment once", () => {
-  const [fact] = facts({ type: "transfer", amount: -900, fee: 0, source: null });
-  assert.ok(isAccountFact(fact!));
-  const booked_minor = movedAtProvider(fact);
-  const stored = { ...fact, booked_minor, received_at: fact.at, is_elsewhere: false };
+  const [event] = eventsOf({ type: "transfer", amount: -900, fee: 0, source: null });
+  assert.ok(isAccountEvent(event!));
+  const booked_minor = movedAtProvider(event);
+  const stored = { ...event, booked_minor, received_at: event.at, is_elsewhere: false };
   const effect = applyToAccount(stored, requestContext(true));
   assert.ok(effect.outcome === "unmatched" && effect.movement === null);
 });

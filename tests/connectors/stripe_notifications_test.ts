@@ -1,4 +1,7 @@
-/** Notifications: signatures beside Stripe's own package, and the facts of events. */
+/**
+ * Notifications: signatures beside Stripe's own package, and the provider events of Stripe's
+ * events.
+ */
 
 import assert from "node:assert/strict";
 import Stripe from "stripe";
@@ -141,10 +144,10 @@ const EVENTS: [type: string, object: Record<string, unknown>, references: string
 for (const [type, object, references] of EVENTS) {
   Deno.test(`readNotification() of ${type} gives [${references}]`, async () => {
     const body = JSON.stringify(event(type, object, { livemode: true }));
-    const facts = await read(body, await sign(body));
-    assert.deepEqual(facts!.map(({ reference }) => reference), references);
+    const provider_events = await read(body, await sign(body));
+    assert.deepEqual(provider_events!.map(({ reference }) => reference), references);
     // Only a refund has no livemode of its own.
-    if (type.startsWith("refund.")) assert.equal(facts![0]!.livemode, true);
+    if (type.startsWith("refund.")) assert.equal(provider_events![0]!.livemode, true);
   });
 }
 
@@ -198,7 +201,10 @@ for (const [named, setting, ok] of ACCOUNTS) {
     const body = JSON.stringify(event("payment_intent.succeeded", intent(), more));
     const settings: Record<string, string> = setting ? { connected_account: setting } : {};
     const reading = read(body, await sign(body), { settings });
-    const facts = await reading;
-    assert.deepEqual(facts?.map(({ reference }) => reference), ok ? REFERENCES : undefined);
+    const provider_events = await reading;
+    assert.deepEqual(
+      provider_events?.map(({ reference }) => reference),
+      ok ? REFERENCES : undefined,
+    );
   });
 }

@@ -1,15 +1,15 @@
-/** payoutFacts: the movements of the balance at every state, in both directions, by currency. */
+/** payoutEvents: the movements of the balance at every state, in both directions, by currency. */
 
 import assert from "node:assert/strict";
-import type { FactSource } from "../../shared/connectors/stripe/stripe_facts.ts";
+import type { ProviderEventSource } from "../../shared/connectors/stripe/stripe_provider_events.ts";
 import { Payout } from "../../shared/connectors/stripe/stripe_objects.ts";
-import { payoutFacts } from "../../shared/connectors/stripe/stripe_payouts.ts";
+import { payoutEvents } from "../../shared/connectors/stripe/stripe_payouts.ts";
 import { type Members, NOW, payout } from "../support/connectors/stripe_case.ts";
 
-const EVENT: FactSource = { account_id: "pac_1", livemode: true, event_seconds: NOW + 60 };
+const EVENT: ProviderEventSource = { account_id: "pac_1", livemode: true, event_seconds: NOW + 60 };
 
-/** Each row: the payout's members, and reference, state and amount of its facts. */
-const CASES: [name: string, members: Members, facts: string[]][] = [
+/** Each row: the payout's members, and reference, state and amount of its provider events. */
+const CASES: [name: string, members: Members, provider_events: string[]][] = [
   ["that Stripe has created", { status: "pending" }, ["po_1:created succeeded 5000 EUR"]],
   ["on its way", { status: "in_transit" }, ["po_1:created succeeded 5000 EUR"]],
   ["that is paid", { status: "paid" }, ["po_1:created succeeded 5000 EUR"]],
@@ -44,20 +44,22 @@ const CASES: [name: string, members: Members, facts: string[]][] = [
   ["in HUF", { currency: "huf", amount: 500_000 }, ["po_1:created succeeded 500000 HUF"]],
 ];
 for (const [name, members, expected] of CASES) {
-  Deno.test(`payoutFacts() of a payout ${name} are [${expected}]`, () => {
-    const facts = payoutFacts(EVENT, Payout.parse(payout("paid", members)));
+  Deno.test(`payoutEvents() of a payout ${name} are [${expected}]`, () => {
+    const provider_events = payoutEvents(EVENT, Payout.parse(payout("paid", members)));
     assert.deepEqual(
-      facts.map(({ reference, state, amount_minor, currency }) =>
+      provider_events.map(({ reference, state, amount_minor, currency }) =>
         `${reference} ${state} ${amount_minor} ${currency}`
       ),
       expected,
     );
-    assert.ok(facts.every(({ op, subject_id }) => op === "payout" && subject_id === null));
+    assert.ok(
+      provider_events.every(({ op, subject_id }) => op === "payout" && subject_id === null),
+    );
   });
 }
 
-Deno.test("payoutFacts() have the times of the payout and of the event that returns it", () => {
-  const facts = payoutFacts(EVENT, Payout.parse(payout("failed")));
+Deno.test("payoutEvents() have the times of the payout and of the event that returns it", () => {
+  const provider_events = payoutEvents(EVENT, Payout.parse(payout("failed")));
   const time = (seconds: number) => new Date(seconds * 1000).toISOString();
-  assert.deepEqual(facts.map(({ at }) => at), [time(NOW), time(NOW + 60)]);
+  assert.deepEqual(provider_events.map(({ at }) => at), [time(NOW), time(NOW + 60)]);
 });

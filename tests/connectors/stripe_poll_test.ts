@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
-import type { Fact, ProviderAccount } from "../../shared/domain/providers/connector.ts";
+import type { ProviderAccount, ProviderEvent } from "../../shared/domain/providers/connector.ts";
 import {
   cut,
   type FaultServer,
@@ -38,15 +38,20 @@ function accountOf(server: FaultServer, more: Partial<ProviderAccount> = {}): Pr
 /** Polls until there is no more. */
 async function polled(cursor: unknown, ...steps: Step[]) {
   await using server = await startFaultServer(...steps);
-  const facts: Fact[] = [];
+  const provider_events: ProviderEvent[] = [];
   for (let more = true; more;) {
     const read = await connector.feed.poll(accountOf(server), cursor, patient());
-    facts.push(...read.facts);
+    provider_events.push(...read.provider_events);
     ({ cursor, more } = read);
     // A cursor is stored as JSON between polls.
     cursor = JSON.parse(JSON.stringify(cursor));
   }
-  return { references: facts.map(({ reference }) => reference), facts, cursor, ...server };
+  return {
+    references: provider_events.map(({ reference }) => reference),
+    provider_events,
+    cursor,
+    ...server,
+  };
 }
 
 const window = (query: URLSearchParams) =>
@@ -64,7 +69,7 @@ Deno.test("poll() first reads the last hour: events, then all movements", async 
   assert.equal(fees!.query.get("expand[]"), "data.source");
   assert.deepEqual(window(fees!.query), [String(NOW - 3600), String(NOW + 1), null]);
   assert.deepEqual(first.references, ["ch_1:fee"]);
-  assert.equal(first.facts[0]!.subject_id, PAYMENT_ID);
+  assert.equal(first.provider_events[0]!.subject_id, PAYMENT_ID);
 });
 
 Deno.test("poll() continues five minutes before the end of the last window", async () => {

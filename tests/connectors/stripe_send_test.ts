@@ -20,7 +20,7 @@ import { patient, sent } from "../support/connectors/sent.ts";
 
 const connector = stripeConnector();
 const references = (reply: ProviderReply) =>
-  "facts" in reply ? reply.facts.map(({ reference }) => reference) : reply;
+  "provider_events" in reply ? reply.provider_events.map(({ reference }) => reference) : reply;
 
 const METADATA = {
   "metadata[payment]": PAYMENT_ID,
@@ -136,7 +136,7 @@ for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
 
 const CANCELLED = intent({ status: "canceled", canceled_at: 1_700_000_000 });
 const CAPTURED = intent({ capture_method: "manual" });
-const ANSWERS: [name: string, asked: Operation, step: Step, facts: string[]][] = [
+const ANSWERS: [name: string, asked: Operation, step: Step, provider_events: string[]][] = [
   ["a success", call(), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
   [
     "a success with 800 kB of umlauts",
@@ -158,10 +158,10 @@ const ANSWERS: [name: string, asked: Operation, step: Step, facts: string[]][] =
     "re_1:pending",
   ]],
 ];
-for (const [name, asked, step, facts] of ANSWERS) {
-  Deno.test(`send() ${name} gives [${facts}]`, async () => {
+for (const [name, asked, step, provider_events] of ANSWERS) {
+  Deno.test(`send() ${name} gives [${provider_events}]`, async () => {
     const { reply } = await sent(asked, step);
-    assert.deepEqual(references(reply), facts);
+    assert.deepEqual(references(reply), provider_events);
   });
 }
 
@@ -169,8 +169,8 @@ Deno.test("send() takes the reason of a decline from the error if the payment la
   const answer = declinedAnswer("insufficient_funds");
   answer.error.payment_intent.last_payment_error = null as never;
   const { reply } = await sent(call(), json(402, answer));
-  assert.ok("facts" in reply);
-  assert.equal(reply.facts[0].decline_code, "insufficient_funds");
+  assert.ok("provider_events" in reply);
+  assert.equal(reply.provider_events[0].decline_code, "insufficient_funds");
 });
 
 const unexpected = json(400, {

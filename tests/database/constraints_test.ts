@@ -276,25 +276,25 @@ const VIOLATIONS: Violation[] = [
     state: "settled",
     next_attempt_at: null,
   }],
-  ["provider_facts_pkey", "provider_facts", {}],
-  ["provider_facts_outcome_known", "provider_facts", {
+  ["provider_events_pkey", "provider_events", {}],
+  ["provider_events_outcome_known", "provider_events", {
     reference: "f1",
     outcome: "lost",
     handled_at: "2026-01-01T00:00:00Z",
   }],
-  ["provider_facts_handled_has_time", "provider_facts", { reference: "f2", outcome: "ignored" }],
-  ["provider_facts_finding_has_text", "provider_facts", {
+  ["provider_events_handled_has_time", "provider_events", { reference: "f2", outcome: "ignored" }],
+  ["provider_events_finding_has_text", "provider_events", {
     reference: "f3",
     outcome: "finding",
     handled_at: "2026-01-01T00:00:00Z",
   }],
-  ["provider_facts_booked_when_applied", "provider_facts", {
+  ["provider_events_booked_when_applied", "provider_events", {
     reference: "f4",
     outcome: "ignored",
     handled_at: "2026-01-01T00:00:00Z",
     booked_minor: 1,
   }],
-  ["provider_facts_dismissed_has_reason", "provider_facts", {
+  ["provider_events_dismissed_has_reason", "provider_events", {
     reference: "f5",
     dismissed_at: "2026-01-01T00:00:00Z",
   }],

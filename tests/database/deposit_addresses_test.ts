@@ -93,7 +93,7 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
         currency: first.payment.currency,
         expires_at: placeOf(first).expires_at,
         is_open: true,
-        has_open_facts: false,
+        has_open_events: false,
         unfinal: [],
       }]);
       assert.deepEqual(await watched(account_id, 0), []);
@@ -106,16 +106,16 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
       const page = await watched(second.call.account.id, null, 2);
       assert.deepEqual(page.map(({ address }) => address), ["0xB", "0xC"]);
     });
-    await t.step("a transfer is not final until its last fact is stored", async () => {
-      const fact = (reference: string, state: "received" | "reorged" | "succeeded") =>
+    await t.step("a transfer is not final until its last provider event is stored", async () => {
+      const event = (reference: string, state: "received" | "reorged" | "succeeded") =>
         succeeded(first, { reference, state, subject_id: null, provider_reference: "0xA" });
       const stateOf = async () => {
         const [deposit] = await watched(account_id);
-        return [deposit!.has_open_facts, ...deposit!.unfinal.map(({ tx_hash }) => tx_hash)];
+        return [deposit!.has_open_events, ...deposit!.unfinal.map(({ tx_hash }) => tx_hash)];
       };
-      await store.storeFacts(account_id, [
-        fact("0x1:0:0xb:received", "received"),
-        fact("0x2:7:0xb:received", "received"),
+      await store.storeProviderEvents(account_id, [
+        event("0x1:0:0xb:received", "received"),
+        event("0x2:7:0xb:received", "received"),
       ]);
       assert.deepEqual(await stateOf(), [true, "0x1", "0x2"]);
       const [deposit] = await watched(account_id);
@@ -126,8 +126,8 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
         currency: first.payment.currency,
         amount_minor: first.payment.amount_minor,
       });
-      await store.storeFacts(account_id, [fact("0x1:0", "succeeded")]);
-      await store.storeFacts(account_id, [fact("0x2:7:0xb:reorged", "reorged")]);
+      await store.storeProviderEvents(account_id, [event("0x1:0", "succeeded")]);
+      await store.storeProviderEvents(account_id, [event("0x2:7:0xb:reorged", "reorged")]);
       assert.deepEqual(await stateOf(), [true]);
     });
     await t.step("a failed poll is noted with its first time, until a page is read", async () => {

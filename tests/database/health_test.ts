@@ -70,7 +70,7 @@ Deno.test("pay.health shows", async (t) => {
         failed_dispatcher_wakes_last_hour: null,
         unsettled_calls: "0",
         oldest_unsettled_call_seconds: 0,
-        unmatched_facts: "0",
+        unmatched_events: "0",
         stalled_readings: "0",
       });
     });
@@ -127,15 +127,15 @@ Deno.test("pay.health shows", async (t) => {
         { unsettled_calls: "2", oldest_unsettled_call_seconds: 90 },
       );
     });
-    await t.step("facts that match nothing", async () => {
-      const fact = (reference: string, outcome: string, id = service.live.environment_id) =>
-        `insert into pay.provider_facts (environment_id, account_id, reference, op, state,
+    await t.step("provider events that match nothing", async () => {
+      const event = (reference: string, outcome: string, id = service.live.environment_id) =>
+        `insert into pay.provider_events (environment_id, account_id, reference, op, state,
            amount_minor, currency, happened_at, received_at, body, outcome, handled_at)
          values ('${id}', 'pac_1', '${reference}', 'authorize', 'succeeded', 1, 'EUR',
            now(), now(), '{}', '${outcome}', now());`;
-      await changes(fact("a", "unmatched") + fact("b", "ignored"), { unmatched_facts: "1" });
-      // The facts of a sandbox are its tester's.
-      await changes(fact("a", "unmatched", environment_id), {});
+      await changes(event("a", "unmatched") + event("b", "ignored"), { unmatched_events: "1" });
+      // The provider events of a sandbox are its tester's.
+      await changes(event("a", "unmatched", environment_id), {});
     });
     await t.step("accounts whose readings have failed for five minutes", async () => {
       const reading = (id: string, age: string | null) =>

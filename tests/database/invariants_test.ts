@@ -242,13 +242,13 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
     ["invariant_provider_calls"],
   ],
   [
-    "a fact that matches nothing",
-    `insert into pay.provider_facts (environment_id, account_id, reference, op, state, amount_minor,
+    "a provider event that matches nothing",
+    `insert into pay.provider_events (environment_id, account_id, reference, op, state, amount_minor,
        currency, happened_at, received_at, body, outcome, handled_at)
      select id, 'pac_1', 'pi_1', 'authorize', 'succeeded', 1, 'EUR', now(), now(), '{}',
        'unmatched', now()
      from pay.environments where livemode`,
-    ["invariant_provider_facts"],
+    ["invariant_provider_events"],
   ],
   [
     "a day with other totals",
@@ -381,12 +381,12 @@ Deno.test("the invariants of the books", async (t) => {
         afterwards(sql, statements, async (session) => {
           await session`select pay.note_findings()`;
           const [row] = await session`select * from pay.health`;
-          return [Number(row!.invariant_findings) > 0, Number(row!.unmatched_facts)];
+          return [Number(row!.invariant_findings) > 0, Number(row!.unmatched_events)];
         });
       const broken = (what: string) => BREAKS.find(([name]) => name === what)![1];
       assert.deepEqual(await recorded(broken("a movement with a wrong amount")), [true, 0]);
       assert.deepEqual(await recorded(broken("a stored answer with a wrong amount")), [false, 0]);
-      const unmatched = broken("a fact that matches nothing");
+      const unmatched = broken("a provider event that matches nothing");
       assert.deepEqual(await recorded(unmatched), [true, 1]);
       assert.deepEqual(
         await recorded(unmatched.replace("where livemode", "where not livemode")),

@@ -1,6 +1,6 @@
 /**
- * A row with which the statement of a loop fails: the provider worker, retention, stored facts and
- * notes about requests leave it out, and handle all others.
+ * A row with which the statement of a loop fails: the provider worker, retention, stored provider
+ * events and notes about requests leave it out, and handle all others.
  */
 
 import assert from "node:assert/strict";
@@ -55,14 +55,14 @@ serviceCase("pay.claim_provider_work() with work that cannot be read", async (t,
       },
     );
     await t.step("a kind that cannot be claimed leaves the other kinds", async () => {
-      await store.storeFacts(account_id, made.map((one) => succeeded(one)));
+      await store.storeProviderEvents(account_id, made.map((one) => succeeded(one)));
       const end = await poison(sql, {
         table: "provider_calls",
         on: "update",
         when: "new.leased_until is distinct from old.leased_until",
       });
       const { kinds, given_up } = await work(HOUR_MS);
-      assert.deepEqual(kinds, ["fact", "poll"]);
+      assert.deepEqual(kinds, ["event", "poll"]);
       assert.ok(given_up.includes(`call all ${POISON_CODE}`), `${given_up}`);
       await end();
     });
@@ -72,24 +72,26 @@ serviceCase("pay.claim_provider_work() with work that cannot be read", async (t,
   }
 });
 
-serviceCase("storeFacts() stores the others and reports the bad one", async (_, service) => {
+serviceCase("storeProviderEvents() stores all but a bad one", async (_, service) => {
   const { sql, live } = service;
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
   const { store, close } = openProviderStore(service);
   try {
     const account_id = await addAccount(sql, live.environment_id);
-    const facts = [];
-    for (let i = 0; i < 3; i++) facts.push(succeeded(await claim(functions, live)));
+    const provider_events = [];
+    for (let i = 0; i < 3; i++) provider_events.push(succeeded(await claim(functions, live)));
     await poison(sql, {
-      table: "provider_facts",
+      table: "provider_events",
       on: "insert",
-      when: `new.reference = '${facts[1]!.reference}'`,
+      when: `new.reference = '${provider_events[1]!.reference}'`,
     });
-    await assert.rejects(store.storeFacts(account_id, facts), { code: POISON_CODE });
-    const rows = await sql`select reference from pay.provider_facts order by 1`;
+    await assert.rejects(store.storeProviderEvents(account_id, provider_events), {
+      code: POISON_CODE,
+    });
+    const rows = await sql`select reference from pay.provider_events order by 1`;
     assert.deepEqual(
       rows.map(({ reference }) => reference),
-      [facts[0]!.reference, facts[2]!.reference].sort(),
+      [provider_events[0]!.reference, provider_events[2]!.reference].sort(),
     );
   } finally {
     await close();

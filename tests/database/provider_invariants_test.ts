@@ -48,39 +48,42 @@ const DEFECTS: [
     [["invariant_provider_calls", /^completed without a call to a provider$/]],
   ],
   [
-    "a completed payment without its fact",
-    "delete from pay.provider_facts where subject_id = :completed",
+    "a completed payment without its provider event",
+    "delete from pay.provider_events where subject_id = :completed",
     [
-      ["invariant_provider_calls", /^completed without a fact that the money has come in$/],
+      [
+        "invariant_provider_calls",
+        /^completed without a provider event that the money has come in$/,
+      ],
       ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 0")],
     ],
   ],
   [
-    "a completed payment whose fact was not applied",
-    `update pay.provider_facts set outcome = 'ignored', booked_minor = 0
+    "a completed payment whose provider event was not applied",
+    `update pay.provider_events set outcome = 'ignored', booked_minor = 0
      where subject_id = :completed`,
     [
-      ["invariant_provider_calls", /without a fact/],
+      ["invariant_provider_calls", /without a provider event/],
       ["invariant_provider_totals", /provider 1000 EUR, ledger 0$/],
     ],
   ],
   [
     "a finding",
-    `update pay.provider_facts set outcome = 'finding', finding = 'amount 5, ours 6'
+    `update pay.provider_events set outcome = 'finding', finding = 'amount 5, ours 6'
      where reference = 'extra'`,
-    [["invariant_provider_facts", /^finding: amount 5, ours 6$/]],
+    [["invariant_provider_events", /^finding: amount 5, ours 6$/]],
   ],
   [
-    "a fact that matches nothing",
-    "update pay.provider_facts set outcome = 'unmatched' where reference = 'extra'",
-    [["invariant_provider_facts", /^unmatched: authorize pending of pay_/]],
+    "a provider event that matches nothing",
+    "update pay.provider_events set outcome = 'unmatched' where reference = 'extra'",
+    [["invariant_provider_events", /^unmatched: authorize pending of pay_/]],
   ],
   [
     "unmatched money that the ledger does not have",
-    `update pay.provider_facts set outcome = 'unmatched', booked_minor = 5,
+    `update pay.provider_events set outcome = 'unmatched', booked_minor = 5,
        dismissed_at = now(), dismissed_reason = 'seen' where reference = 'extra'`,
     [
-      ["invariant_provider_facts", /^facts of 5 EUR, ledger 0$/],
+      ["invariant_provider_events", /^provider events of 5 EUR, ledger 0$/],
       ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 1005")],
     ],
   ],
@@ -91,41 +94,41 @@ const DEFECTS: [
      select environment_id, 'txn_00000000000000000000000000', 0, 'unmatched', subject_id,
        amount_minor, currency, 'processor', 'unapplied', created_at
      from pay.ledger_movements where subject_id = :completed`,
-    [["invariant_provider_facts", /^facts of 1000 EUR, ledger 2000$/]],
+    [["invariant_provider_events", /^provider events of 1000 EUR, ledger 2000$/]],
   ],
   [
     "a finding that the operator has dismissed",
-    `update pay.provider_facts set outcome = 'finding', finding = 'amount 5, ours 6',
+    `update pay.provider_events set outcome = 'finding', finding = 'amount 5, ours 6',
        dismissed_at = now(), dismissed_reason = 'seen' where reference = 'extra'`,
     [],
   ],
   [
-    "a fact that nobody handles",
-    `update pay.provider_facts set outcome = null, handled_at = null,
+    "a provider event that nobody handles",
+    `update pay.provider_events set outcome = null, handled_at = null,
        received_at = now() - interval '11 minutes' where reference = 'extra'`,
-    [["invariant_provider_facts", /^not handled since /]],
+    [["invariant_provider_events", /^not handled since /]],
   ],
   [
-    "a fact that was booked twice",
-    `update pay.provider_facts set outcome = 'applied', booked_minor = 1000
+    "a provider event that was booked twice",
+    `update pay.provider_events set outcome = 'applied', booked_minor = 1000
      where reference = 'extra'`,
     [
-      ["invariant_provider_facts", /^facts of 2000 EUR, ledger 1000$/],
+      ["invariant_provider_events", /^provider events of 2000 EUR, ledger 1000$/],
       ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 2000")],
     ],
   ],
   [
-    "a fact of another amount than the ledger's",
-    "update pay.provider_facts set booked_minor = 999 where subject_id = :completed and state = 'succeeded'",
+    "a provider event of another amount than the ledger's",
+    "update pay.provider_events set booked_minor = 999 where subject_id = :completed and state = 'succeeded'",
     [
-      ["invariant_provider_facts", /^facts of 999 EUR, ledger 1000$/],
+      ["invariant_provider_events", /^provider events of 999 EUR, ledger 1000$/],
       ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 999")],
     ],
   ],
   [
-    "a fact that moved no money in the ledger",
+    "a provider event that moved no money in the ledger",
     "delete from pay.ledger_movements where subject_id = :completed",
-    [["invariant_provider_facts", /^facts of 1000 EUR, ledger 0$/]],
+    [["invariant_provider_events", /^provider events of 1000 EUR, ledger 0$/]],
   ],
   [
     "a movement at the provider that the ledger does not have",
@@ -141,12 +144,12 @@ const DEFECTS: [
   [
     "an account that nobody has polled for three hours",
     "update pay.provider_cursors set polled_at = now() - interval '181 minutes'",
-    [["invariant_provider_facts", /^not polled since /]],
+    [["invariant_provider_events", /^not polled since /]],
   ],
   [
     "an account that nobody has ever polled",
     "update pay.provider_cursors set polled_at = null",
-    [["invariant_provider_facts", /^not polled since /]],
+    [["invariant_provider_events", /^not polled since /]],
   ],
   [
     "a poll that is late by less",
@@ -194,7 +197,7 @@ async function work(service: TestService): Promise<{ completed: string; pending:
       booked_minor: 0,
       at,
     });
-    await store.record([completion(done, { facts: [succeeded(done, { at }), extra] })]);
+    await store.record([completion(done, { provider_events: [succeeded(done, { at }), extra] })]);
     await store.storeTotals(account_id, DAY, [{ currency: "EUR", net_minor: 1000 }]);
     const pending = await claim(functions, live, {}, { idempotency_key: "under way" });
     await claim(functions, key, {}, { idempotency_key: "simulated" });

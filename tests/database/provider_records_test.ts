@@ -1,6 +1,7 @@
 /**
- * pay.record(), pay.note_calls() and pay.store_facts(), called as pay_api: a result is recorded
- * whole or not at all, and a fact has one effect, however many transactions record it.
+ * pay.record(), pay.note_calls() and pay.store_provider_events(), called as pay_api: a result is
+ * recorded whole or not at all, and a provider event has one effect, however many transactions
+ * record it.
  */
 
 import assert from "node:assert/strict";
@@ -18,10 +19,10 @@ import { completed } from "../support/database/commit_list.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import type { ProviderRecord } from "../../shared/store/provider_rows.ts";
 
-/** A record of the fact of a claim as unmatched money. */
+/** A record of the provider event of a claim as unmatched money. */
 function unmatchedOf(made: Claim): Partial<ProviderRecord> {
-  const facts = [succeeded(made, { outcome: "unmatched" })];
-  return { facts, change: null, call: null, call_id: null, answer: null };
+  const provider_events = [succeeded(made, { outcome: "unmatched" })];
+  return { provider_events, change: null, call: null, call_id: null, answer: null };
 }
 
 const RECORDED = "completed 1 1 applied settled";
@@ -35,15 +36,18 @@ Deno.test("the results of calls to providers", async (t) => {
   const account_id = await addAccount(sql, live.environment_id);
   let number = 0;
   const begin = () => claim(functions, live, {}, { idempotency_key: `k${++number}` });
-  /** The status of the payment, its captures, completions, the outcome of its fact, its call. */
+  /**
+   * The status of the payment, its captures, completions, the outcome of its provider event, its
+   * call.
+   */
   const stateOf = async ({ payment, call }: Claim) => {
     const [row] = await sql`
       select p.status,
         (select count(*) from pay.ledger_movements m where m.subject_id = p.id) as captures,
         (select count(*) from pay.events e
          where e.subject_id = p.id and e.type = 'payment.completed') as events,
-        coalesce((select max(f.outcome) from pay.provider_facts f
-          where f.subject_id = p.id and f.op = 'authorize'), 'none') as fact,
+        coalesce((select max(f.outcome) from pay.provider_events f
+          where f.subject_id = p.id and f.op = 'authorize'), 'none') as event,
         c.state
       from pay.payments p join pay.provider_calls c on c.id = ${call.id}
       where p.id = ${payment.id}`;
@@ -73,9 +77,9 @@ Deno.test("the results of calls to providers", async (t) => {
       "completed 1 1 applied pending",
     ],
     [
-      "a fact that was stored before",
+      "a provider event that was stored before",
       async (made) => {
-        await store.storeFacts(account_id, [succeeded(made)]);
+        await store.storeProviderEvents(account_id, [succeeded(made)]);
         return completion(made);
       },
       "recorded",
@@ -83,10 +87,16 @@ Deno.test("the results of calls to providers", async (t) => {
       RECORDED,
     ],
     [
-      "an unmatched fact",
+      "an unmatched provider event",
       async (made) => {
-        const fact = succeeded(made, { outcome: "unmatched", booked_minor: 0, subject_id: null });
-        const record = { facts: [fact], change: null, call: null, call_id: null, answer: null };
+        const event = succeeded(made, { outcome: "unmatched", booked_minor: 0, subject_id: null });
+        const record = {
+          provider_events: [event],
+          change: null,
+          call: null,
+          call_id: null,
+          answer: null,
+        };
         await store.record([completion(made, record)]);
         return completion(made);
       },
@@ -95,7 +105,7 @@ Deno.test("the results of calls to providers", async (t) => {
       RECORDED,
     ],
     [
-      "an unmatched fact that is booked, by a record that does not know it",
+      "an unmatched provider event that is booked, by a record that does not know it",
       async (made) => {
         await store.record([completion(made, unmatchedOf(made))]);
         return completion(made);
@@ -105,10 +115,10 @@ Deno.test("the results of calls to providers", async (t) => {
       UNTOUCHED.replace("none", "unmatched"),
     ],
     [
-      "an unmatched fact that is booked, by a record that reverses it",
+      "an unmatched provider event that is booked, by a record that reverses it",
       async (made) => {
         await store.record([completion(made, unmatchedOf(made))]);
-        return completion(made, { facts: [succeeded(made, { was_booked_minor: 1000 })] });
+        return completion(made, { provider_events: [succeeded(made, { was_booked_minor: 1000 })] });
       },
       "recorded",
       true,
@@ -117,8 +127,14 @@ Deno.test("the results of calls to providers", async (t) => {
     [
       "a finding that can be applied now",
       async (made) => {
-        const fact = succeeded(made, { outcome: "finding", finding: "amount", booked_minor: 0 });
-        const record = { facts: [fact], change: null, call: null, call_id: null, answer: null };
+        const event = succeeded(made, { outcome: "finding", finding: "amount", booked_minor: 0 });
+        const record = {
+          provider_events: [event],
+          change: null,
+          call: null,
+          call_id: null,
+          answer: null,
+        };
         await store.record([completion(made, record)]);
         return completion(made);
       },
@@ -140,14 +156,14 @@ Deno.test("the results of calls to providers", async (t) => {
       "a settled call",
       async (made) => {
         await store.record([completion(made)]);
-        return completion(made, { change: null, facts: [] });
+        return completion(made, { change: null, provider_events: [] });
       },
       "known",
       true,
       RECORDED,
     ],
     [
-      "an applied fact",
+      "an applied provider event",
       async (made) => {
         await store.record([completion(made, { call_id: null, call: null, answer: null })]);
         return completion(made, { change: null });
@@ -157,11 +173,11 @@ Deno.test("the results of calls to providers", async (t) => {
       "completed 1 1 applied pending",
     ],
     [
-      "an applied fact that the record ignores",
+      "an applied provider event that the record ignores",
       async (made) => {
         await store.record([completion(made, { call_id: null, call: null, answer: null })]);
-        const fact = succeeded(made, { outcome: "ignored", booked_minor: 0 });
-        return completion(made, { change: null, facts: [fact] });
+        const event = succeeded(made, { outcome: "ignored", booked_minor: 0 });
+        return completion(made, { change: null, provider_events: [event] });
       },
       "recorded",
       true,
@@ -181,8 +197,13 @@ Deno.test("the results of calls to providers", async (t) => {
     [
       "a finding",
       (made) => {
-        const fact = succeeded(made, { outcome: "finding", finding: "amount", booked_minor: 0 });
-        return completion(made, { change: null, facts: [fact], call: null, answer: null });
+        const event = succeeded(made, { outcome: "finding", finding: "amount", booked_minor: 0 });
+        return completion(made, {
+          change: null,
+          provider_events: [event],
+          call: null,
+          answer: null,
+        });
       },
       "recorded",
       false,
@@ -230,14 +251,14 @@ Deno.test("the results of calls to providers", async (t) => {
         booked_minor: 0,
       });
       const outcomes = await store.record(
-        refused.map((made) => completion(made, { facts: [finding] })),
+        refused.map((made) => completion(made, { provider_events: [finding] })),
       );
       assert.deepEqual(
         outcomes,
         refused.map(() => ({ outcome: "recorded", is_settled: true })),
       );
     });
-    await t.step("record(): two transactions apply a fact once", async () => {
+    await t.step("record(): two transactions apply a provider event once", async () => {
       const made = await begin();
       const others = [openProviderStore(service), openProviderStore(service)];
       const holder = await sql.reserve();
@@ -254,7 +275,7 @@ Deno.test("the results of calls to providers", async (t) => {
     });
     for (const name of ["new", "stored"]) {
       await t.step(
-        `record(): two transactions book a ${name} fact of no payment once`,
+        `record(): two transactions book a ${name} provider event of no payment once`,
         async () => {
           const made = await begin();
           const { ledger } = completed(made.payment);
@@ -262,7 +283,7 @@ Deno.test("the results of calls to providers", async (t) => {
             environment_id: live.environment_id,
             call_id: null,
             call: null,
-            facts: [succeeded(made, {
+            provider_events: [succeeded(made, {
               op: "payout",
               reference: `po_${name}:created`,
               subject_id: null,
@@ -284,12 +305,14 @@ Deno.test("the results of calls to providers", async (t) => {
             },
             answer: null,
           });
-          if (name === "stored") await store.storeFacts(account_id, payout().facts);
+          if (name === "stored") {
+            await store.storeProviderEvents(account_id, payout().provider_events);
+          }
           const others = [openProviderStore(service), openProviderStore(service)];
           const holder = await sql.reserve();
           await holder`begin`;
           if (name === "new") await holder`lock pay.ledger_totals in exclusive mode`;
-          else await holder`select from pay.provider_facts where op = 'payout' for update`;
+          else await holder`select from pay.provider_events where op = 'payout' for update`;
           const both = others.map(({ store }) => store.record([payout()]));
           await untilWaiting(sql, { sessions: 2, calls: "pay.record" });
           await holder`commit`;
@@ -318,19 +341,22 @@ Deno.test("the results of calls to providers", async (t) => {
       assert.deepEqual(await store.record([record]), [{ outcome: "stale", is_settled: false }]);
       assert.equal(await stateOf(made), UNTOUCHED);
     });
-    await t.step("storeFacts() stores a fact once and fills its subject", async () => {
+    await t.step("storeProviderEvents() stores each once and fills its subject", async () => {
       const made = await begin();
       const { payment, call, environment_id } = made;
       const provider_reference = `pi_${payment.id}`;
       await store.noteCalls([{ environment_id, id: call.id, provider_reference }]);
-      const fact = { ...succeeded(made), subject_id: null };
-      const unknown = { ...fact, reference: `${payment.id}:x`, provider_reference: "pi_other" };
-      assert.equal(await store.storeFacts(account_id, [fact, unknown, fact]), 2);
-      assert.equal(await store.storeFacts(account_id, [fact, unknown]), 0);
-      assert.equal(await store.storeFacts("pac_none", [{ ...fact, reference: "new" }]), 0);
+      const event = { ...succeeded(made), subject_id: null };
+      const unknown = { ...event, reference: `${payment.id}:x`, provider_reference: "pi_other" };
+      assert.equal(await store.storeProviderEvents(account_id, [event, unknown, event]), 2);
+      assert.equal(await store.storeProviderEvents(account_id, [event, unknown]), 0);
+      assert.equal(
+        await store.storeProviderEvents("pac_none", [{ ...event, reference: "new" }]),
+        0,
+      );
       const rows = await sql`
-        select subject_id, outcome from pay.provider_facts
-        where reference in (${fact.reference}, ${unknown.reference}) order by 1 nulls last`;
+        select subject_id, outcome from pay.provider_events
+        where reference in (${event.reference}, ${unknown.reference}) order by 1 nulls last`;
       assert.deepEqual(rows.map((row) => ({ ...row })), [
         { subject_id: payment.id, outcome: null },
         { subject_id: null, outcome: null },

@@ -1,5 +1,5 @@
 /**
- * Calls and facts of providers in retention and in a reset: those of sandboxes go, those of live
+ * Calls and provider events in retention and in a reset: those of sandboxes go, those of live
  * environments stay.
  */
 
@@ -16,12 +16,12 @@ import {
 
 const DAY_MS = 86_400_000;
 
-Deno.test("calls and facts of providers in retention and in a reset", async (t) => {
+Deno.test("calls and provider events in retention and in a reset", async (t) => {
   const service = await startService();
   const { sql, live, key } = service;
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
   const { store, close } = openProviderStore(service);
-  /** A recorded call of an age, with its fact. Returns the id of the payment. */
+  /** A recorded call of an age, with its provider event. Returns the id of the payment. */
   const recorded = async (of: typeof key, days: number) => {
     const at_ms = Date.now() - days * DAY_MS;
     await service.setClock(at_ms);
@@ -33,8 +33,9 @@ Deno.test("calls and facts of providers in retention and in a reset", async (t) 
   };
   const left = async (subject_id: string) => {
     const calls = await sql`select from pay.provider_calls where subject_id = ${subject_id}`;
-    const facts = await sql`select from pay.provider_facts where subject_id = ${subject_id}`;
-    return [calls.count, facts.count];
+    const provider_events =
+      await sql`select from pay.provider_events where subject_id = ${subject_id}`;
+    return [calls.count, provider_events.count];
   };
   const purge = async () => {
     for (;;) {
@@ -68,7 +69,7 @@ Deno.test("calls and facts of providers in retention and in a reset", async (t) 
       const [rows] = await sql`
         select (select count(*) from pay.provider_calls
             where environment_id = ${key.environment_id})
-          + (select count(*) from pay.provider_facts
+          + (select count(*) from pay.provider_events
             where environment_id = ${key.environment_id}) as n`;
       assert.equal(rows!.n, "0");
     });

@@ -24,11 +24,11 @@ const LEASE_MS = 30_000;
 const NOON = Date.UTC(2026, 10, 22, 12);
 
 /** A piece of work as text: its kind, and the id of its object. */
-function nameOf({ kind, call, fact, account, day }: ProviderWork): string {
+function nameOf({ kind, call, event, account, day }: ProviderWork): string {
   const id = kind === "call" || kind === "look"
     ? call!.id
-    : kind === "fact"
-    ? fact!.reference
+    : kind === "event"
+    ? event!.reference
     : account.id;
   return day === null ? `${kind} ${id}` : `${kind} ${id} ${day}`;
 }
@@ -126,33 +126,33 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       await sql`update pay.provider_calls set next_look_at = null, state = 'settled',
         settled_at = now(), next_attempt_at = null, leased_until = null`;
     });
-    await t.step("a fact comes with its subject and the call that it can settle", async () => {
+    await t.step("an event comes with its subject and the call that it can settle", async () => {
       const made = await claim(functions, live);
       const { payment, call, environment_id } = made;
-      const { outcome: _, finding: __, booked_minor: ___, was_booked_minor: ____, ...fact } =
+      const { outcome: _, finding: __, booked_minor: ___, was_booked_minor: ____, ...event } =
         succeeded(made);
       // Names only the provider's object, which is not known yet.
-      await store.storeFacts(account_id, [{ ...fact, subject_id: null }]);
-      const provider_reference = fact.provider_reference;
+      await store.storeProviderEvents(account_id, [{ ...event, subject_id: null }]);
+      const provider_reference = event.provider_reference;
       const next_attempt_at = new Date(now + DAY_MS).toISOString();
       const note = { environment_id, id: call.id, provider_reference, next_attempt_at };
       await store.noteCalls([note]);
       const [found, ...more] = await work();
       assert.equal(more.length, 0);
-      const { received_at } = found!.fact!;
+      const { received_at } = found!.event!;
       const stored = {
         booked_minor: 0,
         received_at,
         is_elsewhere: false,
         follows_unmatched: false,
       };
-      assert.deepEqual(found!.fact, { ...fact, ...stored });
+      assert.deepEqual(found!.event, { ...event, ...stored });
       assert.equal(found!.subject_body, JSON.stringify(payment));
       assert.equal(found!.call!.id, call.id);
       assert.equal(found!.livemode, true);
       assert.deepEqual(await names(), []);
       await advance(LEASE_MS);
-      assert.deepEqual(await names(), [`fact ${fact.reference}`]);
+      assert.deepEqual(await names(), [`event ${event.reference}`]);
       await store.record([completion(made)]);
       await advance(LEASE_MS);
       assert.deepEqual(await names(), []);
@@ -161,7 +161,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       const made = await claim(functions, live);
       const { environment_id, call } = made;
       await sql`update pay.provider_calls set next_look_at = null where id <> ${call.id}`;
-      await store.record([completion(made, { change: null, facts: [], answer: null })]);
+      await store.record([completion(made, { change: null, provider_events: [], answer: null })]);
       const reference = `look ${call.id}`;
       await advance(10 * MINUTE_MS - 1);
       assert.deepEqual(await names(), []);
@@ -259,10 +259,10 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       assert.deepEqual(found, [`call ${other.call.id}`]);
       assert.notEqual(call.id, other.call.id);
     });
-    await t.step("provider_work_is_due() is true for a due call or fact only", async () => {
+    await t.step("provider_work_is_due() is true for a due call or event only", async () => {
       await service.setClock(null);
       now = Date.now();
-      await sql`delete from pay.provider_facts`;
+      await sql`delete from pay.provider_events`;
       await sql`delete from pay.provider_calls`;
       assert.equal(await is_due(), false);
       await claim(functions, service.other);
@@ -272,8 +272,14 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       await sql`delete from pay.provider_calls where subject_id = ${payment.id}`;
       assert.equal(await is_due(), false);
       const made = await claim(functions, service.other);
-      const fact = { ...succeeded(made), outcome: null, booked_minor: 0 };
-      const record = { change: null, call: null, call_id: null, answer: null, facts: [fact] };
+      const event = { ...succeeded(made), outcome: null, booked_minor: 0 };
+      const record = {
+        change: null,
+        call: null,
+        call_id: null,
+        answer: null,
+        provider_events: [event],
+      };
       await store.record([completion(made, record)]);
       assert.equal(await is_due(), true);
     });

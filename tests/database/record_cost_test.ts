@@ -1,7 +1,8 @@
 /**
  * The cost of the record of a call, and of a page of the addresses that a chain is read for, as the
- * number of table and index pages that are read. It does not grow with the payments, calls and facts
- * of the service, also with plans that were cached while the tables were empty and never analyzed.
+ * number of table and index pages that are read. It does not grow with the payments, calls and
+ * provider events of the service, also with plans that were cached while the tables were empty and
+ * never analyzed.
  */
 
 import assert from "node:assert/strict";
@@ -36,7 +37,7 @@ serviceCase("pay.record() reads few pages of many rows", async (_t, service) => 
     };
     for (let i = 0; i < RECORDS; i++) await record();
     await sql`
-      insert into pay.provider_facts (environment_id, account_id, reference, op, state, amount_minor,
+      insert into pay.provider_events (environment_id, account_id, reference, op, state, amount_minor,
         currency, happened_at, received_at, body, outcome, handled_at)
       select ${live.environment_id}, ${account_id}, 'pi_' || n || ':succeeded', 'authorize',
         'succeeded', 1, 'EUR', now(), now(), '{}', 'ignored', now()
@@ -94,7 +95,7 @@ serviceCase("pay.watched_deposits() reads few pages for each address", async (_t
         'USDC', '{}', 'settled', 1, now(), now(), true, 'key_1', 'req_1', true, '0x' || n
       from generate_series(1, ${ROWS}) n`;
     await sql`
-      insert into pay.provider_facts (environment_id, account_id, reference, op, state, subject_id,
+      insert into pay.provider_events (environment_id, account_id, reference, op, state, subject_id,
         amount_minor, currency, happened_at, received_at, body, outcome, handled_at)
       select ${live.environment_id}, ${account_id}, '0x' || n || ':opened', 'authorize', 'pending',
         'pay_' || n, 1, 'USDC', now(), now(), '{}', 'applied', now()

@@ -34,14 +34,14 @@ Deno.test("the claims of the provider worker", async (t) => {
       for (const { kind } of await work()) counts[kind] = (counts[kind] ?? 0) + 1;
       return counts;
     };
-    await t.step("claim due facts before more than a quarter of the calls", async () => {
+    await t.step("claim due provider events before more than a quarter of the calls", async () => {
       for (let i = 0; i < 2 * LIMIT; i++) {
         const made = await claim(functions, live, { delay_ms: 0 });
         if (i % 4 > 0) continue;
-        const { outcome: _, finding: __, booked_minor: ___, ...fact } = succeeded(made);
-        await store.storeFacts(account_id, [{ ...fact, state: "pending" }]);
+        const { outcome: _, finding: __, booked_minor: ___, ...event } = succeeded(made);
+        await store.storeProviderEvents(account_id, [{ ...event, state: "pending" }]);
       }
-      assert.deepEqual(await poll(), { call: 15, fact: 16, poll: 1 });
+      assert.deepEqual(await poll(), { call: 15, event: 16, poll: 1 });
       assert.deepEqual(await poll(), { call: 32 });
       assert.deepEqual((await store.claimWork(LIMIT, 5, LEASE_MS, now)).work.length, 5);
       assert.deepEqual(await poll(), { call: 12 });
@@ -49,7 +49,7 @@ Deno.test("the claims of the provider worker", async (t) => {
     });
     await sql`update pay.provider_calls set state = 'settled', settled_at = now(),
       next_attempt_at = null, leased_until = null, next_look_at = null`;
-    await sql`delete from pay.provider_facts`;
+    await sql`delete from pay.provider_events`;
 
     const cursorOf = async () =>
       (await sql`select totals_cursor from pay.provider_cursors`)[0]!

@@ -1,6 +1,6 @@
 /**
  * One state machine: only `applyEvent` moves a payment, refund, dispute or transfer. The steps that
- * write a status stand in four modules, and only the rules that apply facts import them.
+ * write a status stand in four modules, and only the rules that apply provider events import them.
  */
 
 import assert from "node:assert/strict";

@@ -53,7 +53,7 @@ Deno.test("pointlessRecord() settles the call and changes nothing else", () => {
     environment_id: `env_${"1".repeat(26)}`,
     call_id: `pc_${"1".repeat(26)}`,
     call: { state: "settled", last_reply: "not sent: it is cancelled" },
-    facts: [],
+    provider_events: [],
     change: null,
     answer: null,
   });

@@ -182,8 +182,8 @@ function lineOf(begun: Begun): string {
   const reply = replyAtOnce(begun, null, NOW_MS, page);
   if ("waiting" in reply) return "waiting";
   if ("unknown" in reply) return `unknown ${reply.after_ms}`;
-  assert.ok("facts" in reply);
-  return reply.facts.map(({ op, state, decline_code, failure_code, return_code }) =>
+  assert.ok("provider_events" in reply);
+  return reply.provider_events.map(({ op, state, decline_code, failure_code, return_code }) =>
     [op === "authorize" ? null : op, state, decline_code, failure_code, return_code]
       .filter(Boolean).join(" ")
   ).join(", ");

@@ -3,21 +3,25 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { movedAtProvider } from "../../shared/domain/providers/moved_at_provider.ts";
-import type { Fact, FactOp, FactState } from "../../shared/domain/providers/connector.ts";
+import type {
+  ProviderEvent,
+  ProviderEventOp,
+  ProviderEventState,
+} from "../../shared/domain/providers/connector.ts";
 import type { Payment } from "../../shared/schema/payment.ts";
-import { applyToSubject, applyUnmatched, type Effect } from "../support/domain/applied_fact.ts";
+import { applyToSubject, applyUnmatched, type Effect } from "../support/domain/applied_event.ts";
 import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
 const context = requestContext(true);
 
-/** A fact about an object that no payment has made. */
-function fact(
-  op: FactOp,
-  state: FactState,
+/** A provider event about an object that no payment has made. */
+function event(
+  op: ProviderEventOp,
+  state: ProviderEventState,
   amount_minor: number,
   reference = `${op}:${state}`,
-): Fact {
+): ProviderEvent {
   return {
     account_id: "pac_1",
     reference,
@@ -33,14 +37,19 @@ function fact(
   };
 }
 
-const stored = (given: Fact, booked_minor = 0, is_elsewhere = false) => ({
+const stored = (given: ProviderEvent, booked_minor = 0, is_elsewhere = false) => ({
   ...given,
   booked_minor,
   received_at: NOW,
   is_elsewhere,
 });
 
-const BOOKINGS: [op: FactOp, state: FactState, kind: string | null, booked: number][] = [
+const BOOKINGS: [
+  op: ProviderEventOp,
+  state: ProviderEventState,
+  kind: string | null,
+  booked: number,
+][] = [
   ["authorize", "succeeded", "unmatched", 1000],
   ["capture", "succeeded", "unmatched", 1000],
   ["authorize", "authorized", null, 0],
@@ -59,26 +68,26 @@ const BOOKINGS: [op: FactOp, state: FactState, kind: string | null, booked: numb
 ];
 for (const [op, state, kind, booked] of BOOKINGS) {
   Deno.test(`applyUnmatched() books ${kind ?? "nothing"} for ${op} ${state}, once`, () => {
-    const first = applyUnmatched(stored(fact(op, state, 1000)), context);
+    const first = applyUnmatched(stored(event(op, state, 1000)), context);
     assert.ok(first.outcome === "unmatched");
     assert.equal(first.change?.booked_minor ?? 0, booked);
     const moves = first.change?.ledger.map((movement) => [movement.kind, movement.subject_id]) ??
       [];
     assert.deepEqual(moves, kind === null ? [] : [[kind, "pac_1"]]);
-    const again = applyUnmatched(stored(fact(op, state, 1000), booked), context);
+    const again = applyUnmatched(stored(event(op, state, 1000), booked), context);
     assert.ok(again.outcome === "unmatched" && again.change === null);
   });
 }
 
 Deno.test("applyUnmatched() books nothing for the test mode and for another account's object", () => {
-  const paid = fact("authorize", "succeeded", 5);
+  const paid = event("authorize", "succeeded", 5);
   for (const given of [stored({ ...paid, livemode: false }), stored(paid, 0, true)]) {
     const effect = applyUnmatched(given, context);
     assert.ok(effect.outcome === "unmatched" && effect.change === null);
   }
 });
 
-/** A payment, as the subject of a fact that is about no refund and no dispute of ours. */
+/** A payment, as the subject of a provider event that is about no refund and no dispute of ours. */
 const only = (subject: Payment) => ({ subject, refund: null, dispute: null, deposit: null });
 
 /** The sums of the accounts by subject, and the payment. */
@@ -107,33 +116,33 @@ const Foreign = fc.record({
   fee: fc.integer({ min: 1, max: 50 }),
   refunds: fc.array(fc.integer({ min: 1, max: 300 }), { maxLength: 3 }),
 }).chain(({ fee, refunds }) => {
-  const facts = [
-    fact("authorize", "succeeded", 1000),
-    fact("fee", "succeeded", fee),
-    ...refunds.map((amount, i) => fact("refund", "succeeded", amount, `re_${i}`)),
+  const provider_events = [
+    event("authorize", "succeeded", 1000),
+    event("fee", "succeeded", fee),
+    ...refunds.map((amount, i) => event("refund", "succeeded", amount, `re_${i}`)),
   ];
   return fc.tuple(
-    fc.shuffledSubarray(facts, { minLength: facts.length }),
-    // Whether the operator matches the facts with a payment at the end.
+    fc.shuffledSubarray(provider_events, { minLength: provider_events.length }),
+    // Whether the operator matches the provider events with a payment at the end.
     fc.boolean(),
   );
 });
 
 Deno.test(`unmatched money equals the provider's at each point (seed ${SEED})`, () => {
   fc.assert(
-    fc.property(Foreign, ([facts, is_matched]) => {
+    fc.property(Foreign, ([provider_events, is_matched]) => {
       const payment = paymentWith({ status: "processing", livemode: true });
       const books: Books = { payment, sums: new Map() };
-      const booked = new Map<Fact, number>();
+      const booked = new Map<ProviderEvent, number>();
       let at_provider = 0;
       const balance = () =>
         [...books.sums].reduce(
           (sum, [name, amount]) => /processor|chargebacks/.test(name) ? sum - amount : sum,
           0,
         );
-      /** Matches every fact with the payment, as often as one waits for another. */
+      /** Matches every provider event with the payment, as often as one waits for another. */
       const matchAll = () => {
-        const matched = new Set<Fact>();
+        const matched = new Set<ProviderEvent>();
         for (let moved = true; moved;) {
           moved = false;
           for (const one of booked.keys()) {
@@ -151,7 +160,7 @@ Deno.test(`unmatched money equals the provider's at each point (seed ${SEED})`, 
         }
         assert.equal(matched.size, booked.size);
       };
-      for (const one of facts) {
+      for (const one of provider_events) {
         at_provider += movedAtProvider(one);
         booked.set(one, note(books, applyUnmatched(stored(one), context)));
         assert.equal(booked.get(one), movedAtProvider(one));
@@ -167,9 +176,9 @@ Deno.test(`unmatched money equals the provider's at each point (seed ${SEED})`, 
   );
 });
 
-Deno.test("a booked fact that changes nothing at a payment stays unmatched", () => {
+Deno.test("a booked provider event that changes nothing at a payment stays unmatched", () => {
   const completed = paymentWith({ status: "completed", livemode: true });
-  const again = { ...fact("authorize", "succeeded", 1000, "pi_2"), subject_id: completed.id };
+  const again = { ...event("authorize", "succeeded", 1000, "pi_2"), subject_id: completed.id };
   const effect = applyToSubject(only(completed), again, 1000, context);
   assert.ok(effect.outcome === "unmatched" && effect.change === null);
   assert.match(effect.finding!, /^it changes nothing at pay_/);

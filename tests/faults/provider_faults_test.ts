@@ -112,7 +112,7 @@ serviceCase("POST /v1/payments with a fault of the provider", async (t, service)
       assert.equal((await read(service, `${PAYMENTS}/${body.id}`)).status, to);
       assert.deepEqual(await balance(service), before);
     }
-    const [row] = await service.sql`select count(*)::int as n from pay.provider_facts
+    const [row] = await service.sql`select count(*)::int as n from pay.provider_events
       where outcome in ('finding', 'unmatched')`;
     assert.equal(row!.n, 0);
   });

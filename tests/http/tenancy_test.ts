@@ -67,7 +67,7 @@ const WITHOUT_ROWS = [
   "invariant_findings",
   "provider_accounts",
   "provider_cursors",
-  "provider_facts",
+  "provider_events",
   "provider_methods",
   "provider_totals",
   "transcript_lines",

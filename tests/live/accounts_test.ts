@@ -246,7 +246,7 @@ liveCase("a provider on the own machine is refused by a deployed service", async
 
 /** Dismisses all findings, as the operator does. */
 async function dismissAll({ service: { sql } }: LiveCase): Promise<void> {
-  await sql`select pay.dismiss_fact(account_id, reference, 'seen') from pay.list_reported_facts()`;
+  await sql`select pay.dismiss_provider_event(account_id, reference, 'seen') from pay.list_reported_events()`;
 }
 
 /** The newest note for the operator about a call. */

@@ -182,7 +182,7 @@ payoutCase(
     }
     await final();
     assert.deepEqual([await statusOf(refund), await statusOf(transfer)], ["failed", "failed"]);
-    const found = await sql`select reason from pay.list_reported_facts() order by amount_minor`;
+    const found = await sql`select reason from pay.list_reported_events() order by amount_minor`;
     assert.deepEqual(found.map(({ reason }) => reason), [
       "the refund succeeded at the provider, but is failed here",
       "the transfer succeeded on the chain, but is failed here",

@@ -1,12 +1,12 @@
 /**
- * Live payments by stablecoin in the service: the address at the create, the facts of the chain as
- * the poll stores them, and races. stablecoin_test.ts has the chain itself.
+ * Live payments by stablecoin in the service: the address at the create, the provider events of the
+ * chain as the poll stores them, and races. stablecoin_test.ts has the chain itself.
  */
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
-import type { Fact } from "../../shared/domain/providers/connector.ts";
+import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
 import { XPUB } from "../support/chain/watched.ts";
 import { openProviderStore } from "../support/database/provider_flow.ts";
 import { startSecondService } from "../support/service/second_service.ts";
@@ -25,9 +25,9 @@ interface Given {
   service: TestService;
   pay(body?: object): Promise<TestAnswer>;
   shown(id: string): Promise<TestAnswer["body"]>;
-  /** Stores facts of one account and lets the worker apply them. */
-  apply(payment: TestAnswer["body"], ...facts: Partial<Fact>[]): Promise<void>;
-  store(payment: TestAnswer["body"], ...facts: Partial<Fact>[]): Promise<void>;
+  /** Stores provider events of one account and lets the worker apply them. */
+  apply(payment: TestAnswer["body"], ...provider_events: Partial<ProviderEvent>[]): Promise<void>;
+  store(payment: TestAnswer["body"], ...provider_events: Partial<ProviderEvent>[]): Promise<void>;
 }
 
 Deno.test("a live payment by stablecoin", async (t) => {
@@ -49,7 +49,7 @@ Deno.test("a live payment by stablecoin", async (t) => {
     shown: async (id) =>
       (await service.call("GET", `/api-v1-payments/v1/payments/${id}`, { key: service.live.text }))
         .body,
-    async store({ id, next_action }, ...facts) {
+    async store({ id, next_action }, ...provider_events) {
       const common = {
         account_id,
         op: "authorize",
@@ -61,11 +61,11 @@ Deno.test("a live payment by stablecoin", async (t) => {
         at: new Date().toISOString(),
         livemode: true,
       } as const;
-      const made = facts.map((fact) => ({ ...common, ...fact }) as Fact);
-      await store.storeFacts(account_id, made);
+      const made = provider_events.map((event) => ({ ...common, ...event }) as ProviderEvent);
+      await store.storeProviderEvents(account_id, made);
     },
-    async apply(payment, ...facts) {
-      await given.store(payment, ...facts);
+    async apply(payment, ...provider_events) {
+      await given.store(payment, ...provider_events);
       await service.deps.provider_worker.notify();
     },
   };
@@ -78,14 +78,14 @@ Deno.test("a live payment by stablecoin", async (t) => {
     // Nobody answers at rpc_urls.
     await service.sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
     await addressCases(t, given);
-    await factCases(t, given);
+    await eventCases(t, given);
     await raceCases(t, given);
     await t.step("breaks no invariant but for the tested findings", async () => {
       const verdicts = await checkBooks(service.sql);
       const found = verdicts.filter(({ findings }) => findings > 0);
-      assert.deepEqual(found.map(({ invariant }) => invariant), ["invariant_provider_facts"]);
+      assert.deepEqual(found.map(({ invariant }) => invariant), ["invariant_provider_events"]);
       const [late] = await service.sql<{ n: number }[]>`
-        select count(*)::int as n from pay.provider_facts where finding is not null`;
+        select count(*)::int as n from pay.provider_events where finding is not null`;
       assert.equal(found[0]!.findings, late!.n);
     });
   } finally {
@@ -140,7 +140,7 @@ async function addressCases(t: Deno.TestContext, given: Given): Promise<void> {
   });
 }
 
-async function factCases(t: Deno.TestContext, given: Given): Promise<void> {
+async function eventCases(t: Deno.TestContext, given: Given): Promise<void> {
   await t.step("is processing in a block, and completed when the block is final", async () => {
     const { body: payment } = await given.pay();
     await given.apply(payment, { reference: "0xa1:0:0xb:received", state: "received" });
@@ -156,7 +156,7 @@ async function factCases(t: Deno.TestContext, given: Given): Promise<void> {
     await given.apply(payment, { reference: "0xa2:0:0xb:reorged", state: "reorged", ...of });
     assert.equal((await given.shown(payment.id)).sequence, payment.sequence, "it waits");
     await given.apply(payment, { reference: "0xa2:0:0xb:received", state: "received", ...of });
-    await given.service.sql`update pay.provider_facts set leased_until = null`;
+    await given.service.sql`update pay.provider_events set leased_until = null`;
     await given.service.deps.provider_worker.notify();
     const back = await given.shown(payment.id);
     assert.deepEqual([back.status, back.amount_received], ["pending", 0]);
@@ -176,7 +176,7 @@ async function factCases(t: Deno.TestContext, given: Given): Promise<void> {
     assert.deepEqual([over.status, over.failure_code], ["failed", "underpaid"]);
     await given.apply(payment, { reference: "0xa4:0", state: "succeeded", ...of });
     const rows = await given.service.sql`
-      select outcome, finding is not null as is_told, booked_minor::int from pay.provider_facts
+      select outcome, finding is not null as is_told, booked_minor::int from pay.provider_events
       where subject_id = ${payment.id} and state = 'succeeded' order by reference`;
     assert.deepEqual([...rows], [
       { outcome: "applied", is_told: false, booked_minor: 4_000_000 },
@@ -187,7 +187,7 @@ async function factCases(t: Deno.TestContext, given: Given): Promise<void> {
     const { body: payment } = await given.pay();
     await given.apply(payment, { reference: "0xa5:0", state: "succeeded", currency: "USDT" });
     const [row] = await given.service.sql`
-      select outcome, booked_minor::int from pay.provider_facts where reference = '0xa5:0'`;
+      select outcome, booked_minor::int from pay.provider_events where reference = '0xa5:0'`;
     assert.deepEqual(row, { outcome: "unmatched", booked_minor: 10_000_000 });
     assert.equal((await given.shown(payment.id)).status, "pending");
   });
@@ -205,7 +205,7 @@ async function raceCases(t: Deno.TestContext, given: Given): Promise<void> {
         }));
         await given.apply(
           payment,
-          ...parts.map(({ reference, ...rest }): Partial<Fact> => ({
+          ...parts.map(({ reference, ...rest }): Partial<ProviderEvent> => ({
             ...rest,
             reference: `${reference}:0xb:received`,
             state: "received",

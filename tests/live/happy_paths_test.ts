@@ -24,7 +24,7 @@ liveCase("POST /v1/payments with a live key takes the money and books the fee", 
   assert.equal(paid.body.livemode, true);
   // The fee is in the provider's answer, so it is recorded with the payment and not by the worker.
   const waiting = await given.service.sql`
-    select from pay.provider_facts where outcome is null`;
+    select from pay.provider_events where outcome is null`;
   assert.equal(waiting.length, 0);
   assert.deepEqual(await eventTypes(given, paid.body.id), [
     "payment.created",
@@ -100,7 +100,7 @@ liveCase("3-D Secure: the payer's page settles the payment", async (given, t) =>
   for (const [result, token, status] of AUTHENTICATIONS) {
     await t.step(`${result} with ${token}, by the hourly look`, async () => {
       const id = await authenticate(given, result, token);
-      // A poll brings the same facts: without it, only the look can settle the payment.
+      // A poll brings the same provider events: without it, only the look can settle the payment.
       await stopPolls(given);
       await workAfter(given, HOUR_S);
       assert.equal((await shown(given, id)).status, status);
@@ -225,7 +225,7 @@ liveCase("refunds", async (given, t) => {
     assert.equal(payment.status, "partially_refunded");
     assert.equal(payment.amount_refunded, 250);
   });
-  await t.step("two by hand, whose facts the worker applies together", async () => {
+  await t.step("two by hand, whose provider events the worker applies together", async () => {
     await stopPolls(given);
     const id = await paid(given);
     const payment_intent = await referenceOf(given, id);

@@ -1,4 +1,7 @@
-/** POST /providers/{pac_…}/notifications: only signed facts count, each once and in any order. */
+/**
+ * POST /providers/{pac_…}/notifications: only signed provider events count, each once and in any
+ * order.
+ */
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
@@ -9,9 +12,9 @@ import {
   deliver,
   eventsOf,
   eventTypes,
-  factsOf,
   findings,
   notify,
+  providerEventsOf,
   resumePolls,
   type Sent,
   settle,
@@ -33,9 +36,9 @@ async function settledByEvent(given: LiveCase): Promise<[id: string, event: Stri
   return [body.id, events.find(({ data }) => data.object.metadata.payment === body.id)!];
 }
 
-async function countFacts({ service }: LiveCase): Promise<number> {
-  const [row] = await service.sql`select count(*)::int as facts from pay.provider_facts`;
-  return row!.facts;
+async function countProviderEvents({ service }: LiveCase): Promise<number> {
+  const [row] = await service.sql`select count(*)::int as provider_events from pay.provider_events`;
+  return row!.provider_events;
 }
 
 const HTML = "<!doctype html><title>Not an event</title>";
@@ -72,14 +75,14 @@ const REFUSALS: [name: string, status: number, sent: Sent, body?: string][] = [
 liveCase("a notification that is refused changes nothing", async (given, t) => {
   const [id, event] = await settledByEvent(given);
   await stopPolls(given);
-  const before = await countFacts(given);
+  const before = await countProviderEvents(given);
   for (const [name, status, sent, body = JSON.stringify(event)] of REFUSALS) {
     await t.step(`${name}: ${status}`, async () => {
       const answer = await notify(given, body, sent);
       assert.equal(answer.status, status, answer.text);
       assert.ok(!answer.text.includes(NOTIFICATION_SECRET));
       await given.work();
-      assert.equal(await countFacts(given), before);
+      assert.equal(await countProviderEvents(given), before);
     });
   }
   for (const names of [[], ["PROVIDER_UNSET"], ["PROVIDER_EMPTY"]]) {
@@ -95,7 +98,7 @@ liveCase("a notification that is refused changes nothing", async (given, t) => {
   await given.service.sql`
     update pay.provider_accounts set notification_secret_names = '{PROVIDER_STRIPE_NOTIFICATIONS}'`;
   assert.equal((await shown(given, id)).status, "requires_action");
-  assert.equal(await countFacts(given), before);
+  assert.equal(await countProviderEvents(given), before);
 
   await t.step("the same notification, signed: 200", async () => {
     assert.deepEqual(await deliver(given, [event]), [200]);
@@ -108,7 +111,7 @@ liveCase("a notification that is refused changes nothing", async (given, t) => {
 liveCase("events of other connected accounts are ignored and counted", async (given, t) => {
   await stopPolls(given);
   const [id, event] = await settledByEvent(given);
-  const before = await countFacts(given);
+  const before = await countProviderEvents(given);
   const CASES: [connected: string | null, account: string | undefined, is_ours: boolean][] = [
     [null, "acct_other", false],
     ["acct_ours", "acct_other", false],
@@ -127,7 +130,7 @@ liveCase("events of other connected accounts are ignored and counted", async (gi
       const answer = await notify(given, JSON.stringify({ ...event, account }));
       assert.deepEqual([answer.status, answer.body], [200, { received: true }]);
       if (!is_ours) ignored++;
-      assert.equal(await countFacts(given), is_ours ? before + 1 : before);
+      assert.equal(await countProviderEvents(given), is_ours ? before + 1 : before);
       const [row] = await given.service.sql`
         select ignored_notifications::int as ignored from pay.list_provider_accounts()`;
       assert.equal(row!.ignored, ignored);
@@ -192,7 +195,7 @@ liveCase("notifications in any order lead to the same end", async (given, t) => 
   await assertBalanced(given);
 });
 
-liveCase("facts that come before the provider's id is known are not lost", async (given) => {
+liveCase("what comes before the provider's id is known is not lost", async (given) => {
   await stopPolls(given);
   await given.double.plant({ method: "POST", at: "after", act: "cut" });
   const { body: { id, status } } = await given.pay();
@@ -200,7 +203,7 @@ liveCase("facts that come before the provider's id is known are not lost", async
   const [intent] = (await given.books()).payment_intent;
   await atStripe(given, "/v1/refunds", { payment_intent: intent!.id, amount: "100" });
   await deliver(given, await eventsOf(given, "refund.created"));
-  assert.deepEqual(await factsOf(given, null), [["refund succeeded", "unmatched", null]]);
+  assert.deepEqual(await providerEventsOf(given, null), [["refund succeeded", "unmatched", null]]);
   await deliver(given, await eventsOf(given, "payment_intent.succeeded"));
   await settle(given);
   assert.equal((await shown(given, id)).amount_refunded, 100);
@@ -219,7 +222,7 @@ const MISMATCHES: [name: string, fields: object, finding: RegExp][] = [
   ["another currency", { currency: "usd" }, /the currency is USD instead of EUR/],
 ];
 liveCase(
-  "a fact that contradicts the payment is a finding, and its money is booked",
+  "a provider event that contradicts the payment is a finding, and its money is booked",
   async (given, t) => {
     await stopPolls(given);
     for (const [name, fields, finding] of MISMATCHES) {
@@ -227,8 +230,10 @@ liveCase(
         const [id, event] = await settledByEvent(given);
         assert.deepEqual(await deliver(given, [changed(event, fields)]), [200]);
         assert.equal((await shown(given, id)).status, "requires_action");
-        const facts = await factsOf(given, id);
-        const [, outcome, text] = facts.find(([fact]) => fact === "authorize succeeded")!;
+        const provider_events = await providerEventsOf(given, id);
+        const [, outcome, text] = provider_events.find(([reported]) =>
+          reported === "authorize succeeded"
+        )!;
         assert.equal(outcome, "unmatched");
         assert.match(text, finding);
         const [booked] = await given.service.sql`
@@ -250,9 +255,9 @@ liveCase(
       const test_event = { ...changed(event, { livemode: false }), livemode: false };
       assert.deepEqual(await deliver(given, [test_event]), [200]);
       assert.equal((await shown(given, id)).status, "requires_action");
-      const facts = await factsOf(given, id);
+      const provider_events = await providerEventsOf(given, id);
       assert.deepEqual(
-        facts.filter(([, outcome]) => outcome === "finding").map(([, , text]) =>
+        provider_events.filter(([, outcome]) => outcome === "finding").map(([, , text]) =>
           /test mode/.test(text)
         ),
         [true],
@@ -261,7 +266,7 @@ liveCase(
   },
 );
 
-liveCase("a fact about a payment of somebody else is kept and shown", async (given, t) => {
+liveCase("an event of a payment of somebody else is kept and shown", async (given, t) => {
   await stopPolls(given);
   const sandbox = await given.service.pay({ card: { token: "pm_card_late" } });
   const [id, event] = await settledByEvent(given);
@@ -273,8 +278,8 @@ liveCase("a fact about a payment of somebody else is kept and shown", async (giv
     await t.step(name, async () => {
       const object = { id: `pi_${payment}`, metadata: { payment } };
       assert.deepEqual(await deliver(given, [changed(event, object)]), [200]);
-      const facts = await factsOf(given, payment);
-      assert.deepEqual(facts.map(([, outcome]) => outcome), ["unmatched"]);
+      const provider_events = await providerEventsOf(given, payment);
+      assert.deepEqual(provider_events.map(([, outcome]) => outcome), ["unmatched"]);
     });
   }
   await t.step("of another account of the same environment", async () => {
@@ -289,8 +294,8 @@ liveCase("a fact about a payment of somebody else is kept and shown", async (giv
     assert.equal((await notify(given, JSON.stringify(event), sent)).status, 200);
     await given.work();
     assert.equal((await shown(given, id)).status, "requires_action");
-    const [, fact] = await factsOf(given, id);
-    assert.equal(fact![1], "unmatched");
+    const [, reported] = await providerEventsOf(given, id);
+    assert.equal(reported![1], "unmatched");
     const [ledger] = await given.service.sql`
       select count(*)::int as movements from pay.ledger_movements where subject_id = ${account_id}`;
     assert.equal(ledger!.movements, 0);
@@ -299,7 +304,7 @@ liveCase("a fact about a payment of somebody else is kept and shown", async (giv
     assert.deepEqual(await deliver(given, [changed(event, { id: "pi_another" })]), [200]);
     assert.equal((await shown(given, id)).status, "requires_action");
   });
-  await t.step("and the true fact still counts", async () => {
+  await t.step("and the true provider event still counts", async () => {
     await deliver(given, [event]);
     assert.equal((await shown(given, id)).status, "completed");
   });

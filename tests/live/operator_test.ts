@@ -1,4 +1,7 @@
-/** The operator settles calls and facts: each result takes the path of a fact, once. */
+/**
+ * The operator settles calls and provider events: each result takes the path of a provider event,
+ * once.
+ */
 
 import assert from "node:assert/strict";
 import { idGenerator } from "../../shared/core/ids.ts";
@@ -189,14 +192,16 @@ liveCase("settle --succeeded takes only the payment of the call", async (given, 
     await settle(given);
     assert.equal((await ofAccount(given))[0], before! - 960);
     await refused(given, /is settled already$/, ...settled(reference));
-    const [fact] = await given.service.sql`
+    const [event] = await given.service.sql`
       select last_reply from pay.provider_calls where id = ${call}`;
-    assert.equal(fact!.last_reply, "succeeded, by the operator");
+    assert.equal(event!.last_reply, "succeeded, by the operator");
   });
   await resumePolls(given);
   await settle(given);
-  const facts: { reference: string }[] = await run(given, "facts");
-  for (const { reference } of facts) await run(given, "dismiss", reference, "--reason", "a test");
+  const provider_events: { reference: string }[] = await run(given, "facts");
+  for (const { reference } of provider_events) {
+    await run(given, "dismiss", reference, "--reason", "a test");
+  }
   await assertBalanced(given);
 });
 
@@ -207,14 +212,14 @@ liveCase("money that matches nothing is booked, matched and reversed once", asyn
     reference = await foreign(given);
     await learn(given);
     assert.deepEqual(await ofAccount(given), [960, 960]);
-    const facts = await run(given, "facts");
-    const paid = facts.find((fact: { reference: string }) =>
-      fact.reference === `${reference}:succeeded`
+    const provider_events = await run(given, "facts");
+    const paid = provider_events.find((event: { reference: string }) =>
+      event.reference === `${reference}:succeeded`
     );
     assert.deepEqual([paid.outcome, paid.booked_minor], ["unmatched", 1000]);
     assert.match(paid.reason, /^it names no payment, and no call has made pi_/);
-    const [health] = await given.service.sql`select unmatched_facts::int as n from pay.health`;
-    assert.equal(health!.n, facts.length);
+    const [health] = await given.service.sql`select unmatched_events::int as n from pay.health`;
+    assert.equal(health!.n, provider_events.length);
   });
   await t.step("a refund at the provider reverses it", async () => {
     await atStripe(given, "/v1/refunds", { payment_intent: reference, amount: "300" });
@@ -226,7 +231,13 @@ liveCase("money that matches nothing is booked, matched and reversed once", asyn
     const name = `${reference}:succeeded`;
     const unknown = idGenerator(Date.now())("pay_");
     await refused(given, /no such resource$/, "match", name, unknown);
-    await refused(given, /no unmatched fact or finding/, "match", "pi_none:succeeded", id);
+    await refused(
+      given,
+      /no unmatched provider event or finding/,
+      "match",
+      "pi_none:succeeded",
+      id,
+    );
     const { body: completed } = await given.pay();
     await refused(given, /it changes nothing at pay_/, "match", name, completed.id);
     assert.deepEqual(await ofAccount(given), [660, 660]);
@@ -235,26 +246,33 @@ liveCase("money that matches nothing is booked, matched and reversed once", asyn
     const name = `${given.account_id}/${reference}:succeeded`;
     const done = { matched: name, target: id, subject_id: id, status: "completed" };
     assert.deepEqual(await run(given, "match", name, id), done);
-    await refused(given, /no unmatched fact or finding/, "match", name, id);
+    await refused(given, /no unmatched provider event or finding/, "match", name, id);
     await settle(given);
     assert.deepEqual(await ofAccount(given), [0, 0]);
     const payment = await shown(given, id);
     assert.deepEqual([payment.status, payment.amount_refunded], ["partially_refunded", 300]);
     assert.ok(!(await run(given, "calls")).some((open: { id: string }) => open.id === call));
   });
-  await t.step("dismiss keeps a fact and counts it no more", async () => {
+  await t.step("dismiss keeps a provider event and counts it no more", async () => {
     const other = await foreign(given, "700");
     await learn(given);
     const booked = await ofAccount(given);
-    const facts: { reference: string }[] = await run(given, "facts");
+    const provider_events: { reference: string }[] = await run(given, "facts");
     assert.ok((await findings(given)).length > 0);
-    for (const fact of facts) {
-      const { dismissed } = await run(given, "dismiss", fact.reference, "--reason", "other shop");
-      assert.equal(dismissed, fact.reference);
+    for (const event of provider_events) {
+      const { dismissed } = await run(given, "dismiss", event.reference, "--reason", "other shop");
+      assert.equal(dismissed, event.reference);
     }
     assert.deepEqual(await run(given, "facts"), []);
-    await refused(given, /no unmatched fact/, "dismiss", `${other}:succeeded`, "--reason", "x");
-    const [health] = await given.service.sql`select unmatched_facts::int as n from pay.health`;
+    await refused(
+      given,
+      /no unmatched provider event/,
+      "dismiss",
+      `${other}:succeeded`,
+      "--reason",
+      "x",
+    );
+    const [health] = await given.service.sql`select unmatched_events::int as n from pay.health`;
     assert.equal(health!.n, 0);
     assert.deepEqual(await ofAccount(given), booked);
   });
@@ -277,7 +295,7 @@ liveCase("money for a payment that is over is reversed by its refund", async (gi
   // The fee stays with the provider.
   assert.deepEqual([row!.unapplied, row!.processor], [0, -40]);
   const [open] = await given.service.sql`
-    select count(*)::int as n from pay.provider_facts where outcome is null`;
+    select count(*)::int as n from pay.provider_events where outcome is null`;
   assert.equal(open!.n, 0);
   const [{ reference }] = await run(given, "facts");
   await run(given, "dismiss", reference, "--reason", "refunded");

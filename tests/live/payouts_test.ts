@@ -21,7 +21,7 @@ async function settlements({ service }: LiveCase): Promise<string[]> {
   return rows.map(({ kind, amount_minor, currency }) => `${kind} ${amount_minor} ${currency}`);
 }
 
-/** Facts that are claimed together are applied in any order. */
+/** Provider events that are claimed together are applied in any order. */
 const sorted = (lines: string[]) => lines.toSorted();
 
 liveCase("a payout is booked when it is created", async (given, t) => {

@@ -12,8 +12,8 @@ import {
   deliver,
   eventsOf,
   eventTypes,
-  factsOf,
   findings,
+  providerEventsOf,
   resumePolls,
   settle,
   shown,
@@ -191,8 +191,12 @@ liveCase("money that comes back after a finding is in the ledger at once", async
     await deliver(given, await of("refund.failed", ours!.id));
     assert.deepEqual(await standing(given, id), ["completed", 0, 0]);
     assert.deepEqual(
-      (await factsOf(given, id)).findLast(([, outcome]) => outcome === "unmatched"),
-      ["refund returned", "unmatched", "refund returned builds on a fact that is unmatched"],
+      (await providerEventsOf(given, id)).findLast(([, outcome]) => outcome === "unmatched"),
+      [
+        "refund returned",
+        "unmatched",
+        "refund returned builds on a provider event that is unmatched",
+      ],
     );
     assert.equal(await ledgerSum(given), (await balances(given)).EUR);
   });
@@ -205,11 +209,11 @@ liveCase("money that comes back after a finding is in the ledger at once", async
     await deliver(given, await eventsOf(given));
     assert.deepEqual(await standing(given, id), ["completed", 0, 0]);
     assert.deepEqual(
-      (await factsOf(given, id)).findLast(([, outcome]) => outcome === "unmatched"),
+      (await providerEventsOf(given, id)).findLast(([, outcome]) => outcome === "unmatched"),
       [
         "dispute dispute_won",
         "unmatched",
-        "dispute dispute_won builds on a fact that is unmatched",
+        "dispute dispute_won builds on a provider event that is unmatched",
       ],
     );
     assert.equal(await ledgerSum(given), (await balances(given)).EUR);
@@ -365,7 +369,7 @@ liveCase(
           (await findings(given)).join(),
           /money arrived for a payment that is declined/,
         );
-        await given.service.sql`update pay.provider_facts set dismissed_at = now(),
+        await given.service.sql`update pay.provider_events set dismissed_at = now(),
       dismissed_reason = 'refunded' where finding is not null`;
       },
     );
@@ -384,7 +388,7 @@ liveCase("the fee comes with the notification that completes a payment", async (
     await authenticate(id);
     await deliver(given, await eventsOf(given, "payment_intent.succeeded"));
     assert.equal((await shown(given, id)).status, "completed");
-    assert.deepEqual((await factsOf(given, id)).map(([fact]) => fact).sort(), [
+    assert.deepEqual((await providerEventsOf(given, id)).map(([reported]) => reported).sort(), [
       "authorize requires_action",
       "authorize succeeded",
       "fee succeeded",
@@ -398,7 +402,7 @@ liveCase("the fee comes with the notification that completes a payment", async (
     // Stripe makes an event some seconds after the movement, which can be the next day.
     await deliver(given, [{ ...event!, created: event!.created + 86_400 }]);
     const [row] = await given.service.sql`
-      select extract(epoch from happened_at)::int as at from pay.provider_facts
+      select extract(epoch from happened_at)::int as at from pay.provider_events
       where subject_id = ${id} and op = 'authorize' and state = 'succeeded'`;
     const moved = (await given.books()).balance_transaction.at(-1)!;
     assert.deepEqual([moved.type, row!.at], ["charge", moved.created]);

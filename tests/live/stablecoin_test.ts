@@ -26,8 +26,8 @@ const HOUR_AND_MORE_S = 4_000;
 async function assertBalanced(given: StablecoinCase): Promise<void> {
   const { sql } = given.service;
   assert.deepEqual(await ledgerBalances(given), await chainBalances(given));
-  // Reported facts are for the operator. After they are dismissed, nothing may be left.
-  await sql`select pay.dismiss_fact(account_id, reference, 'seen') from pay.list_reported_facts()`;
+  // Reported provider events are for the operator. After they are dismissed, nothing may be left.
+  await sql`select pay.dismiss_provider_event(account_id, reference, 'seen') from pay.list_reported_events()`;
   const verdicts = await checkBooks(sql);
   assert.deepEqual(verdicts.flatMap(({ findings, examples }) => findings > 0 ? examples : []), []);
 }
@@ -40,7 +40,7 @@ async function eventsOf({ service }: StablecoinCase, { id }: { id: string }): Pr
 
 /** Returns the reasons that the operator reads. */
 async function reported({ service: { sql } }: StablecoinCase): Promise<string[]> {
-  const rows = await sql`select amount_minor::int, outcome from pay.list_reported_facts()`;
+  const rows = await sql`select amount_minor::int, outcome from pay.list_reported_events()`;
   return rows.map(({ amount_minor, outcome }) => `${outcome} ${amount_minor}`);
 }
 
@@ -63,10 +63,10 @@ stablecoinCase(
         "processing",
         "completed",
       ]);
-      const [fact] = await given.service.sql`
-      select body ->> 'tx_hash' as tx_hash from pay.provider_facts
+      const [event] = await given.service.sql`
+      select body ->> 'tx_hash' as tx_hash from pay.provider_events
       where subject_id = ${payment.id} and state = 'succeeded'`;
-      assert.equal(fact!.tx_hash, hash);
+      assert.equal(event!.tx_hash, hash);
     });
     await t.step("several transfers in blocks of their own", async () => {
       const payment = await given.create();
@@ -277,9 +277,10 @@ stablecoinCase(
     let second: typeof first | null = null;
     try {
       const waiting = await sql.reserve();
-      // The claim inserts no fact, and the record does. So the record waits, and the claim is committed.
+      // The claim inserts no provider event, and the record does. So the record waits, and the
+      // claim is committed.
       await waiting`begin`;
-      await waiting`lock table pay.provider_facts in share row exclusive mode`;
+      await waiting`lock table pay.provider_events in share row exclusive mode`;
       const lost = pay(first.base_url).then(() => "answered", () => "lost");
       const blocked = () =>
         sql`select pid from pg_stat_activity

@@ -6,7 +6,7 @@ import { STRIPE_VERSION } from "../../shared/connectors/stripe/stripe_settings.t
 import {
   authorize,
   change,
-  factOf,
+  eventOf,
   liveCard,
   look,
   looksLike,
@@ -16,33 +16,33 @@ import {
   totals,
 } from "../support/live_card/live_card_case.ts";
 
-/** Matches a fact of the same payment at Stripe. */
+/** Matches a provider event of the same payment at Stripe. */
 const of = ({ reply }: Sent, state: string) => {
-  const { provider_reference } = factOf(reply);
-  return (fact: { provider_reference: string | null; state: string; op: string }) =>
-    fact.provider_reference === provider_reference && fact.state === state &&
-    fact.op === "dispute";
+  const { provider_reference } = eventOf(reply);
+  return (event: { provider_reference: string | null; state: string; op: string }) =>
+    event.provider_reference === provider_reference && event.state === state &&
+    event.op === "dispute";
 };
 
 liveCard("refunds never exceed the payment", async () => {
   const paid = await authorize("pm_card_visa");
-  const part = factOf((await change(paid, "refund", 300)).reply);
+  const part = eventOf((await change(paid, "refund", 300)).reply);
   assert.deepEqual([part.op, part.amount_minor], ["refund", 300]);
   const { reply: too_much } = await change(paid, "refund", 800);
   assert.ok("refused" in too_much && too_much.refused === "provider_refused");
-  assert.equal(factOf((await change(paid, "refund", 799)).reply).amount_minor, 799);
+  assert.equal(eventOf((await change(paid, "refund", 799)).reply).amount_minor, 799);
   const { reply: again } = await change(paid, "refund", 1);
   assert.ok("refused" in again && again.refused === "provider_refused");
 });
 
 liveCard("a look finds a refund by our id", async () => {
   const refunded = await change(await authorize("pm_card_visa"), "refund", 300);
-  assert.equal(factOf(await look(refunded.call)).reference, factOf(refunded.reply).reference);
+  assert.equal(eventOf(await look(refunded.call)).reference, eventOf(refunded.reply).reference);
 });
 
 liveCard("a pending refund is pending at first", async () => {
   const refunded = await change(await authorize("pm_card_pendingRefund"), "refund");
-  assert.equal(factOf(refunded.reply).state, "pending");
+  assert.equal(eventOf(refunded.reply).state, "pending");
 });
 
 liveCard("a refund that the bank refuses fails later", async () => {
@@ -72,8 +72,8 @@ liveCard("a dispute that is won gives the money back", async () => {
 
 liveCard("polls and totals can be read", async () => {
   const { reply } = await authorize("pm_card_visa");
-  const { reference } = factOf(reply);
-  await polled("the payment", (fact) => fact.reference === reference);
+  const { reference } = eventOf(reply);
+  await polled("the payment", (event) => event.reference === reference);
   assert.ok((await totals()).length > 0);
 });
 

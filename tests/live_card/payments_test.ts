@@ -8,7 +8,7 @@ import {
   ACCOUNT,
   authorize,
   change,
-  factOf,
+  eventOf,
   liveCard,
   look,
   send,
@@ -22,11 +22,11 @@ liveCard("the test call answers in test mode", async () => {
 
 liveCard("the pinned version takes a payment, and shows its card and fee at once", async () => {
   const { reply } = await authorize("pm_card_visa");
-  assert.ok("facts" in reply, JSON.stringify(reply));
-  const [fact, fee] = reply.facts;
-  assert.deepEqual([fact.state, fact.amount_minor, fact.currency], ["succeeded", 1099, "EUR"]);
-  assert.deepEqual([fact.card?.brand, fact.card?.last4], ["visa", "4242"]);
-  assert.equal(fact.livemode, false);
+  assert.ok("provider_events" in reply, JSON.stringify(reply));
+  const [event, fee] = reply.provider_events;
+  assert.deepEqual([event.state, event.amount_minor, event.currency], ["succeeded", 1099, "EUR"]);
+  assert.deepEqual([event.card?.brand, event.card?.last4], ["visa", "4242"]);
+  assert.equal(event.livemode, false);
   assert.equal(fee?.op, "fee", "the account must settle in EUR");
 });
 
@@ -37,7 +37,7 @@ liveCard("a call that is sent again is replayed, and marked as such", async () =
   const again = await callStripe(ACCOUNT, request, patient());
   assert.ok(!isUnknown(again), JSON.stringify(again));
   assert.equal(again.replayed, true);
-  assert.equal(again.body.id, factOf(first.reply).provider_reference);
+  assert.equal(again.body.id, eventOf(first.reply).provider_reference);
 });
 
 liveCard("another request under the same key is a conflict", async () => {
@@ -56,22 +56,22 @@ const DECLINES: [token: string, code: string][] = [
 ];
 for (const [token, code] of DECLINES) {
   liveCard(`${token} is declined with ${code}, and shows its card`, async () => {
-    const fact = factOf((await authorize(token)).reply);
-    assert.deepEqual([fact.state, fact.decline_code], ["declined", code]);
-    assert.equal(fact.card?.brand, "visa");
+    const event = eventOf((await authorize(token)).reply);
+    assert.deepEqual([event.state, event.decline_code], ["declined", code]);
+    assert.equal(event.card?.brand, "visa");
   });
 }
 
 liveCard("a challenge redirects to a page, and shows the card", async () => {
-  const fact = factOf((await authorize("pm_card_authenticationRequired")).reply);
-  assert.equal(fact.state, "requires_action");
-  assert.equal(fact.next_action?.type, "authenticate");
-  assert.equal(fact.card?.brand, "visa");
+  const event = eventOf((await authorize("pm_card_authenticationRequired")).reply);
+  assert.equal(event.state, "requires_action");
+  assert.equal(event.next_action?.type, "authenticate");
+  assert.equal(event.card?.brand, "visa");
 });
 
 liveCard("a challenge without return_url is declined", async () => {
   const { reply } = await authorize("pm_card_authenticationRequired", { return_url: null });
-  const { state, decline_code } = factOf(reply);
+  const { state, decline_code } = eventOf(reply);
   assert.deepEqual([state, decline_code], ["declined", "authentication_failed"]);
 });
 
@@ -89,47 +89,47 @@ const AMOUNTS: [currency: string, amount_minor: number][] = [
 ];
 for (const [currency, amount_minor] of AMOUNTS) {
   liveCard(`${amount_minor} ${currency} is the amount that Stripe takes`, async () => {
-    const fact = factOf((await authorize("pm_card_visa", {}, { currency, amount_minor })).reply);
-    assert.deepEqual([fact.state, fact.amount_minor], ["succeeded", amount_minor]);
+    const event = eventOf((await authorize("pm_card_visa", {}, { currency, amount_minor })).reply);
+    assert.deepEqual([event.state, event.amount_minor], ["succeeded", amount_minor]);
   });
 }
 
 liveCard("a part is captured once", async () => {
   const held = await authorize("pm_card_visa", { capture: "manual" });
-  assert.equal(factOf(held.reply).state, "authorized");
-  const captured = factOf((await change(held, "capture", 700)).reply);
+  assert.equal(eventOf(held.reply).state, "authorized");
+  const captured = eventOf((await change(held, "capture", 700)).reply);
   assert.deepEqual([captured.op, captured.state, captured.amount_minor], [
     "capture",
     "succeeded",
     700,
   ]);
-  assert.equal(factOf((await change(held, "capture", 399)).reply).reference, captured.reference);
-  assert.equal(factOf((await change(held, "cancel")).reply).reference, captured.reference);
+  assert.equal(eventOf((await change(held, "capture", 399)).reply).reference, captured.reference);
+  assert.equal(eventOf((await change(held, "cancel")).reply).reference, captured.reference);
 });
 
 liveCard("a cancel releases an authorization", async () => {
   const held = await authorize("pm_card_visa", { capture: "manual" });
-  assert.equal(factOf((await change(held, "cancel")).reply).state, "cancelled");
+  assert.equal(eventOf((await change(held, "cancel")).reply).state, "cancelled");
 });
 
 liveCard("a cancel ends a challenge", async () => {
   const waiting = await authorize("pm_card_authenticationRequired");
-  assert.equal(factOf((await change(waiting, "cancel")).reply).state, "cancelled");
+  assert.equal(eventOf((await change(waiting, "cancel")).reply).state, "cancelled");
 });
 
 liveCard(
   "a challenge whose payer does nothing is expired, and an authorization is not",
   async () => {
     const waiting = await authorize("pm_card_authenticationRequired");
-    const { state, failure_code } = factOf((await change(waiting, "abandon")).reply);
+    const { state, failure_code } = eventOf((await change(waiting, "abandon")).reply);
     assert.deepEqual([state, failure_code], ["failed", "expired"]);
     const held = await authorize("pm_card_visa", { capture: "manual" });
-    assert.equal(factOf((await change(held, "abandon")).reply).state, "authorized");
+    assert.equal(eventOf((await change(held, "abandon")).reply).state, "authorized");
   },
 );
 
 liveCard("a look without Stripe's id finds the payment at once", async () => {
   const { call, reply } = await authorize("pm_card_visa");
-  assert.equal(factOf(await look(call)).reference, factOf(reply).reference);
+  assert.equal(eventOf(await look(call)).reference, eventOf(reply).reference);
   assert.deepEqual(await look({ ...call, id: `${call.id.slice(0, -4)}none` }), { absent: true });
 });

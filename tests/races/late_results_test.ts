@@ -136,10 +136,11 @@ Deno.test("late results against requests", async (t) => {
         const calls = await sql`select op, state, last_reply from pay.provider_calls
           where environment_id = ${key.environment_id} and state = 'operator'`;
         assert.deepEqual([...calls], []);
-        const facts = await sql`select op, state, outcome, finding from pay.provider_facts
+        const provider_events =
+          await sql`select op, state, outcome, finding from pay.provider_events
           where environment_id = ${key.environment_id}
             and (outcome is null or outcome not in ('applied', 'ignored') or finding is not null)`;
-        assert.deepEqual([...facts], []);
+        assert.deepEqual([...provider_events], []);
         const money = await sql`select kind from pay.ledger_movements where kind like 'unmatched%'`;
         assert.deepEqual([...money], []);
         // The deadline loses no dispute whose evidence was taken.

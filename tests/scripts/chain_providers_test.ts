@@ -141,7 +141,7 @@ Deno.test({
         const gone = `0x${"a".repeat(64)}:0`;
         for (const reference of [kept, gone]) {
           await sql`
-          insert into pay.provider_facts (environment_id, account_id, reference, op, state,
+          insert into pay.provider_events (environment_id, account_id, reference, op, state,
             provider_reference, amount_minor, currency, happened_at, received_at, body, outcome,
             handled_at)
           values (${service.live.environment_id}, ${id}, ${reference}, 'authorize', 'succeeded',

@@ -52,12 +52,12 @@ const INVALID: [args: string[], message: RegExp][] = [
   [["settle", CALL, "--failed", "--succeeded", "pi_1"], /^settle needs either --succeeded/],
   [["settle", CALL, "--succeeded", "pi 1"], /^--succeeded must be the provider's id/],
   [["settle", "--failed"], /^The id of the call is missing/],
-  [["match", "pi_1:succeeded"], /^match needs a fact and a payment or refund/],
+  [["match", "pi_1:succeeded"], /^match needs a provider event and a payment or refund/],
   [["match", "pi_1:succeeded", "tr_1"], /^The second argument must be the id of a payment or/],
-  [["match", "pi 1", PAYMENT], /^The fact must look like pac_\.\.\.\/REFERENCE/],
+  [["match", "pi 1", PAYMENT], /^The provider event must look like pac_\.\.\.\/REFERENCE/],
   [["dismiss", "pi_1:succeeded"], /^--reason is required: 1 to 500 characters$/],
   [["dismiss", "pi_1:succeeded", "--reason", "x".repeat(501)], /^--reason is required/],
-  [["dismiss", "--reason", "seen"], /^dismiss needs one fact/],
+  [["dismiss", "--reason", "seen"], /^dismiss needs one provider event/],
 ];
 
 for (const [args, message] of INVALID) {
@@ -241,14 +241,14 @@ Deno.test("the programs providers and reconcile", async (t) => {
     await t.step("reconcile prints each difference and exits with 1", async () => {
       const { sql, live } = service;
       await sql`
-        insert into pay.provider_facts (environment_id, account_id, reference, op, state,
+        insert into pay.provider_events (environment_id, account_id, reference, op, state,
           amount_minor, currency, happened_at, received_at, body, outcome, handled_at)
         values (${live.environment_id}, 'pac_1', 'pi_1', 'authorize', 'succeeded', 1, 'EUR', now(),
           now(), '{}', 'unmatched', now())`;
       const { code, out } = await reconcile();
       assert.deepEqual([code, out], [
         1,
-        `invariant_provider_facts ${live.environment_id} pac_1 pi_1: unmatched: authorize succeeded ` +
+        `invariant_provider_events ${live.environment_id} pac_1 pi_1: unmatched: authorize succeeded ` +
         "of an unknown subject\n",
       ]);
     });

@@ -37,7 +37,10 @@ Deno.test("results that arrive together share statements", async (t) => {
       const made = await claims();
       const settled = await Promise.allSettled(made.map((one, i) => {
         const record = completion(one);
-        const bad = { ...record, facts: [{ ...record.facts[0]!, outcome: "wrong" as "ignored" }] };
+        const bad = {
+          ...record,
+          provider_events: [{ ...record.provider_events[0]!, outcome: "wrong" as "ignored" }],
+        };
         return store.record([i === 7 ? bad : record]);
       }));
       assert.deepEqual(

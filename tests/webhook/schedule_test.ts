@@ -121,17 +121,17 @@ Deno.test("the jobs of pg_cron", async (t) => {
       const [name, leased_until, calls] of [["that waits", null, 1], ["leased", "2999-01-01", 0]]
     ) {
       await t.step(
-        `a fact of a provider ${name}: pay-dispatcher makes ${calls} calls`,
+        `a provider event ${name}: pay-dispatcher makes ${calls} calls`,
         async () => {
           await sql`delete from pay.webhook_deliveries`;
           await sql`
-          insert into pay.provider_facts (environment_id, account_id, reference, op, state,
+          insert into pay.provider_events (environment_id, account_id, reference, op, state,
             amount_minor, currency, happened_at, received_at, body, leased_until)
           values (${ENVIRONMENT}, 'pac_1', 'pi_1', 'authorize', 'succeeded', 1, 'EUR', now(), now(),
             '{}', ${leased_until!})`;
           await database.runJob("pay-dispatcher");
           assert.equal((await database.takeRequests()).length, calls);
-          await sql`delete from pay.provider_facts`;
+          await sql`delete from pay.provider_events`;
         },
       );
     }

@@ -14,7 +14,7 @@ import type {
   ProviderReply,
 } from "../../domain/providers/connector.ts";
 import { canonicalXpub, depositAddress } from "./evm_address.ts";
-import { openedFact } from "./evm_facts.ts";
+import { openedEvent } from "./evm_events.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
 /** The place of a payment's address below the extended public key of its account. */
@@ -46,8 +46,8 @@ export function openDeposit(account: ProviderAccount, call: Operation): Provider
   const uri = tokenTransferUri({ contract, chain_id, address, amount_minor });
   const deposit = { payment_id: call.subject.id, address, currency };
   return {
-    facts: [{
-      ...openedFact(account, deposit, amount_minor, Date.parse(call.created_at)),
+    provider_events: [{
+      ...openedEvent(account, deposit, amount_minor, Date.parse(call.created_at)),
       next_action: {
         type: "send_stablecoin",
         network,

@@ -4,7 +4,7 @@
  * transfer settles one payout of one account.
  */
 
-import type { Fact, ProviderAccount } from "../../domain/providers/connector.ts";
+import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
 import type { ChainPayout, ChainStore } from "../../store/chain_store.ts";
 import { type OutgoingTransfer, PayoutChain } from "./evm_payout_chain.ts";
 import { type EvmSettings, readEvmSettings } from "./evm_settings.ts";
@@ -16,16 +16,16 @@ interface FinalRange {
 }
 
 /**
- * Returns the facts of payouts in a range of final blocks.
+ * Returns the provider events of payouts in a range of final blocks.
  *
  * @throws {Error} if a node fails, or the nodes disagree
  */
-export async function payoutFacts(
+export async function payoutEvents(
   account: ProviderAccount,
   { from, to }: FinalRange,
   signal: AbortSignal,
   store: ChainStore,
-): Promise<Fact[]> {
+): Promise<ProviderEvent[]> {
   const settings = readEvmSettings(account.settings);
   const { signer_address } = settings;
   if (signer_address === null) return [];
@@ -47,7 +47,7 @@ export async function payoutFacts(
     ),
   );
   const times = await chain.times(transfers);
-  const facts: Fact[] = [];
+  const provider_events: ProviderEvent[] = [];
   for (const transfer of transfers) {
     if (taken.has(referenceOf(transfer))) continue;
     const alike = [...left.values()].filter((each) => isPaidBy(each, transfer, settings));
@@ -56,15 +56,15 @@ export async function payoutFacts(
       alike.find(({ is_exported }) => is_exported);
     if (!payout) continue;
     left.delete(payout.call_id);
-    facts.push({
+    provider_events.push({
       ...commonOf(account, payout, settings, times.get(transfer.block_number)),
       reference: referenceOf(transfer),
       state: "succeeded",
       tx_hash: transfer.tx_hash,
     });
   }
-  facts.push(...await revertedFacts(account, [...left.values()], settings, chain, to));
-  return facts;
+  provider_events.push(...await revertedEvents(account, [...left.values()], settings, chain, to));
+  return provider_events;
 }
 
 function referenceOf({ tx_hash, log_index }: OutgoingTransfer): string {
@@ -82,28 +82,28 @@ function isPaidBy(
 }
 
 /**
- * Returns the facts of reverted transactions in final blocks. The chain orders the transactions of
+ * Returns the events of reverted transactions in final blocks. The chain orders the transactions of
  * the signer by nonce, so the first one that is not final ends the search. The search reads
  * receipts only, because most nodes keep the state of the last blocks only.
  */
-async function revertedFacts(
+async function revertedEvents(
   account: ProviderAccount,
   payouts: readonly ChainPayout[],
   settings: EvmSettings,
   chain: PayoutChain,
   final: number,
-): Promise<Fact[]> {
+): Promise<ProviderEvent[]> {
   const count = await chain.count("latest", true);
   const used = payouts.filter(({ nonce }) => nonce !== null && nonce < count)
     .sort((one, other) => one.nonce! - other.nonce!);
-  const facts: Fact[] = [];
+  const provider_events: ProviderEvent[] = [];
   for (const payout of used) {
     const found = await minedOf(payout, chain);
     if (found === null) continue;
     if (found.block_number > final) break;
     if (found.has_worked) continue;
     const times = await chain.times([found]);
-    facts.push({
+    provider_events.push({
       ...commonOf(account, payout, settings, times.get(found.block_number)),
       reference: `${found.tx_hash}:reverted`,
       state: "failed",
@@ -111,7 +111,7 @@ async function revertedFacts(
       tx_hash: found.tx_hash,
     });
   }
-  return facts;
+  return provider_events;
 }
 
 /** Returns the mined transaction of a payout; null: none of the known hashes is in a block. */
@@ -140,5 +140,5 @@ function commonOf(
     currency,
     at: new Date(time * 1000).toISOString(),
     livemode: is_main,
-  } satisfies Partial<Fact>;
+  } satisfies Partial<ProviderEvent>;
 }

@@ -7,11 +7,11 @@
 
 import * as z from "zod";
 import { idFloor } from "../../core/ids.ts";
-import type { Fact, ProviderAccount } from "../../domain/providers/connector.ts";
+import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
 import type { ChainStore, WatchedDeposit } from "../../store/chain_store.ts";
 import { type Block, Chain, type ChainTransfer } from "./evm_chain.ts";
-import { expiryFact, goneFact, transferFact } from "./evm_facts.ts";
-import { payoutFacts } from "./evm_payout_poll.ts";
+import { expiryEvent, goneEvent, transferEvent } from "./evm_events.ts";
+import { payoutEvents } from "./evm_payout_poll.ts";
 import { RpcError } from "./evm_rpc.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
@@ -53,7 +53,7 @@ const Cursor = z.object({
 });
 type Cursor = z.infer<typeof Cursor>;
 
-type Page = { facts: Fact[]; cursor: Cursor; more: boolean };
+type Page = { provider_events: ProviderEvent[]; cursor: Cursor; more: boolean };
 
 /**
  * Reads the next batch.
@@ -73,10 +73,13 @@ export async function pollChain(
     return await halvingAtLimits(place, signal, () => readPayouts(account, place, signal, store));
   }
   const pass = place.pass ?? await beginPass(chain, place);
-  // If the chain has dropped the block, the pass ends. Facts that were read before stay true.
+  // If the chain has dropped the block, the pass ends. Provider events that were read before stay
+  // true.
   const to = place.pass === null ? pass.to : await chain.block(pass.to.number);
   if (to === null) throw new Error("A node in rpc_urls is behind the last reading");
-  if (to.hash !== pass.to.hash) return { facts: [], cursor: { ...place, pass: null }, more: true };
+  if (to.hash !== pass.to.hash) {
+    return { provider_events: [], cursor: { ...place, pass: null }, more: true };
+  }
   const deposits = await store.watchedDeposits(account.id, pass.after, BATCH);
   if (deposits.length === 0) return await endPass(chain, place, pass);
   const begun = { ...place, pass };
@@ -95,7 +98,11 @@ async function halvingAtLimits(
   } catch (error) {
     const is_limit = error instanceof RpcError && ["limit", "timeout"].includes(error.kind);
     if (!is_limit || place.span === 1 || signal.aborted) throw error;
-    return { facts: [], cursor: { ...place, span: Math.ceil(place.span / 2) }, more: true };
+    return {
+      provider_events: [],
+      cursor: { ...place, span: Math.ceil(place.span / 2) },
+      more: true,
+    };
   }
 }
 
@@ -108,8 +115,8 @@ async function readPayouts(
 ): Promise<Page> {
   const { final, span, paid = final.number } = place;
   const range = { from: paid + 1, to: Math.min(paid + span, final.number) };
-  const facts = await payoutFacts(account, range, signal, store);
-  return { facts, cursor: { ...place, paid: range.to }, more: range.to < final.number };
+  const provider_events = await payoutEvents(account, range, signal, store);
+  return { provider_events, cursor: { ...place, paid: range.to }, more: range.to < final.number };
 }
 
 async function readBatch(
@@ -121,10 +128,13 @@ async function readBatch(
   const transfers = await chain.transfers(range, deposits.map(({ address }) => address));
   const is_last_range = range.to === pass.to.number;
   const fresh = freshTransfers(pass, { deposits, transfers });
-  const facts = await transferFacts(account, chain, pass, { deposits, transfers: fresh });
+  const provider_events = await transferEvents(account, chain, pass, {
+    deposits,
+    transfers: fresh,
+  });
   if (pass.is_head && is_last_range) {
     const news = new Set(fresh.map(({ to }) => to));
-    facts.push(...await endFacts(account, chain, pass, { deposits, transfers }, news));
+    provider_events.push(...await endEvents(account, chain, pass, { deposits, transfers }, news));
   }
   // The range grows slowly, because each refusal of the node costs a request.
   const span = Math.min(SPAN_MAX, place.span + Math.ceil(place.span / 16));
@@ -133,8 +143,8 @@ async function readBatch(
     : { ...pass, from: range.to + 1 };
   const is_over = is_last_range && deposits.length < BATCH;
   const cursor = { ...place, span, pass: next };
-  if (!is_over) return { facts, cursor, more: true };
-  return { ...await endPass(chain, cursor, next), facts };
+  if (!is_over) return { provider_events, cursor, more: true };
+  return { ...await endPass(chain, cursor, next), provider_events };
 }
 
 /** Returns the transfers that are final, or that are not reported yet. */
@@ -150,13 +160,13 @@ function byAddress(deposits: readonly WatchedDeposit[]): Map<string, WatchedDepo
   return new Map(deposits.map((each) => [each.address.toLowerCase(), each]));
 }
 
-/** Facts of new transfers: final ones, and those that the chain can still undo. */
-async function transferFacts(
+/** Events of new transfers: final ones, and those that the chain can still undo. */
+async function transferEvents(
   account: ProviderAccount,
   chain: Chain,
   pass: Pass,
   { deposits, transfers }: Batch,
-): Promise<Fact[]> {
+): Promise<ProviderEvent[]> {
   const by_address = byAddress(deposits);
   const times = await chain.times(transfers);
   return transfers.flatMap((transfer) => {
@@ -164,21 +174,21 @@ async function transferFacts(
     const time = times.get(transfer.block_number);
     if (time === undefined) throw new Error("A node in rpc_urls no longer has a block that it had");
     const is_final = transfer.block_number <= pass.final;
-    return deposit ? [transferFact(account, deposit, { ...transfer, time }, is_final)] : [];
+    return deposit ? [transferEvent(account, deposit, { ...transfer, time }, is_final)] : [];
   });
 }
 
 /**
- * Facts about addresses at the head: transfers that are gone, and payments that have expired. A
+ * Events about addresses at the head: transfers that are gone, and payments that have expired. A
  * payment with new transfers can expire in the next pass only, after they are applied.
  */
-async function endFacts(
+async function endEvents(
   account: ProviderAccount,
   chain: Chain,
   { to, final }: Pass,
   { deposits, transfers }: Batch,
   news: ReadonlySet<string>,
-): Promise<Fact[]> {
+): Promise<ProviderEvent[]> {
   const seen = new Set(transfers.map(keyOf));
   const unseen = deposits.flatMap((deposit) =>
     deposit.unfinal.filter((known) => !seen.has(keyOf(known)))
@@ -188,19 +198,20 @@ async function endFacts(
   const gone = unseen.filter(({ known }, at) => {
     const receipt = receipts[at];
     if (!receipt) return true;
-    // A transfer that moved to a final block has its final fact already.
+    // A transfer that moved to a final block has its final event already.
     const is_final = receipt.block_number <= final &&
       receipt.transfers.some(({ log_index }) => log_index === known.log_index);
     return receipt.block_hash !== known.block_hash.toLowerCase() && !is_final;
   });
   const expired = deposits.filter((deposit) =>
-    deposit.is_open && !deposit.has_open_facts && Date.parse(deposit.expires_at) < to.time * 1000 &&
+    deposit.is_open && !deposit.has_open_events &&
+    Date.parse(deposit.expires_at) < to.time * 1000 &&
     !news.has(deposit.address.toLowerCase()) &&
     !gone.some((each) => each.deposit === deposit)
   );
   return [
-    ...gone.map(({ deposit, known }) => goneFact(account, deposit, known, to.time)),
-    ...expired.map((deposit) => expiryFact(account, deposit)),
+    ...gone.map(({ deposit, known }) => goneEvent(account, deposit, known, to.time)),
+    ...expired.map((deposit) => expiryEvent(account, deposit)),
   ];
 }
 
@@ -227,7 +238,7 @@ async function endPass(chain: Chain, place: Cursor, pass: Pass): Promise<Page> {
   const { hash } = final;
   const { paid = place.final.number } = place;
   return {
-    facts: [],
+    provider_events: [],
     cursor: { ...place, final: { number, hash }, pass: null, paid },
     // The payouts of the new final blocks come next.
     more: !pass.is_head || paid < number,

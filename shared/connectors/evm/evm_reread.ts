@@ -1,7 +1,7 @@
 /**
  * Reads blocks of a chain again, after the chain has undone final blocks. New transfers become
- * facts as usual, and stored facts stay stored. The operator must know the final transfers that are
- * gone, because their money is booked.
+ * provider events as usual, and stored events stay stored. The operator must know the final
+ * transfers that are gone, because their money is booked.
  */
 
 import type { ProviderAccount } from "../../domain/providers/connector.ts";
@@ -9,8 +9,8 @@ import { Chain } from "./evm_chain.ts";
 import { placeAfter } from "./evm_poll.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
-/** A stored final fact that the operator compares with the chain. */
-interface ReadFact {
+/** A stored final event that the operator compares with the chain. */
+interface ReadProviderEvent {
   reference: string;
   /** The address of the payment. */
   address: string;
@@ -38,18 +38,18 @@ export async function rereadAfter(
 }
 
 /**
- * Returns the references of the facts whose transfers are no longer on the chain. A transfer whose
- * log has another index now counts as gone, because it becomes a new fact.
+ * Returns the references of the events whose transfers are no longer on the chain. A transfer whose
+ * log has another index now counts as gone, because it becomes a new event.
  */
 export async function goneFrom(
   account: ProviderAccount,
-  facts: readonly ReadFact[],
+  provider_events: readonly ReadProviderEvent[],
   signal: AbortSignal,
 ): Promise<string[]> {
   const chain = new Chain(readEvmSettings(account.settings), account.secret, signal);
-  const places = facts.map(({ reference }) => reference.split(":"));
+  const places = provider_events.map(({ reference }) => reference.split(":"));
   const receipts = await chain.receipts(places.map(([tx_hash]) => tx_hash!));
-  return facts.filter(({ address, amount_minor, currency }, at) =>
+  return provider_events.filter(({ address, amount_minor, currency }, at) =>
     !receipts[at]?.transfers.some((transfer) =>
       transfer.log_index === Number(places[at]![1]) && transfer.asset === currency &&
       transfer.to === address.toLowerCase() && transfer.amount_minor === amount_minor

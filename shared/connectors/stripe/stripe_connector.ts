@@ -1,16 +1,16 @@
 /**
  * The connector of Stripe: payments by card, refunds, disputes, fees and payouts through a small
  * client of the few endpoints (ADR 0024). It keeps no state and repeats no request. Only an answer
- * that certainly is Stripe's answer to this call becomes a fact or a refusal; every other one is
- * `unknown`.
+ * that certainly is Stripe's answer to this call becomes a provider event or a refusal; every other
+ * one is `unknown`.
  */
 
 import { type Clock, systemClock } from "../../core/clock.ts";
 import type {
   Connector,
-  Fact,
   Operation,
   ProviderAccount,
+  ProviderEvent,
   ProviderReply,
 } from "../../domain/providers/connector.ts";
 import type { MethodKind } from "../../schema/payment.ts";
@@ -19,7 +19,7 @@ import { callStripe, isUnknown } from "./stripe_call.ts";
 import { readErrorAnswer } from "./stripe_errors.ts";
 import { readNotificationBody } from "./stripe_events.ts";
 import { disputeReply, lookAtDispute } from "./stripe_disputes.ts";
-import { accountSource, intentFacts, refundFacts } from "./stripe_facts.ts";
+import { accountSource, intentEvents, refundEvents } from "./stripe_provider_events.ts";
 import { findListed } from "./stripe_lists.ts";
 import { expandedOf, PaymentIntent, type StripeError, StripeRefund } from "./stripe_objects.ts";
 import { pollStripe } from "./stripe_poll.ts";
@@ -147,9 +147,9 @@ async function find(
   if (isUnknown(answer)) return answer;
   if (answer.status === 404) return ABSENT;
   const intent = expandedOf(PaymentIntent, answer.body);
-  if (intent !== null) return replyOf(intentFacts(accountSource(account), intent));
+  if (intent !== null) return replyOf(intentEvents(accountSource(account), intent));
   const refund = expandedOf(StripeRefund, answer.body);
-  return refund === null ? GARBAGE : replyOf(refundFacts(accountSource(account), refund));
+  return refund === null ? GARBAGE : replyOf(refundEvents(accountSource(account), refund));
 }
 
 async function lookAtIntent(
@@ -224,7 +224,7 @@ function intentReply(
   if (call.provider_reference !== null && id !== call.provider_reference) return GARBAGE;
   if (call.op === "authorize" && metadata?.call !== call.id) return GARBAGE;
   if (isUntouched(call, status)) return ABSENT;
-  return replyOf(intentFacts(accountSource(account), read.data, error));
+  return replyOf(intentEvents(accountSource(account), read.data, error));
 }
 
 /** Reports whether the status of a payment shows no trace of a call. */
@@ -242,9 +242,9 @@ function isUntouched({ op, subject }: Operation, status: string): boolean {
 function refundReply(account: ProviderAccount, call: Operation, object: unknown): ProviderReply {
   const read = StripeRefund.safeParse(object);
   if (!read.success || read.data.metadata?.call !== call.id) return GARBAGE;
-  return replyOf(refundFacts(accountSource(account), read.data));
+  return replyOf(refundEvents(accountSource(account), read.data));
 }
 
-function replyOf([first, ...others]: Fact[]): ProviderReply {
-  return first === undefined ? GARBAGE : { facts: [first, ...others] };
+function replyOf([first, ...others]: ProviderEvent[]): ProviderReply {
+  return first === undefined ? GARBAGE : { provider_events: [first, ...others] };
 }

@@ -4,14 +4,19 @@
  */
 
 import type {
-  Fact,
   Operation,
   ProviderAccount,
+  ProviderEvent,
   ProviderReply,
 } from "../../domain/providers/connector.ts";
 import type { DisputeRequest } from "../../store/operation_row.ts";
 import { callStripe, isUnknown, type StripeFields } from "./stripe_call.ts";
-import { disputeFacts, disputeReport, draftFact, type FactSource } from "./stripe_facts.ts";
+import {
+  disputeEvents,
+  disputeReport,
+  draftEvent,
+  type ProviderEventSource,
+} from "./stripe_provider_events.ts";
 import { Dispute, idOf } from "./stripe_objects.ts";
 
 const GARBAGE = { unknown: "garbage", may_repeat: true } as const;
@@ -30,22 +35,22 @@ export function disputeRequest(
 
 /** Reads the dispute that answers a call. `absent`: it shows no trace of the call. */
 export function disputeReply(
-  source: FactSource,
+  source: ProviderEventSource,
   call: Operation,
   object: unknown,
 ): ProviderReply {
   const read = Dispute.safeParse(object);
   if (!read.success || read.data.id !== call.request.dispute?.reference) return GARBAGE;
-  const ended = disputeFacts(source, read.data)
+  const ended = disputeEvents(source, read.data)
     .find(({ state }) => state === "dispute_lost" || state === "dispute_won");
-  const fact = ended ?? evidenceFact(source, call, read.data);
-  return fact ? { facts: [fact] } : ABSENT;
+  const event = ended ?? evidenceEvent(source, call, read.data);
+  return event ? { provider_events: [event] } : ABSENT;
 }
 
 /** Reads the dispute of a call. Never throws. */
 export async function lookAtDispute(
   account: ProviderAccount,
-  source: FactSource,
+  source: ProviderEventSource,
   call: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
@@ -57,14 +62,18 @@ export async function lookAtDispute(
   return answer.status === 200 ? disputeReply(source, call, answer.body) : GARBAGE;
 }
 
-/** Makes the fact that Stripe has the evidence of a call. Null if it does not have it. */
-function evidenceFact(source: FactSource, call: Operation, dispute: Dispute): Fact | null {
+/** Makes the provider event that Stripe has the evidence of a call. Null if it does not have it. */
+function evidenceEvent(
+  source: ProviderEventSource,
+  call: Operation,
+  dispute: Dispute,
+): ProviderEvent | null {
   const { text, submit } = call.request.dispute!;
   const { evidence, evidence_details: details, status, amount, currency } = dispute;
   if (text === null || evidence?.uncategorized_text !== text) return null;
   const is_submitted = status === "under_review" || (details?.submission_count ?? 0) > 0;
   if (submit && !is_submitted) return null;
-  return draftFact(source, {
+  return draftEvent(source, {
     of: dispute,
     reference_state: `evidence:${call.id}`,
     op: "dispute_evidence",

@@ -1,32 +1,37 @@
 /**
- * Stripe's events as facts: the types that this connector reads, and the check of a notification's
- * body. Pure.
+ * Stripe's events as provider events: the types that this connector reads, and the check of a
+ * notification's body. Pure.
  */
 
 import { invalidParameter } from "../../core/errors.ts";
-import type { Fact } from "../../domain/providers/connector.ts";
-import { disputeFacts, type FactSource, intentFacts, refundFacts } from "./stripe_facts.ts";
-import { payoutFacts } from "./stripe_payouts.ts";
+import type { ProviderEvent } from "../../domain/providers/connector.ts";
+import {
+  disputeEvents,
+  intentEvents,
+  type ProviderEventSource,
+  refundEvents,
+} from "./stripe_provider_events.ts";
+import { payoutEvents } from "./stripe_payouts.ts";
 import { Dispute, PaymentIntent, Payout, StripeEvent, StripeRefund } from "./stripe_objects.ts";
 
-/** Returns the facts of an object, or null if it does not fit. */
-type ObjectReader = (source: FactSource, object: unknown) => Fact[] | null;
+/** Returns the provider events of an object, or null if it does not fit. */
+type ObjectReader = (source: ProviderEventSource, object: unknown) => ProviderEvent[] | null;
 
 const intent: ObjectReader = (source, object) => {
   const read = PaymentIntent.safeParse(object);
-  return read.success ? intentFacts(source, read.data) : null;
+  return read.success ? intentEvents(source, read.data) : null;
 };
 const refund: ObjectReader = (source, object) => {
   const read = StripeRefund.safeParse(object);
-  return read.success ? refundFacts(source, read.data) : null;
+  return read.success ? refundEvents(source, read.data) : null;
 };
 const dispute: ObjectReader = (source, object) => {
   const read = Dispute.safeParse(object);
-  return read.success ? disputeFacts(source, read.data) : null;
+  return read.success ? disputeEvents(source, read.data) : null;
 };
 const payout: ObjectReader = (source, object) => {
   const read = Payout.safeParse(object);
-  return read.success ? payoutFacts(source, read.data) : null;
+  return read.success ? payoutEvents(source, read.data) : null;
 };
 
 /**
@@ -55,19 +60,22 @@ const READERS: ReadonlyMap<string, ObjectReader> = new Map([
   ["payout.canceled", payout],
 ]);
 
-/** The types of events that give facts, for a poll and for the settings of a webhook endpoint. */
+/**
+ * The types of Stripe's events that give provider events, for a poll and for the settings of a
+ * webhook endpoint.
+ */
 export const STRIPE_EVENT_TYPES: readonly string[] = [...READERS.keys()];
 
 /**
- * Returns the facts of an event: none for other types, null if its object does not fit.
+ * Returns the provider events of an event: none for other types, null if its object does not fit.
  *
  * @param object of the event, if it is not the one in the event
  */
-export function eventFacts(
+export function providerEventsOf(
   account_id: string,
   event: StripeEvent,
   object: unknown = event.data.object,
-): Fact[] | null {
+): ProviderEvent[] | null {
   const { livemode, created: event_seconds } = event;
   const read = READERS.get(event.type);
   return read ? read({ account_id, livemode, event_seconds }, object) : [];
@@ -85,16 +93,16 @@ export function readNotificationBody(
   account_id: string,
   raw: Uint8Array,
   connected_account: string | null,
-): Fact[] | null {
+): ProviderEvent[] | null {
   const read = StripeEvent.safeParse(parseJson(raw));
   if (!read.success) throw invalidParameter("body", "must be an event of Stripe as JSON");
   const event = read.data;
   if ((event.account ?? null) !== connected_account) return null;
-  const facts = eventFacts(account_id, event);
-  if (facts === null) {
+  const provider_events = providerEventsOf(account_id, event);
+  if (provider_events === null) {
     throw invalidParameter("data.object", "does not fit the type of the event");
   }
-  return facts;
+  return provider_events;
 }
 
 function parseJson(raw: Uint8Array): unknown {

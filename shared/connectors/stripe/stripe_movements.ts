@@ -1,23 +1,24 @@
 /**
- * Stripe's movements of the balance as facts, so that every movement has a place in the ledger. Pure.
+ * Stripe's movements of the balance as provider events, so that every movement has a place in the
+ * ledger. Pure.
  *
- * The movements of payments, refunds, disputes and payouts give the same facts as their objects do
+ * The movements of payments, refunds, disputes and payouts give the same events as their objects do
  * elsewhere, with the same references, so nothing is booked twice. Every other movement belongs to
  * the account.
  */
 
-import type { Fact, FactOp } from "../../domain/providers/connector.ts";
+import type { ProviderEvent, ProviderEventOp } from "../../domain/providers/connector.ts";
 import {
   chargeFee,
-  disputeFacts,
+  disputeEvents,
   disputeMovements,
-  draftFact,
-  type FactSource,
-  feeFact,
+  draftEvent,
+  feeEvent,
   paymentOf,
   present,
-  refundFacts,
-} from "./stripe_facts.ts";
+  type ProviderEventSource,
+  refundEvents,
+} from "./stripe_provider_events.ts";
 import {
   BalanceTransaction,
   Charge,
@@ -27,11 +28,11 @@ import {
   Payout,
   StripeRefund,
 } from "./stripe_objects.ts";
-import { payoutFacts } from "./stripe_payouts.ts";
+import { payoutEvents } from "./stripe_payouts.ts";
 
 /** The place of a movement in the ledger. */
 type Place =
-  /** The money of a payment is in the facts of the payment; the movement has the fee. */
+  /** The money of a payment is in the events of the payment; the movement has the fee. */
   | "charge"
   | "refund"
   | "refund_failure"
@@ -107,23 +108,26 @@ export const MOVEMENT_PLACES = {
   transfer_refund: "other",
 } as const satisfies Record<string, Place>;
 
-/** The operation of an account's fact, for the places that have one. */
-const ACCOUNT_OPS: Partial<Record<Place, FactOp>> = {
+/** The operation of an account's event, for the places that have one. */
+const ACCOUNT_OPS: Partial<Record<Place, ProviderEventOp>> = {
   fee: "account_fee",
   bank: "payout",
   reserve: "reserve",
 };
 
 /**
- * A movement that takes back the rest of a partial capture. The facts of the payment have the
+ * A movement that takes back the rest of a partial capture. The events of the payment have the
  * captured amount alone.
  */
 const RELEASED = "partial_capture_reversal";
 
-/** Returns the facts of a movement of an account. The source of the movement must be expanded. */
-export function movementFacts(account: FactSource, moved: BalanceTransaction): Fact[] {
+/** Returns the events of a movement of an account. The source of the movement must be expanded. */
+export function movementEvents(
+  account: ProviderEventSource,
+  moved: BalanceTransaction,
+): ProviderEvent[] {
   if (moved.reporting_category === RELEASED) return [];
-  const source: FactSource = { ...account, event_seconds: moved.created };
+  const source: ProviderEventSource = { ...account, event_seconds: moved.created };
   switch (placeOf(moved.type)) {
     case "charge":
       return ofCharge(source, moved);
@@ -149,11 +153,11 @@ function placeOf(type: string): Place {
 }
 
 /** Returns the fee of a charge, and its money if no payment of Stripe stands for it. */
-function ofCharge(source: FactSource, moved: BalanceTransaction): Fact[] {
+function ofCharge(source: ProviderEventSource, moved: BalanceTransaction): ProviderEvent[] {
   const charge = expandedOf(Charge, moved.source);
   if (charge === null) return ofUnread(source, moved);
   const money = idOf(charge.payment_intent) === null
-    ? draftFact(source, {
+    ? draftEvent(source, {
       of: charge,
       reference_state: "succeeded",
       op: "authorize",
@@ -168,8 +172,12 @@ function ofCharge(source: FactSource, moved: BalanceTransaction): Fact[] {
   return [...present(money), ...chargeFee(source, charge, moved)];
 }
 
-/** Each movement of a refund brings the facts of its own time. */
-function ofRefund(source: FactSource, moved: BalanceTransaction, states: string[]): Fact[] {
+/** Each movement of a refund brings the events of its own time. */
+function ofRefund(
+  source: ProviderEventSource,
+  moved: BalanceTransaction,
+  states: string[],
+): ProviderEvent[] {
   const refund = expandedOf(StripeRefund, moved.source);
   if (refund === null) return ofUnread(source, moved);
   const fee = signedFee(source, moved, {
@@ -177,37 +185,41 @@ function ofRefund(source: FactSource, moved: BalanceTransaction, states: string[
     subject_id: paymentOf(refund.metadata),
     provider_reference: idOf(refund.payment_intent),
   });
-  return [...only(refundFacts(source, refund), states), ...fee];
+  return [...only(refundEvents(source, refund), states), ...fee];
 }
 
-function ofAdjustment(source: FactSource, moved: BalanceTransaction): Fact[] {
+function ofAdjustment(source: ProviderEventSource, moved: BalanceTransaction): ProviderEvent[] {
   if (expandedOf(StripeRefund, moved.source)) return ofRefund(source, moved, ["failed"]);
   const dispute = expandedOf(Dispute, moved.source);
   if (dispute === null) return ofAccount(source, moved);
   const { taken, back } = disputeMovements(dispute);
   const is_booked = moved.id === taken?.id || moved.id === back?.id;
-  const facts = disputeFacts({ ...source, event_seconds: null }, dispute);
-  return is_booked ? facts : [...facts, ...ofAccount(source, moved)];
+  const provider_events = disputeEvents({ ...source, event_seconds: null }, dispute);
+  return is_booked ? provider_events : [...provider_events, ...ofAccount(source, moved)];
 }
 
-function ofPayout(source: FactSource, moved: BalanceTransaction, states: string[]): Fact[] {
+function ofPayout(
+  source: ProviderEventSource,
+  moved: BalanceTransaction,
+  states: string[],
+): ProviderEvent[] {
   const payout = expandedOf(Payout, moved.source);
   if (payout === null) return ofUnread(source, moved);
-  return [...only(payoutFacts(source, payout), states), ...accountFee(source, moved)];
+  return [...only(payoutEvents(source, payout), states), ...accountFee(source, moved)];
 }
 
 /**
- * Returns the facts of a movement whose object cannot be read. The object can give facts elsewhere,
- * so nothing is booked for it here: the daily totals show the difference.
+ * Returns the events of a movement whose object cannot be read. The object can give events
+ * elsewhere, so nothing is booked for it here: the daily totals show the difference.
  */
-function ofUnread(source: FactSource, moved: BalanceTransaction): Fact[] {
+function ofUnread(source: ProviderEventSource, moved: BalanceTransaction): ProviderEvent[] {
   return idOf(moved.source) === null ? ofAccount(source, moved) : [];
 }
 
-/** Returns the facts of a movement of the account: its amount, and its fee. */
-function ofAccount(source: FactSource, moved: BalanceTransaction): Fact[] {
+/** Returns the events of a movement of the account: its amount, and its fee. */
+function ofAccount(source: ProviderEventSource, moved: BalanceTransaction): ProviderEvent[] {
   const { id, type, amount, currency, created } = moved;
-  const fact = draftFact(source, {
+  const event = draftEvent(source, {
     of: { id },
     reference_state: type,
     op: ACCOUNT_OPS[placeOf(type)] ?? "adjustment",
@@ -218,10 +230,10 @@ function ofAccount(source: FactSource, moved: BalanceTransaction): Fact[] {
     currency,
     seconds: created,
   });
-  return [...present(fact), ...accountFee(source, moved)];
+  return [...present(event), ...accountFee(source, moved)];
 }
 
-function accountFee(source: FactSource, moved: BalanceTransaction): Fact[] {
+function accountFee(source: ProviderEventSource, moved: BalanceTransaction): ProviderEvent[] {
   return signedFee(source, moved, {
     op: "account_fee",
     subject_id: null,
@@ -231,13 +243,16 @@ function accountFee(source: FactSource, moved: BalanceTransaction): Fact[] {
 
 /** Returns the fee of a movement that has no object for it. */
 function signedFee(
-  source: FactSource,
+  source: ProviderEventSource,
   moved: BalanceTransaction,
-  subject: Pick<Fact, "op" | "subject_id" | "provider_reference">,
-): Fact[] {
-  return feeFact(source, moved, { ...subject, of: { id: moved.id }, reference_state: "fee" });
+  subject: Pick<ProviderEvent, "op" | "subject_id" | "provider_reference">,
+): ProviderEvent[] {
+  return feeEvent(source, moved, { ...subject, of: { id: moved.id }, reference_state: "fee" });
 }
 
-function only(facts: readonly Fact[], states: readonly string[]): Fact[] {
-  return facts.filter(({ reference }) => states.includes(reference.split(":").at(-1)!));
+function only(
+  provider_events: readonly ProviderEvent[],
+  states: readonly string[],
+): ProviderEvent[] {
+  return provider_events.filter(({ reference }) => states.includes(reference.split(":").at(-1)!));
 }

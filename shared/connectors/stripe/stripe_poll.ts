@@ -8,12 +8,12 @@
  */
 
 import * as z from "zod";
-import type { Fact, ProviderAccount } from "../../domain/providers/connector.ts";
+import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
 import { callStripe, isUnknown, type StripeFields } from "./stripe_call.ts";
-import { eventFacts, STRIPE_EVENT_TYPES } from "./stripe_events.ts";
+import { providerEventsOf, STRIPE_EVENT_TYPES } from "./stripe_events.ts";
 import { createdBetween, readPage } from "./stripe_lists.ts";
-import { accountSource } from "./stripe_facts.ts";
-import { movementFacts } from "./stripe_movements.ts";
+import { accountSource } from "./stripe_provider_events.ts";
+import { movementEvents } from "./stripe_movements.ts";
 import { BalanceTransaction, expandedOf, idOf, StripeEvent } from "./stripe_objects.ts";
 import { EXPAND_CHARGE } from "./stripe_requests.ts";
 import { STRIPE_VERSION } from "./stripe_settings.ts";
@@ -39,12 +39,12 @@ type Cursor = z.infer<typeof Cursor>;
 /** Objects of other versions that are read at once: less than Stripe's limit of requests a second. */
 const READ_AT_ONCE = 10;
 
-/** Reads the objects of a page, the newest first. Returns the facts of each. */
+/** Reads the objects of a page, the newest first. Returns the provider events of each. */
 type PageReader = (
   account: ProviderAccount,
   objects: readonly Record<string, unknown>[],
   signal: AbortSignal,
-) => Promise<Fact[][]>;
+) => Promise<ProviderEvent[][]>;
 
 const LISTS: Record<Cursor["list"], { path: string; fields: StripeFields; read: PageReader }> = {
   events: {
@@ -58,7 +58,7 @@ const LISTS: Record<Cursor["list"], { path: string; fields: StripeFields; read: 
     read: (account, objects) =>
       Promise.resolve(objects.map((object) => {
         const moved = expandedOf(BalanceTransaction, object);
-        return moved === null ? [] : movementFacts(accountSource(account), moved);
+        return moved === null ? [] : movementEvents(accountSource(account), moved);
       })),
   },
 };
@@ -75,16 +75,16 @@ const RESOURCES: Readonly<Record<string, { path: string; fields?: StripeFields }
 };
 
 /**
- * Reads the facts of events. Stripe keeps the object of an event in the version that the account had
- * then, and members have other meanings in other versions. So the object of an event with another
- * version is read itself, once for its newest event.
+ * Reads Stripe's events as provider events. Stripe keeps the object of an event in the version that
+ * the account had then, and members have other meanings in other versions. So the object of an
+ * event with another version is read itself, once for its newest event.
  */
 async function readEvents(
   account: ProviderAccount,
   objects: readonly Record<string, unknown>[],
   signal: AbortSignal,
-): Promise<Fact[][]> {
-  const facts: Fact[][] = objects.map(() => []);
+): Promise<ProviderEvent[][]> {
+  const provider_events: ProviderEvent[][] = objects.map(() => []);
   const others: { place: number; event: StripeEvent }[] = [];
   const seen = new Set<string>();
   for (const [place, object] of objects.entries()) {
@@ -92,7 +92,7 @@ async function readEvents(
     // One event that does not fit must not hold up the others. Totals and looks remain.
     if (event === null) continue;
     if (event.api_version === STRIPE_VERSION) {
-      facts[place] = eventFacts(account.id, event) ?? [];
+      provider_events[place] = providerEventsOf(account.id, event) ?? [];
       continue;
     }
     const id = idOf(event.data.object);
@@ -104,11 +104,13 @@ async function readEvents(
     await Promise.all(
       others.slice(i, i + READ_AT_ONCE).map(async ({ place, event }) => {
         const present = await readObject(account, event.data.object, signal);
-        if (present !== null) facts[place] = eventFacts(account.id, event, present) ?? [];
+        if (present !== null) {
+          provider_events[place] = providerEventsOf(account.id, event, present) ?? [];
+        }
       }),
     );
   }
-  return facts;
+  return provider_events;
 }
 
 /** Reads the object of an event in our version. Returns null if Stripe does not have it. */
@@ -127,7 +129,7 @@ async function readObject(
 }
 
 /**
- * Reads the next page of an account. Facts are oldest first within a page.
+ * Reads the next page of an account. Provider events are oldest first within a page.
  *
  * @throws {Error} if Stripe gives no page, or the cursor is not one of this connector
  */
@@ -136,19 +138,19 @@ export async function pollStripe(
   cursor: unknown,
   at_ms: number,
   signal: AbortSignal,
-): Promise<{ facts: Fact[]; cursor: unknown; more: boolean }> {
+): Promise<{ provider_events: ProviderEvent[]; cursor: unknown; more: boolean }> {
   const now = Math.floor(at_ms / 1000);
   const { list, from, to, after } = windowOf(cursor, now);
   const { path, fields, read } = LISTS[list];
   const window = createdBetween(from, to);
   const page = await readPage(account, path, [...fields, ...window], after, signal);
   if (isUnknown(page)) throw new Error(`Stripe gives no list of ${list}: ${page.unknown}`);
-  const facts = (await read(account, page.objects, signal)).reverse().flat();
+  const provider_events = (await read(account, page.objects, signal)).reverse().flat();
   if (page.after !== null) {
-    return { facts, cursor: { list, from, to, after: page.after }, more: true };
+    return { provider_events, cursor: { list, from, to, after: page.after }, more: true };
   }
   if (list === "events") {
-    return { facts, cursor: { list: "movements", from, to, after: null }, more: true };
+    return { provider_events, cursor: { list: "movements", from, to, after: null }, more: true };
   }
   const next = {
     list: "events",
@@ -156,7 +158,7 @@ export async function pollStripe(
     to: null,
     after: null,
   };
-  return { facts, cursor: next, more: false };
+  return { provider_events, cursor: next, more: false };
 }
 
 /** The window of a cursor, with its end. */

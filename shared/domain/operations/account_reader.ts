@@ -1,7 +1,7 @@
 /**
- * Reads an account at a provider page by page: the facts of the hourly poll, and the totals of a day.
- * The place is stored after each page, and totals with the sums so far. So a job ends early without
- * loss, and after a crash the next one counts no page twice.
+ * Reads an account at a provider page by page: the provider events of the hourly poll, and the
+ * totals of a day. The place is stored after each page, and totals with the sums so far. So a job
+ * ends early without loss, and after a crash the next one counts no page twice.
  */
 
 import type { ProviderStore } from "../../store/provider_store.ts";
@@ -15,7 +15,7 @@ const READING_MS = 15_000;
 const MAX_PAGES = 20;
 const DAY_MS = 24 * 3_600_000;
 
-/** Reads facts from the cursor of the last poll on, and stores them. */
+/** Reads events from the cursor of the last poll on, and stores them. */
 export async function pollAccount(
   { account, connector }: ReadyAccount,
   cursor: unknown,
@@ -24,7 +24,9 @@ export async function pollAccount(
   let place = cursor;
   const is_over = await readPages(async (signal) => {
     const read = await connector.feed.poll(account, place, signal);
-    if (read.facts.length > 0) await store.storeFacts(account.id, read.facts);
+    if (read.provider_events.length > 0) {
+      await store.storeProviderEvents(account.id, read.provider_events);
+    }
     place = read.cursor;
     await store.saveCursor(account.id, place, !read.more);
     return read.more;

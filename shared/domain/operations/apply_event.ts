@@ -4,7 +4,7 @@
  */
 
 import type { PaymentChange, ResourceChange } from "../changes/change_builder.ts";
-import type { Fact, StoredFact } from "../providers/connector.ts";
+import type { ProviderEvent, StoredProviderEvent } from "../providers/connector.ts";
 import { applyToPayment, isReceivedMoney } from "../payments/apply_to_payment.ts";
 import { applyToTransfer } from "../transfers/apply_to_transfer.ts";
 import {
@@ -17,13 +17,16 @@ import {
 import { expectedOf } from "../payments/received_money.ts";
 import { afterUnmatched } from "../providers/unmatched.ts";
 
-/** Age after which a fact that waits for another one is a finding. Polls bring it within hours. */
+/**
+ * Age after which a provider event that waits for another one is a finding. Polls bring it within
+ * hours.
+ */
 const WAIT_LIMIT_MS = 7 * 24 * 3_600_000;
 
-/** A fact about a resource without parts. */
+/** An event about a resource without parts. */
 export const NO_PARTS: Parts = { refund: null, dispute: null, deposit: null };
 
-/** What a fact has done. */
+/** What an event has done. */
 export interface Applied {
   effect: Effect;
   /** The signed change of the balance at the provider that the ledger has booked. */
@@ -33,40 +36,44 @@ export interface Applied {
 }
 
 /**
- * Applies a fact to a payment or transfer, and to the refund or dispute that it is about. Rows of
- * an applied fact are added to the change; any other outcome leaves it as it is.
- * @param booked_minor the amount that the ledger has booked for the fact as unmatched
+ * Applies an event to a payment or transfer, and to the refund or dispute that it is about. Rows of
+ * an applied event are added to the change; any other outcome leaves it as it is.
+ * @param booked_minor the amount that the ledger has booked for the event as unmatched
  */
 export function applyEvent(
   change: ResourceChange,
   parts: Parts,
-  fact: Fact,
+  event: ProviderEvent,
   booked_minor = 0,
 ): Applied {
   const before = change.ledger.length;
-  const expected = isPayment(change) && isReceivedMoney(change, fact)
-    ? expectedOf(change, parts.deposit, fact)
+  const expected = isPayment(change) && isReceivedMoney(change, event)
+    ? expectedOf(change, parts.deposit, event)
     : {};
   const applied = isPayment(change)
-    ? applyToPayment(change, parts, fact)
-    : applyToTransfer(change, fact);
-  const effect = afterUnmatched(change, applied, fact, booked_minor);
+    ? applyToPayment(change, parts, event)
+    : applyToTransfer(change, event);
+  const effect = afterUnmatched(change, applied, event, booked_minor);
   const movements = change.ledger.slice(before);
   if ("movement" in effect && effect.movement) movements.push(effect.movement);
   return { effect, booked_minor: bookedAtProvider(movements), expected };
 }
 
 /**
- * Ends the wait of a stored fact: the fact that it builds on has not come within the limit, or it
+ * Ends the wait of a stored event: the event that it builds on has not come within the limit, or it
  * has come and changed no payment.
  */
-export function endWait(change: ResourceChange, applied: Applied, fact: StoredFact): Applied {
-  const age_ms = change.context.at_ms - Date.parse(fact.received_at);
+export function endWait(
+  change: ResourceChange,
+  applied: Applied,
+  event: StoredProviderEvent,
+): Applied {
+  const age_ms = change.context.at_ms - Date.parse(event.received_at);
   if (applied.effect.outcome !== "wait") return applied;
-  if (!fact.follows_unmatched && age_ms <= WAIT_LIMIT_MS) return applied;
-  const reason = fact.follows_unmatched ? "is unmatched" : "has not come";
-  const found = finding(`${fact.op} ${fact.state} builds on a fact that ${reason}`);
-  const effect = afterUnmatched(change, found, fact, fact.booked_minor);
+  if (!event.follows_unmatched && age_ms <= WAIT_LIMIT_MS) return applied;
+  const reason = event.follows_unmatched ? "is unmatched" : "has not come";
+  const found = finding(`${event.op} ${event.state} builds on a provider event that ${reason}`);
+  const effect = afterUnmatched(change, found, event, event.booked_minor);
   const booked = "movement" in effect && effect.movement ? [effect.movement] : [];
   return { effect, booked_minor: bookedAtProvider(booked), expected: {} };
 }

@@ -36,7 +36,7 @@ export class CallRunner {
   readonly #accounts: ProviderAccounts;
   readonly #origins: Origins;
   readonly #deadline_ms: number;
-  readonly #on_facts: () => void;
+  readonly #on_provider_events: () => void;
   readonly #on_retry: (at_ms: number) => void;
 
   constructor(options: {
@@ -44,15 +44,15 @@ export class CallRunner {
     accounts: ProviderAccounts;
     origins: Origins;
     deadline_ms?: number;
-    /** Called after a reply with facts that the worker applies. */
-    on_facts: () => void;
+    /** Called after a reply with provider events that the worker applies. */
+    on_provider_events: () => void;
     /** Called with the time of the next attempt of a call. */
     on_retry: (at_ms: number) => void;
   }) {
     this.#store = options.store;
     this.#accounts = options.accounts;
     this.#origins = options.origins;
-    this.#on_facts = options.on_facts;
+    this.#on_provider_events = options.on_provider_events;
     this.#on_retry = options.on_retry;
     this.#deadline_ms = options.deadline_ms ?? CALL_DEADLINE_MS;
   }
@@ -85,7 +85,7 @@ export class CallRunner {
     const reply = call.may_repeat
       ? await port.send(account, call, signal)
       : await port.look(account, call, signal);
-    if ("facts" in reply) return inOurMode(account, reply, call.subject.livemode);
+    if ("provider_events" in reply) return inOurMode(account, reply, call.subject.livemode);
     return provenRefusal(stored, call, reply, `${connector.name} refuses the secret`);
   }
 
@@ -99,27 +99,29 @@ export class CallRunner {
         decideResult(call, reply, context, { booked_minor, records_fees: n === 0 });
       const did = clockOf(call) && record.change ? COUNTED_AS[call.op] : undefined;
       const [result] = await this.#store.record([{ ...record, ...(did && { did }) }]);
-      if (record.facts.some(({ outcome }) => outcome === null)) this.#on_facts();
+      if (record.provider_events.some(({ outcome }) => outcome === null)) {
+        this.#on_provider_events();
+      }
       if (result!.outcome === "recorded") {
         const next = record.call?.next_attempt_at;
         if (next !== undefined) this.#on_retry(Date.parse(next));
         return answer;
       }
       [call, booked_minor] = await this.#reload(call, reply);
-      // Another attempt has settled the call, or a notification has brought the fact.
+      // Another attempt has settled the call, or a notification has brought the provider event.
       const is_settled = result!.outcome === "known" && result!.is_settled;
       return is_settled ? currentAnswer(call, context) : null;
     });
   }
 
-  /** Reads the subject of a call, and the booking of the first fact of its reply. */
+  /** Reads the subject of a call, and the booking of the first provider event of its reply. */
   async #reload(
     call: Operation,
     reply: ProviderReply,
   ): Promise<[call: Operation, booked_minor: number]> {
     const { environment_id, subject: { id }, refund } = call;
-    const fact = "facts" in reply ? reply.facts[0] : null;
-    const found = await this.#store.readSubject(environment_id, id, refund?.id ?? null, fact);
+    const event = "provider_events" in reply ? reply.provider_events[0] : null;
+    const found = await this.#store.readSubject(environment_id, id, refund?.id ?? null, event);
     if (!found) throw databaseUnavailable();
     return [operationOf(call, found, call.dispute), found.booked_minor];
   }
@@ -128,7 +130,7 @@ export class CallRunner {
 /**
  * Returns the end of a sandbox's call whose payment a request has moved meanwhile: the sandbox has
  * no provider that has done something, so the move counts, and not the result of the call. A reply
- * of a live provider is always a fact.
+ * of a live provider is always a provider event.
  */
 function overtaken(
   call: Operation,

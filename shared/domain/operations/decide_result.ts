@@ -9,14 +9,19 @@ import type { Payment, PaymentStatus } from "../../schema/payment.ts";
 import type { Transfer } from "../../schema/transfer.ts";
 import type { Answer, Change, MovementRow } from "../../store/commit_rows.ts";
 import type { OperationResult } from "../../store/operation_row.ts";
-import type { HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
+import type { HandledProviderEvent, ProviderRecord } from "../../store/provider_rows.ts";
 import { type Applied, applyEvent, endWait, NO_PARTS } from "./apply_event.ts";
 import type { Effect, Expected, Parts } from "../providers/effect.ts";
 import { ChangeBuilder, type ResourceChange } from "../changes/change_builder.ts";
 import { renderError } from "../changes/error_body.ts";
 import type { EventContext } from "../changes/event.ts";
 import { declineAnswer } from "../payments/settlement.ts";
-import type { Fact, ProviderOp, ProviderReply, StoredFact } from "../providers/connector.ts";
+import type {
+  ProviderEvent,
+  ProviderOp,
+  ProviderReply,
+  StoredProviderEvent,
+} from "../providers/connector.ts";
 import { type Operation, rowOf } from "../providers/operation.ts";
 import {
   invalidState,
@@ -26,12 +31,12 @@ import {
   isUnsuccessful,
   nextStatuses,
 } from "../payments/lifecycle.ts";
-import { handled, recordOf, rowsOf, unhandled, unusableAccount } from "./fact_record.ts";
+import { handled, recordOf, rowsOf, unhandled, unusableAccount } from "./event_record.ts";
 
 /** Delays before each further attempt. After the last one the service asks hourly. */
 const RETRY_DELAYS_MS = [5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000];
 const LAST_DELAY_MS = 3_600_000;
-/** Delay before the next attempt of an operation whose result comes as a later fact. */
+/** Delay before the next attempt of an operation whose result comes as a later provider event. */
 const WAITING_MS = 60_000;
 /** Time since the first attempt. An operation that the provider then does not know needs the operator. */
 const ABSENT_AFTER_MS = 3_600_000;
@@ -49,10 +54,10 @@ const ENDS: ReadonlyMap<ProviderOp, PaymentStatus> = new Map([
 
 /** How to decide a reply that could not be recorded at once. */
 interface ReplyOptions {
-  /** The amount that the ledger has booked for its first fact as unmatched; 0 by default. */
+  /** The amount that the ledger has booked for its first event as unmatched; 0 by default. */
   booked_minor?: number;
   /**
-   * Whether fees are recorded with the fact that they came with (the default). False: the worker
+   * Whether fees are recorded with the event that they came with (the default). False: the worker
    * records them, because one of them can be booked already.
    */
   records_fees?: boolean;
@@ -63,7 +68,7 @@ interface ReplyOptions {
 /** What a reply has done. Rows of the resource are in its change. */
 interface Decision {
   result: OperationResult;
-  facts: HandledFact[];
+  provider_events: HandledProviderEvent[];
   answer: Answer;
   /** Movements of money that belongs to the account. */
   movements: MovementRow[];
@@ -79,13 +84,18 @@ export function decideResult(
 ): { record: ProviderRecord; answer: Answer } {
   const { id, environment_id, subject } = operation;
   const change: ResourceChange = changeOf(subject, context);
-  const { result, facts, answer, movements, expected } = decide(change, operation, reply, options);
+  const { result, provider_events, answer, movements, expected } = decide(
+    change,
+    operation,
+    reply,
+    options,
+  );
   return {
     record: {
       environment_id,
       call_id: id,
       call: result,
-      facts,
+      provider_events,
       change: rowsOf(change, movements, expected),
       answer,
     },
@@ -123,7 +133,9 @@ function decide(
   reply: ProviderReply,
   options: ReplyOptions,
 ): Decision {
-  if ("facts" in reply) return decideFacts(change, operation, reply.facts, options);
+  if ("provider_events" in reply) {
+    return decideProviderEvents(change, operation, reply.provider_events, options);
+  }
   if ("refused" in reply) return decideRefusal(change, operation, reply);
   if ("waiting" in reply) return decideWaiting(change, operation, reply);
   if ("absent" in reply) return decideUnknown(change, operation, "absent", operation.may_repeat);
@@ -149,7 +161,7 @@ export function pointlessRecord(operation: Operation): ProviderRecord | null {
   }
   if (left === null) return null;
   const call = { state: "settled", last_reply: `not sent: it is ${left}` } as const;
-  return { environment_id, call_id: id, call, facts: [], change: null, answer: null };
+  return { environment_id, call_id: id, call, provider_events: [], change: null, answer: null };
 }
 
 /** Reports whether the payment has left the status that the operation ends. */
@@ -171,37 +183,38 @@ function isAdvanced({ op, subject, refund }: Operation): boolean {
 }
 
 /**
- * Decides the record of a stored fact. If its operation has no result yet, the fact is the result.
+ * Decides the record of a stored event. If its operation has no result yet, the event is the
+ * result.
  * @param operation null: there is none, or it is settled
  */
-export function decideFact(
+export function decideProviderEvent(
   { subject, operation, ...parts }: Parts & {
     subject: Payment | Transfer;
     operation: Operation | null;
   },
   environment_id: string,
-  fact: StoredFact,
+  event: StoredProviderEvent,
   context: EventContext,
 ): { effect: Effect; record: ProviderRecord; status: string } {
-  const { booked_minor } = fact;
+  const { booked_minor } = event;
   const change = changeOf(subject, context);
-  const applied = endWait(change, applyEvent(change, parts, fact, booked_minor), fact);
+  const applied = endWait(change, applyEvent(change, parts, event, booked_minor), event);
   const { effect } = applied;
   const { status } = change.subject;
   const is_result = effect.outcome === "applied" || effect.outcome === "ignored";
   const record = operation && is_result
-    ? decideResult(operation, { facts: [fact] }, context, { booked_minor, parts }).record
-    : recordOf(environment_id, fact, change, applied, booked_minor);
+    ? decideResult(operation, { provider_events: [event] }, context, { booked_minor, parts }).record
+    : recordOf(environment_id, event, change, applied, booked_minor);
   return { effect, record, status };
 }
 
-function decideFacts(
+function decideProviderEvents(
   change: ResourceChange,
   operation: Operation,
-  [fact, ...others]: readonly [Fact, ...Fact[]],
+  [event, ...others]: readonly [ProviderEvent, ...ProviderEvent[]],
   { booked_minor = 0, records_fees = true, parts = partsOf(operation) }: ReplyOptions,
 ): Decision {
-  const applied = applyEvent(change, parts, fact, booked_minor);
+  const applied = applyEvent(change, parts, event, booked_minor);
   const { effect, expected } = applied;
   if (effect.outcome === "finding" || effect.outcome === "unmatched") {
     const unknown = decideUnknown(change, operation, effect.finding ?? "", false, {
@@ -210,19 +223,21 @@ function decideFacts(
     const movement = effect.outcome === "unmatched" ? effect.movement : null;
     return {
       ...unknown,
-      facts: [handled(fact, change, applied, booked_minor), ...others.map(unhandled)],
+      provider_events: [handled(event, change, applied, booked_minor), ...others.map(unhandled)],
       movements: movement ? [movement] : [],
     };
   }
-  const facts = [handled(fact, change, applied, booked_minor)];
-  for (const other of others) facts.push(fold(change, operation, applied, other, records_fees));
+  const provider_events = [handled(event, change, applied, booked_minor)];
+  for (const other of others) {
+    provider_events.push(fold(change, operation, applied, other, records_fees));
+  }
   return {
     result: {
       state: "settled",
-      ...(fact.provider_reference !== null && { provider_reference: fact.provider_reference }),
-      last_reply: fact.source === undefined ? fact.state : `${fact.state}, by the operator`,
+      ...(event.provider_reference !== null && { provider_reference: event.provider_reference }),
+      last_reply: event.source === undefined ? event.state : `${event.state}, by the operator`,
     },
-    facts,
+    provider_events,
     answer: answerOf(operation, change),
     movements: [],
     expected,
@@ -230,22 +245,23 @@ function decideFacts(
 }
 
 /**
- * Applies another fact of a reply, so that both are recorded together: a fee of a live provider,
- * and every fact of the sandbox, which has no other source of them. The worker applies others later.
+ * Applies another event of a reply, so that both are recorded together: a fee of a live provider,
+ * and every event of the sandbox, which has no other source of them. The worker applies others
+ * later.
  */
 function fold(
   change: ResourceChange,
   operation: Operation,
   first: Applied,
-  fact: Fact,
+  event: ProviderEvent,
   records_fees: boolean,
-): HandledFact {
-  const is_fee = records_fees && fact.op === "fee" && first.effect.outcome === "applied";
-  if (change.subject.livemode && !is_fee) return unhandled(fact);
+): HandledProviderEvent {
+  const is_fee = records_fees && event.op === "fee" && first.effect.outcome === "applied";
+  if (change.subject.livemode && !is_fee) return unhandled(event);
   const parts = change.subject.livemode ? NO_PARTS : partsOf(operation);
-  const applied = applyEvent(change, parts, fact);
-  if (change.subject.livemode && applied.effect.outcome !== "applied") return unhandled(fact);
-  return handled(fact, change, applied, 0);
+  const applied = applyEvent(change, parts, event);
+  if (change.subject.livemode && applied.effect.outcome !== "applied") return unhandled(event);
+  return handled(event, change, applied, 0);
 }
 
 /**
@@ -266,7 +282,7 @@ function decideUnknown(
   const delay_ms = after_ms ?? RETRY_DELAYS_MS[operation.attempts - 1] ?? LAST_DELAY_MS;
   const { subject } = change;
   if (subject.object === "payment" && subject.status === "pending") {
-    applyEvent(change, NO_PARTS, ownFact(operation, "pending", { op: "authorize" }));
+    applyEvent(change, NO_PARTS, ownEvent(operation, "pending", { op: "authorize" }));
   }
   return {
     result: {
@@ -276,14 +292,16 @@ function decideUnknown(
         ? { state: "operator" }
         : { state: "pending", next_attempt_at: formatTime(at_ms + delay_ms) }),
     },
-    facts: [],
+    provider_events: [],
     answer: answerOf(operation, change),
     movements: [],
     expected: {},
   };
 }
 
-/** Keeps an operation pending whose result comes as a later fact. The service never gives up on it. */
+/**
+ * Keeps an operation pending whose result comes as a later event. The service never gives up on it.
+ */
 function decideWaiting(
   change: ResourceChange,
   operation: Operation,
@@ -296,7 +314,7 @@ function decideWaiting(
       needs_operator,
       next_attempt_at: formatTime(change.context.at_ms + WAITING_MS),
     },
-    facts: [],
+    provider_events: [],
     answer: answerOf(operation, change),
     movements: [],
     expected: {},
@@ -316,14 +334,14 @@ function decideRefusal(
   const is_new = op === "authorize" || op === "transfer";
   // The amount that a refund holds is free again; a capture or cancel leaves its payment as it is.
   if (is_new || refund?.status === "pending") {
-    const failed = ownFact(operation, "failed", { failure_code: "provider_refused" });
+    const failed = ownEvent(operation, "failed", { failure_code: "provider_refused" });
     applyEvent(change, partsOf(operation), failed);
   }
   const is_error = refund === null && (decline_is_error || !is_new);
   const { unusable_account } = reply;
   return {
     result: { state: "settled", last_reply: reason.slice(0, REPLY_LENGTH_MAX) },
-    facts: unusable_account === undefined ? [] : [
+    provider_events: unusable_account === undefined ? [] : [
       unusableAccount(operation, unusable_account, reply.reason ?? reply.message, change.context),
     ],
     answer: is_error
@@ -334,12 +352,12 @@ function decideRefusal(
   };
 }
 
-/** Makes a fact of our own about an operation, which no provider has reported. */
-export function ownFact(
+/** Makes an event of our own about an operation, which no provider has reported. */
+export function ownEvent(
   { id, op, subject, refund, amount_minor, currency, created_at }: Operation,
-  state: Fact["state"],
-  more: Partial<Fact> = {},
-): Fact {
+  state: ProviderEvent["state"],
+  more: Partial<ProviderEvent> = {},
+): ProviderEvent {
   return {
     account_id: "",
     reference: `${id}:${state}`,
@@ -368,15 +386,17 @@ function refusalAnswer(
   return { status: error.status, body: renderError(error, operation.request_id) };
 }
 
-/** Returns the effect that a fact would have as the result of an operation, and the status then. */
+/**
+ * Returns the effect that an event would have as the result of an operation, and the status then.
+ */
 export function effectOn(
   operation: Operation,
-  fact: Fact,
+  event: ProviderEvent,
   context: EventContext,
   booked_minor = 0,
 ): { effect: Effect; status: string } {
   const change = changeOf(operation.subject, context);
-  const { effect } = applyEvent(change, partsOf(operation), fact, booked_minor);
+  const { effect } = applyEvent(change, partsOf(operation), event, booked_minor);
   return { effect, status: change.subject.status };
 }
 

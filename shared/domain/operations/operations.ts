@@ -1,7 +1,8 @@
 /**
  * The one way of every operation that a provider takes part in (architecture §2): begin, operation,
- * reply, facts, change, commit. A provider that replies at once, as that of the sandbox does, is
- * asked before the commit, and one statement writes everything. Any other is reserved, asked and
+ * reply, provider events, change, commit. A provider that replies at once, as that of the sandbox
+ * does, is asked before the commit, and one statement writes everything. Any other is reserved,
+ * asked and
  * recorded: nothing is sent before its reservation is committed, and no database connection is held
  * while the provider answers.
  */
@@ -17,7 +18,7 @@ import type { ResourceChange } from "../changes/change_builder.ts";
 import type { ChangeWriter } from "../changes/change_writer.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
 import { CALL_DEADLINE_MS, type CallRunner } from "./call_runner.ts";
-import { decideAtOnce, ownFact } from "./decide_result.ts";
+import { decideAtOnce, ownEvent } from "./decide_result.ts";
 import type { ProviderReply } from "../providers/connector.ts";
 import { type Begun, type Operation, rowOf } from "../providers/operation.ts";
 import type { StoredDispute } from "../payments/dispute_payment.ts";
@@ -177,7 +178,7 @@ export function changeAtOnce(
   { change, operation }: Begun,
   { reply, fault_id }: ReplyAtOnce,
 ): Change {
-  const [first] = "facts" in reply ? reply.facts : [];
+  const [first] = "provider_events" in reply ? reply.provider_events : [];
   // An address that is known at once is a part of the new payment.
   const address = first?.state === "pending" ? first.next_action : undefined;
   addCreated(change, address && { amount_received: 0, next_action: address });
@@ -188,7 +189,7 @@ export function changeAtOnce(
 
 /** Makes the change of a cancel that needs no provider. */
 export function cancelled({ change, operation }: Begun): Change {
-  return decideAtOnce(change, operation, { facts: [ownFact(operation, "cancelled")] });
+  return decideAtOnce(change, operation, { provider_events: [ownEvent(operation, "cancelled")] });
 }
 
 /** Makes the change that reserves an operation. */

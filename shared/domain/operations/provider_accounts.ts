@@ -4,7 +4,12 @@
  */
 
 import { isLoopback } from "../../core/loopback.ts";
-import type { Connector, ConnectorFinder, Fact, ProviderAccount } from "../providers/connector.ts";
+import type {
+  Connector,
+  ConnectorFinder,
+  ProviderAccount,
+  ProviderEvent,
+} from "../providers/connector.ts";
 import type { StoredAccount } from "../../store/provider_rows.ts";
 
 /** Reads a secret from the settings of the functions. Its name begins with `PROVIDER_`. */
@@ -63,21 +68,21 @@ export class ProviderAccounts {
   }
 }
 
-/** Facts of one reply, or of one notification. */
-type Facts = { facts: readonly [Fact, ...Fact[]] };
+/** Provider events of one reply, or of one notification. */
+type ProviderEvents = { provider_events: readonly [ProviderEvent, ...ProviderEvent[]] };
 
 /**
- * Returns the facts in the mode of our payment if the provider runs on the own machine: such a
+ * Returns the events in the mode of our payment if the provider runs on the own machine: such a
  * provider is a double, whose objects have any mode.
  */
 export function inOurMode(
   account: Pick<StoredAccount, "settings">,
-  { facts: [first, ...others] }: Facts,
+  { provider_events: [first, ...others] }: ProviderEvents,
   livemode: boolean,
-): Facts {
-  if (!isOnLoopback(account)) return { facts: [first, ...others] };
-  const ours = (fact: Fact): Fact => ({ ...fact, livemode });
-  return { facts: [ours(first), ...others.map(ours)] };
+): ProviderEvents {
+  if (!isOnLoopback(account)) return { provider_events: [first, ...others] };
+  const ours = (event: ProviderEvent): ProviderEvent => ({ ...event, livemode });
+  return { provider_events: [ours(first), ...others.map(ours)] };
 }
 
 /** The addresses in the settings: `base_url`, and the list `rpc_urls` of a chain. */

@@ -1,7 +1,7 @@
 /**
- * The provider worker: asks again after unknown results, applies facts, looks at open payments,
- * polls accounts and reads their totals (architecture §7). All state is in the database, so any
- * number of workers can run and a crash loses nothing.
+ * The provider worker: asks again after unknown results, applies provider events, looks at open
+ * payments, polls accounts and reads their totals (architecture §7). All state is in the database,
+ * so any number of workers can run and a crash loses nothing.
  */
 
 import type { Clock } from "../../core/clock.ts";
@@ -11,18 +11,18 @@ import type { ProviderStore } from "../../store/provider_store.ts";
 import { applyUnmatched } from "../providers/unmatched.ts";
 import { readRefund, readSubject } from "../changes/read_resource.ts";
 import { retryOnStale } from "../changes/retry_on_stale.ts";
-import { portOf, type ProviderReply, type StoredFact } from "../providers/connector.ts";
+import { portOf, type ProviderReply, type StoredProviderEvent } from "../providers/connector.ts";
 import { type Operation, operationOf } from "../providers/operation.ts";
 import { pollAccount, readTotals } from "./account_reader.ts";
-import { applyToAccount, isAccountFact } from "../providers/apply_to_account.ts";
+import { applyToAccount, isAccountEvent } from "../providers/apply_to_account.ts";
 import type { CallRunner } from "./call_runner.ts";
-import { decideFact, pointlessRecord } from "./decide_result.ts";
-import { accountRecord } from "./fact_record.ts";
+import { decideProviderEvent, pointlessRecord } from "./decide_result.ts";
+import { accountRecord } from "./event_record.ts";
 import { inOurMode, type ProviderAccounts, type ReadyAccount } from "./provider_accounts.ts";
 
 /** Most pieces of work at once. */
 const WORK_LIMIT = 32;
-/** Most of them that ask a provider, so that slow ones leave slots for facts. */
+/** Most of them that ask a provider, so that slow ones leave slots for events. */
 const ASKING_LIMIT = 24;
 /** Longest wait for the pieces of a claim before the next one. */
 const COLLECT_MS = 250;
@@ -87,7 +87,7 @@ export class ProviderWorker {
 
   /** Does a piece of work. A slow provider holds up only its own pieces. */
   async #run(work: ProviderWork): Promise<void> {
-    const asks = work.kind === "fact" ? 0 : 1;
+    const asks = work.kind === "event" ? 0 : 1;
     this.#working++;
     this.#asking += asks;
     try {
@@ -106,8 +106,8 @@ export class ProviderWorker {
     switch (work.kind) {
       case "call":
         return this.#call(work);
-      case "fact":
-        return this.#apply(work, work.fact!);
+      case "event":
+        return this.#apply(work, work.event!);
       case "look":
         return this.#look(work);
       case "poll":
@@ -125,48 +125,50 @@ export class ProviderWorker {
     else await this.#options.runner.run(work.account, call);
   }
 
-  /** Applies a stored fact. Decides again if another fact has changed the payment meanwhile. */
-  async #apply(work: ProviderWork, fact: StoredFact): Promise<void> {
+  /** Applies a stored event. Decides again if another event has changed the payment meanwhile. */
+  async #apply(work: ProviderWork, event: StoredProviderEvent): Promise<void> {
     const { store } = this.#options;
     let given = work;
     await retryOnStale(async (n) => {
       if (n > 0) {
         const { environment_id, subject_body } = given;
-        // Another worker has booked the fact.
+        // Another worker has booked the event.
         if (subject_body === null) return "gone";
         const { id } = readSubject(subject_body);
-        const present = await store.readSubject(environment_id, id, fact.refund_id, fact);
+        const present = await store.readSubject(environment_id, id, event.refund_id, event);
         if (!present) return "gone";
         const { booked_minor, ...bodies } = present;
-        given = { ...given, ...bodies, fact: { ...fact, booked_minor } };
+        given = { ...given, ...bodies, event: { ...event, booked_minor } };
       }
-      const outcome = await this.#decide(given, given.fact!);
+      const outcome = await this.#decide(given, given.event!);
       return outcome === "stale" ? null : outcome;
     });
   }
 
-  /** Records the effect of a fact. Returns the record's outcome, or that the fact has to wait. */
+  /**
+   * Records the effect of an event. Returns the record's outcome, or that the event has to wait.
+   */
   async #decide(
     work: ProviderWork,
-    fact: StoredFact,
+    event: StoredProviderEvent,
   ): Promise<RecordOutcome["outcome"] | "wait"> {
     const { environment_id, livemode, subject_body, refund_body } = work;
     const context = this.#options.runner.context(livemode);
     if (subject_body === null) {
-      const ours = asStored(work, fact, livemode);
-      const effect = isAccountFact(ours)
+      const ours = asStored(work, event, livemode);
+      const effect = isAccountEvent(ours)
         ? applyToAccount(ours, context)
         : applyUnmatched(ours, context);
-      return await this.#record(accountRecord(environment_id, ours, effect, fact.booked_minor));
+      return await this.#record(accountRecord(environment_id, ours, effect, event.booked_minor));
     }
     const subject = readSubject(subject_body);
     const refund = refund_body === null ? null : readRefund(refund_body);
-    const known = await this.#withRest(work, fact, subject);
+    const known = await this.#withRest(work, event, subject);
     const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
-    const is_result = work.call?.op === fact.op && work.call.state !== "settled";
+    const is_result = work.call?.op === event.op && work.call.state !== "settled";
     const operation = is_result ? operationOf(work.call!, work) : null;
     const ours = asStored(work, known, subject.livemode);
-    const { effect, record } = decideFact(
+    const { effect, record } = decideProviderEvent(
       { subject, refund, dispute, deposit: work.deposit, operation },
       environment_id,
       ours,
@@ -181,34 +183,39 @@ export class ProviderWorker {
   }
 
   /**
-   * Adds to a fact that money was taken or held the parts that only a look shows: the card, the end
-   * of an authorization, and the time of the movement, which decides the day of its total. A
-   * notification can come before the answer of the call, and names only the charge.
-   * Stores the fee, so that it is booked now and not with the next poll.
+   * Adds to an event that money was taken or held the parts that only a look shows: the card, the
+   * end of an authorization, and the time of the movement, which decides the day of its total. A
+   * notification can come before the answer of the call, and names only the charge. Stores the fee,
+   * so that it is booked now and not with the next poll.
    */
   async #withRest(
     work: ProviderWork,
-    fact: StoredFact,
+    event: StoredProviderEvent,
     subject: Operation["subject"],
-  ): Promise<StoredFact> {
+  ): Promise<StoredProviderEvent> {
     const { store, accounts } = this.#options;
-    const is_needed = fact.is_partial && subject.object === "payment" && work.call !== null;
+    const is_needed = event.is_partial && subject.object === "payment" && work.call !== null;
     const opened = is_needed ? accounts.open(work.account) : null;
-    if (opened === null || typeof opened === "string") return fact;
+    if (opened === null || typeof opened === "string") return event;
     const reply = await look(opened, operationOf(work.call!, work));
-    if (!("facts" in reply)) return fact;
-    const [same, ...others] = reply.facts;
-    if (others.length > 0 && await store.storeFacts(work.account.id, others) > 0) this.#want();
-    const { card = fact.card, capture_before = fact.capture_before } = same;
-    const at = same.reference === fact.reference ? same.at : fact.at;
-    return { ...fact, at, ...(card && { card }), ...(capture_before && { capture_before }) };
+    if (!("provider_events" in reply)) return event;
+    const [same, ...others] = reply.provider_events;
+    if (others.length > 0 && await store.storeProviderEvents(work.account.id, others) > 0) {
+      this.#want();
+    }
+    const { card = event.card, capture_before = event.capture_before } = same;
+    const at = same.reference === event.reference ? same.at : event.at;
+    return { ...event, at, ...(card && { card }), ...(capture_before && { capture_before }) };
   }
 
-  /** Looks at a payment that is still open, and stores what the provider says as facts. */
+  /** Looks at a payment that is still open, and stores what the provider says as events. */
   async #look(work: ProviderWork): Promise<void> {
     const { store } = this.#options;
     const reply = await look(this.#open(work), operationOf(work.call!, work));
-    if ("facts" in reply && await store.storeFacts(work.account.id, reply.facts) > 0) {
+    if (
+      "provider_events" in reply &&
+      await store.storeProviderEvents(work.account.id, reply.provider_events) > 0
+    ) {
       this.#want();
     }
   }
@@ -233,10 +240,18 @@ export class ProviderWorker {
   }
 }
 
-/** Returns a stored fact in the mode of our payment, as `inOurMode` does. */
-function asStored(work: ProviderWork, fact: StoredFact, livemode: boolean): StoredFact {
-  const { facts: [ours] } = inOurMode(work.account, { facts: [fact] }, livemode);
-  return { ...fact, ...ours };
+/** Returns a stored event in the mode of our payment, as `inOurMode` does. */
+function asStored(
+  work: ProviderWork,
+  event: StoredProviderEvent,
+  livemode: boolean,
+): StoredProviderEvent {
+  const { provider_events: [ours] } = inOurMode(
+    work.account,
+    { provider_events: [event] },
+    livemode,
+  );
+  return { ...event, ...ours };
 }
 
 /** Makes the record that settles a call whose payment is deleted. */
@@ -246,7 +261,7 @@ function orphanRecord({ environment_id, call }: ProviderWork): ProviderRecord {
     environment_id,
     call_id: call!.id,
     call: settled,
-    facts: [],
+    provider_events: [],
     change: null,
     answer: null,
   };

@@ -1,6 +1,6 @@
 /**
- * Applies the facts of disputes: what happens at the provider, and the evidence that it has taken.
- * Pure.
+ * Applies the provider events of disputes: what happens at the provider, and the evidence that it
+ * has taken. Pure.
  */
 
 import { formatTime } from "../../core/clock.ts";
@@ -9,7 +9,7 @@ import type { Payment } from "../../schema/payment.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { isRefundable } from "./lifecycle.ts";
 import { closeDispute, isOpen, openDispute, updateDispute } from "./dispute_payment.ts";
-import type { Fact } from "../providers/connector.ts";
+import type { ProviderEvent } from "../providers/connector.ts";
 import {
   apply,
   applyWithoutCapture,
@@ -28,16 +28,16 @@ import {
 export function applyToDispute(
   change: PaymentChange,
   dispute: Dispute | null,
-  fact: Fact,
+  event: ProviderEvent,
 ): Effect {
   const payment = change.subject;
-  switch (fact.state) {
+  switch (event.state) {
     case "disputed":
-      if (!isCaptured(payment)) return applyWithoutCapture(change, fact);
-      return dispute ? IGNORED : applyNewDispute(change, fact);
+      if (!isCaptured(payment)) return applyWithoutCapture(change, event);
+      return dispute ? IGNORED : applyNewDispute(change, event);
     case "dispute_won":
-      if (!isCaptured(payment)) return applyWithoutCapture(change, fact);
-      return applyWonDispute(change, dispute, fact);
+      if (!isCaptured(payment)) return applyWithoutCapture(change, event);
+      return applyWonDispute(change, dispute, event);
     case "dispute_lost":
     case "dispute_under_review": {
       // Without a dispute here, only a payment that can be disputed waits for it.
@@ -46,16 +46,16 @@ export function applyToDispute(
         return may_come ? WAIT : IGNORED;
       }
       const is_late = !isOpen(dispute) ||
-        fact.state === "dispute_under_review" && dispute.status === "under_review";
+        event.state === "dispute_under_review" && dispute.status === "under_review";
       if (is_late) return IGNORED;
       return apply(() => {
-        if (fact.state === "dispute_lost") {
-          closeDispute(change, withEvidence(change, dispute, fact), "lost");
+        if (event.state === "dispute_lost") {
+          closeDispute(change, withEvidence(change, dispute, event), "lost");
         } else updateDispute(change, { ...dispute, status: "under_review" });
       });
     }
     default:
-      return finding(`a dispute has no fact ${fact.state}`);
+      return finding(`a dispute has no provider event ${event.state}`);
   }
 }
 
@@ -63,20 +63,20 @@ export function applyToDispute(
  * Begins a dispute. A bank can take back money that is refunded already or held by another dispute,
  * so the sum of both can exceed the captured amount.
  */
-function applyNewDispute(change: PaymentChange, fact: Fact): Effect {
+function applyNewDispute(change: PaymentChange, event: ProviderEvent): Effect {
   const payment = change.subject;
-  if (!canBeDisputed(payment) || fact.amount_minor > payment.amount_captured) {
-    return finding(`a dispute of ${shown(fact)} is more than the payment has taken`);
+  if (!canBeDisputed(payment) || event.amount_minor > payment.amount_captured) {
+    return finding(`a dispute of ${shown(event)} is more than the payment has taken`);
   }
-  const { reason = "general", evidence_due_by = null } = fact.dispute ?? {};
-  const { amount_minor, later } = fact;
+  const { reason = "general", evidence_due_by = null } = event.dispute ?? {};
+  const { amount_minor, later } = event;
   const ends_at = later && formatTime(change.context.at_ms + later.delay_ms);
   return apply(() => {
     const { id } = openDispute(change, {
       amount_minor,
       reason,
       evidence_due_by: evidence_due_by ?? ends_at ?? null,
-      provider_reference: payment.livemode ? objectOf(fact) : null,
+      provider_reference: payment.livemode ? objectOf(event) : null,
     });
     if (later) {
       const dispute = { id, reference: null, text: null, submit: false };
@@ -87,16 +87,20 @@ function applyNewDispute(change: PaymentChange, fact: Fact): Effect {
 }
 
 /** Applies a dispute that was won. The bank can give up a dispute that was lost before. */
-function applyWonDispute(change: PaymentChange, dispute: Dispute | null, fact: Fact): Effect {
+function applyWonDispute(
+  change: PaymentChange,
+  dispute: Dispute | null,
+  event: ProviderEvent,
+): Effect {
   if (dispute?.status === "won") return IGNORED;
   if (!dispute) {
-    // The fact that the payer has disputed can come later, unless it is a finding then.
+    // The event that the payer has disputed can come later, unless it is a finding then.
     return canBeDisputed(change.subject)
       ? WAIT
-      : finding(`a dispute of ${shown(fact)} that was won has not begun here`);
+      : finding(`a dispute of ${shown(event)} that was won has not begun here`);
   }
-  return differs(dispute.amount_minor, fact) ??
-    apply(() => closeDispute(change, withEvidence(change, dispute, fact), "won"));
+  return differs(dispute.amount_minor, event) ??
+    apply(() => closeDispute(change, withEvidence(change, dispute, event), "won"));
 }
 
 function canBeDisputed(payment: Payment): boolean {
@@ -104,17 +108,21 @@ function canBeDisputed(payment: Payment): boolean {
 }
 
 /** Applies evidence that the provider has taken. */
-export function applyEvidence(change: PaymentChange, dispute: Dispute | null, fact: Fact): Effect {
-  const evidence = fact.dispute?.evidence;
+export function applyEvidence(
+  change: PaymentChange,
+  dispute: Dispute | null,
+  event: ProviderEvent,
+): Effect {
+  const evidence = event.dispute?.evidence;
   if (!dispute || !evidence) return finding("the evidence belongs to no dispute here");
   if (!isOpen(dispute)) return IGNORED;
   const status = evidence.is_submitted ? "under_review" : dispute.status;
-  return apply(() => updateDispute(change, { ...withEvidence(change, dispute, fact), status }));
+  return apply(() => updateDispute(change, { ...withEvidence(change, dispute, event), status }));
 }
 
-/** Returns the dispute with the evidence of a fact, if it names some. */
-function withEvidence({ at }: PaymentChange, dispute: Dispute, fact: Fact): Dispute {
-  const taken = fact.dispute?.evidence;
+/** Returns the dispute with the evidence of an event, if it names some. */
+function withEvidence({ at }: PaymentChange, dispute: Dispute, event: ProviderEvent): Dispute {
+  const taken = event.dispute?.evidence;
   if (!taken) return dispute;
   const { text, is_submitted } = taken;
   const evidence: DisputeEvidence = { text, submitted_at: is_submitted ? at : null };

@@ -1,6 +1,6 @@
 /**
- * Applies the facts of providers to payments (architecture §7). Forward only: a fact changes a
- * payment if the lifecycle allows the move, a late or repeated fact changes nothing, and a fact
+ * Applies provider events to payments (architecture §7). Forward only: a provider event changes a
+ * payment if the lifecycle allows the move, a late or repeated event changes nothing, and an event
  * whose amount, currency or mode differs from ours is a finding. Pure.
  */
 
@@ -16,7 +16,7 @@ import {
   requireAction,
   waitForMoney,
 } from "./settlement.ts";
-import type { Fact, FactOp } from "../providers/connector.ts";
+import type { ProviderEvent, ProviderEventOp } from "../providers/connector.ts";
 import { applyEvidence, applyToDispute } from "./apply_to_dispute.ts";
 import { applyToRefund } from "./apply_to_refund.ts";
 import {
@@ -32,61 +32,61 @@ import {
 import { applyReceivedMoney } from "./received_money.ts";
 
 /** The operations whose results are money that the payer sends, for payments of that kind. */
-const DEPOSIT_OPS: ReadonlySet<FactOp> = new Set(["authorize", "abandon"]);
+const DEPOSIT_OPS: ReadonlySet<ProviderEventOp> = new Set(["authorize", "abandon"]);
 
-/** Reports whether a fact is about money that the payer sends. */
-export function isReceivedMoney({ subject }: PaymentChange, fact: Fact): boolean {
-  return isDeposit(subject) && DEPOSIT_OPS.has(fact.op);
+/** Reports whether an event is about money that the payer sends. */
+export function isReceivedMoney({ subject }: PaymentChange, event: ProviderEvent): boolean {
+  return isDeposit(subject) && DEPOSIT_OPS.has(event.op);
 }
 
-/** Applies a fact to its payment. */
+/** Applies an event to its payment. */
 export function applyToPayment(
   change: PaymentChange,
   { refund, dispute, deposit }: Parts,
-  fact: Fact,
+  event: ProviderEvent,
 ): Effect {
   const { subject: payment } = change;
-  if (fact.livemode !== payment.livemode) {
-    return finding(`the provider's object is ${fact.livemode ? "live" : "in test mode"}`);
+  if (event.livemode !== payment.livemode) {
+    return finding(`the provider's object is ${event.livemode ? "live" : "in test mode"}`);
   }
-  if (isReceivedMoney(change, fact)) return applyReceivedMoney(change, deposit, fact);
-  if (fact.currency !== payment.currency) {
-    return finding(`the currency is ${fact.currency} instead of ${payment.currency}`);
+  if (isReceivedMoney(change, event)) return applyReceivedMoney(change, deposit, event);
+  if (event.currency !== payment.currency) {
+    return finding(`the currency is ${event.currency} instead of ${payment.currency}`);
   }
   // The card behind the token, which only the provider knows.
-  if (payment.method === null && fact.card) {
-    change.amend({ method: { type: "card", card: fact.card } });
+  if (payment.method === null && event.card) {
+    change.amend({ method: { type: "card", card: event.card } });
   }
-  switch (fact.op) {
+  switch (event.op) {
     case "authorize":
     case "capture":
     case "cancel":
-      return applyOutcome(change, fact);
+      return applyOutcome(change, event);
     case "abandon":
       // The payer has authenticated at the last moment.
-      return payment.status === "authorized" ? IGNORED : applyOutcome(change, fact);
+      return payment.status === "authorized" ? IGNORED : applyOutcome(change, event);
     case "refund":
-      return applyToRefund(change, refund, fact);
+      return applyToRefund(change, refund, event);
     case "dispute":
-      return applyToDispute(change, dispute, fact);
+      return applyToDispute(change, dispute, event);
     case "dispute_evidence":
     case "dispute_accept":
       // An operation that has failed leaves the dispute as it is.
-      return fact.state === "failed" ? IGNORED : applyEvidence(change, dispute, fact);
+      return event.state === "failed" ? IGNORED : applyEvidence(change, dispute, event);
     case "fee":
       // The provider has taken the fee, also if the payment is over or not captured yet.
       return apply(() => {
-        change.move(fact.state === "returned" ? "fee_reversal" : "fee", fact.amount_minor);
+        change.move(event.state === "returned" ? "fee_reversal" : "fee", event.amount_minor);
       });
     default:
-      return finding(`a payment has no fact of ${fact.op}`);
+      return finding(`a payment has no provider event of ${event.op}`);
   }
 }
 
-function applyOutcome(change: PaymentChange, fact: Fact): Effect {
+function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
   const { subject: payment } = change;
-  const { next_action, later } = fact;
-  switch (fact.state) {
+  const { next_action, later } = event;
+  switch (event.state) {
     case "pending":
       if (payment.status !== "pending") return IGNORED;
       return apply(() => next_action ? waitForMoney(change, next_action) : process(change));
@@ -96,36 +96,36 @@ function applyOutcome(change: PaymentChange, fact: Fact): Effect {
       return apply(() => requireAction(change, next_action));
     case "authorized":
       if (!canBecome(payment, "authorized")) return IGNORED;
-      return differs(payment.amount_minor, fact) ?? apply(() => {
-        authorize(change, fact.capture_before);
+      return differs(payment.amount_minor, event) ?? apply(() => {
+        authorize(change, event.capture_before);
         if (later) change.addCall(later);
       });
     case "succeeded":
-      return applySuccess(change, fact);
+      return applySuccess(change, event);
     case "declined":
       if (!canBecome(payment, "declined")) return IGNORED;
       return apply(() => {
-        decline(change, fact.decline_code ?? "payment_declined");
-        closeAtProvider(change, fact);
+        decline(change, event.decline_code ?? "payment_declined");
+        closeAtProvider(change, event);
       });
     case "failed":
       // A capture or a cancel that has failed leaves the payment as it is.
       if (
-        fact.op === "capture" || fact.op === "cancel" || isCaptured(payment) ||
+        event.op === "capture" || event.op === "cancel" || isCaptured(payment) ||
         !canBecome(payment, "failed")
       ) {
         return IGNORED;
       }
       return apply(() => {
-        fail(change, fact.failure_code ?? "processing_failed", fact.return_code ?? null);
-        if (fact.op === "authorize") closeAtProvider(change, fact);
+        fail(change, event.failure_code ?? "processing_failed", event.return_code ?? null);
+        if (event.op === "authorize") closeAtProvider(change, event);
       });
     case "cancelled":
       return canBecome(payment, "cancelled") ? apply(() => cancel(change)) : IGNORED;
     case "returned":
-      return applyReturn(change, fact);
+      return applyReturn(change, event);
     default:
-      return finding(`a payment has no fact ${fact.state}`);
+      return finding(`a payment has no provider event ${event.state}`);
   }
 }
 
@@ -133,16 +133,19 @@ function applyOutcome(change: PaymentChange, fact: Fact): Effect {
  * Lets the worker cancel a payment by card at the provider that is over here. There it is still
  * open: somebody could pay it with another card.
  */
-function closeAtProvider(change: PaymentChange, { provider_reference, source }: Fact): void {
+function closeAtProvider(
+  change: PaymentChange,
+  { provider_reference, source }: ProviderEvent,
+): void {
   const { livemode, method_kind } = change.subject;
   const is_open = livemode && method_kind === "card" && provider_reference !== null && !source;
   if (is_open) change.addCall({ op: "abandon", delay_ms: 0 });
 }
 
 /** Applies money that has arrived. It is booked even if the payment is over. */
-function applySuccess(change: PaymentChange, fact: Fact): Effect {
+function applySuccess(change: PaymentChange, event: ProviderEvent): Effect {
   const { subject: payment } = change;
-  const { amount_minor, tx_hash } = fact;
+  const { amount_minor, tx_hash } = event;
   if (isCaptured(payment)) return IGNORED;
   if (!canBecome(payment, "completed")) {
     return apply(
@@ -151,14 +154,14 @@ function applySuccess(change: PaymentChange, fact: Fact): Effect {
     );
   }
   const is_part = payment.capture === "manual" && amount_minor < payment.amount_minor;
-  return (is_part ? null : differs(payment.amount_minor, fact)) ??
+  return (is_part ? null : differs(payment.amount_minor, event)) ??
     apply(() => complete(change, { amount_minor, tx_hash }));
 }
 
-function applyReturn(change: PaymentChange, fact: Fact): Effect {
+function applyReturn(change: PaymentChange, event: ProviderEvent): Effect {
   const { subject: payment } = change;
-  if (!isCaptured(payment)) return applyWithoutCapture(change, fact);
+  if (!isCaptured(payment)) return applyWithoutCapture(change, event);
   if (!isRefundable(payment)) return IGNORED;
-  return differs(refundable(payment), fact) ??
-    apply(() => fail(change, "bank_return", fact.return_code ?? null));
+  return differs(refundable(payment), event) ??
+    apply(() => fail(change, "bank_return", event.return_code ?? null));
 }

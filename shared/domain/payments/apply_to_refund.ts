@@ -1,6 +1,6 @@
 /**
- * Applies the facts of refunds: of ours, and of those that somebody has made at the provider
- * without this service. Pure.
+ * Applies the provider events of refunds: of ours, and of those that somebody has made at the
+ * provider without this service. Pure.
  */
 
 import type { Refund } from "../../schema/refund.ts";
@@ -13,7 +13,7 @@ import {
   failRefund,
   revertRefund,
 } from "./refund_payment.ts";
-import type { Fact } from "../providers/connector.ts";
+import type { ProviderEvent } from "../providers/connector.ts";
 import {
   apply,
   applyWithoutCapture,
@@ -26,40 +26,44 @@ import {
   WAIT,
 } from "../providers/effect.ts";
 
-/** Applies a fact to its refund. A succeeded refund that is not ours yet becomes one. */
-export function applyToRefund(change: PaymentChange, refund: Refund | null, fact: Fact): Effect {
-  if (refund) return applyOwn(change, refund, fact);
-  if (fact.refund_id !== null) return finding("the refund is not one of ours");
+/** Applies an event to its refund. A succeeded refund that is not ours yet becomes one. */
+export function applyToRefund(
+  change: PaymentChange,
+  refund: Refund | null,
+  event: ProviderEvent,
+): Effect {
+  if (refund) return applyOwn(change, refund, event);
+  if (event.refund_id !== null) return finding("the refund is not one of ours");
   // A refund that has failed before its money left changes nothing.
-  if (fact.state !== "succeeded" && fact.state !== "returned") return IGNORED;
+  if (event.state !== "succeeded" && event.state !== "returned") return IGNORED;
   const { subject: payment } = change;
-  if (!isCaptured(payment)) return applyWithoutCapture(change, fact);
-  if (fact.state === "returned") {
+  if (!isCaptured(payment)) return applyWithoutCapture(change, event);
+  if (event.state === "returned") {
     // Its success comes later, and becomes a refund here, unless it is a finding then.
     return isRefundable(payment) || canRevertRefund(payment)
       ? WAIT
-      : finding(`a refund of ${shown(fact)} that has not succeeded here came back`);
+      : finding(`a refund of ${shown(event)} that has not succeeded here came back`);
   }
   // A pending refund of ours that holds the amount can still fail.
   const left = payment.amount_captured - payment.amount_refunded;
-  if (fact.amount_minor > refundable(payment) && fact.amount_minor <= left) return WAIT;
+  if (event.amount_minor > refundable(payment) && event.amount_minor <= left) return WAIT;
   const is_disputed = payment.status === "chargeback";
-  if (!(isRefundable(payment) || is_disputed) || fact.amount_minor > refundable(payment)) {
-    return finding(`a refund of ${shown(fact)} at the provider is more than what is left`);
+  if (!(isRefundable(payment) || is_disputed) || event.amount_minor > refundable(payment)) {
+    return finding(`a refund of ${shown(event)} at the provider is more than what is left`);
   }
-  return apply(() => completeRefund(change, beginRefund(change, fact.amount_minor, {})));
+  return apply(() => completeRefund(change, beginRefund(change, event.amount_minor, {})));
 }
 
-function applyOwn(change: PaymentChange, refund: Refund, fact: Fact): Effect {
-  if (fact.state === "succeeded") {
+function applyOwn(change: PaymentChange, refund: Refund, event: ProviderEvent): Effect {
+  if (event.state === "succeeded") {
     if (refund.status === "completed") return IGNORED;
     if (refund.status === "failed") {
       return finding("the refund succeeded at the provider, but is failed here");
     }
-    return differs(refund.amount_minor, fact) ?? apply(() => completeRefund(change, refund));
+    return differs(refund.amount_minor, event) ?? apply(() => completeRefund(change, refund));
   }
-  const is_returned = fact.state === "returned";
-  if (!is_returned && fact.state !== "failed" && fact.state !== "cancelled") return IGNORED;
+  const is_returned = event.state === "returned";
+  if (!is_returned && event.state !== "failed" && event.state !== "cancelled") return IGNORED;
   if (refund.status === "failed") {
     return is_returned
       ? finding("the money of the refund came back, but the refund had failed here before")
@@ -73,7 +77,7 @@ function applyOwn(change: PaymentChange, refund: Refund, fact: Fact): Effect {
     );
   }
   const end = refund.status === "completed" ? revertRefund : failRefund;
-  const code = fact.failure_code ?? "processing_failed";
-  return (is_returned ? differs(refund.amount_minor, fact) : null) ??
+  const code = event.failure_code ?? "processing_failed";
+  return (is_returned ? differs(refund.amount_minor, event) : null) ??
     apply(() => end(change, refund, code));
 }

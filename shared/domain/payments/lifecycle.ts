@@ -142,7 +142,7 @@ function isAdvance(payment: Standing, next: PaymentStatus): boolean {
       return refundable(payment) > 0;
     case "cancelled":
       return status === "pending" || status === "authorized";
-    // Other moves to these are for late facts of a live provider only.
+    // Other moves to these are for late provider events of a live provider only.
     case "requires_action":
     case "processing":
       return status === "pending";

@@ -2,8 +2,8 @@
  * Money that the payer sends: to an address on a chain, or to any other place of this payment alone
  * (architecture §7, contract §2). `amount_received` is the sum of the parts that the provider shows.
  * Each final part is booked as unapplied money until the sum reaches the amount. Then one change
- * captures the amount and books the rest. Money that comes late is unapplied. The order of facts
- * does not matter. Pure.
+ * captures the amount and books the rest. Money that comes late is unapplied. The order of provider
+ * events does not matter. Pure.
  */
 
 import { formatAmount } from "../../core/currency.ts";
@@ -12,7 +12,7 @@ import type { DepositState } from "../../store/provider_rows.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
 import { type Deposit, isOpenDeposit, missingAmount } from "./lifecycle.ts";
 import { complete, fail, showReceived } from "./settlement.ts";
-import type { Fact } from "../providers/connector.ts";
+import type { ProviderEvent } from "../providers/connector.ts";
 import {
   apply,
   type Effect,
@@ -27,77 +27,79 @@ import { applyForAccount } from "../providers/unmatched.ts";
 /** The state of a payment that has received nothing yet. */
 const NOTHING: DepositState = { final_minor: 0, reports: [] };
 
-/** Applies a fact about a part of the money, or about the end of its time. */
+/** Applies an event about a part of the money, or about the end of its time. */
 export function applyReceivedMoney(
   change: PaymentChange,
   deposit: DepositState | null,
-  fact: Fact,
+  event: ProviderEvent,
 ): Effect {
   const payment = received(change);
   const known = deposit ?? NOTHING;
-  if (fact.op === "abandon") return expire(change);
-  if (fact.currency !== payment.currency) return applyOtherCurrency(change, fact);
-  switch (fact.state) {
+  if (event.op === "abandon") return expire(change);
+  if (event.currency !== payment.currency) return applyOtherCurrency(change, event);
+  switch (event.state) {
     case "received":
-      return receive(change, known, fact);
+      return receive(change, known, event);
     case "reorged":
-      return undo(change, known, fact);
+      return undo(change, known, event);
     case "succeeded":
-      return finalize(change, known, fact);
+      return finalize(change, known, event);
     case "pending":
       return IGNORED;
     default:
-      return finding(`a payment by ${payment.method_kind} cannot have a fact ${fact.state}`);
+      return finding(
+        `a payment by ${payment.method_kind} cannot have a provider event ${event.state}`,
+      );
   }
 }
 
 /**
- * Returns what the record of a fact depends on. It fails if another part has become final in the
- * meantime, or if another fact about this part was handled, even one that was ignored: two blocks
+ * Returns what the record of an event depends on. It fails if another part has become final in the
+ * meantime, or if another event about this part was handled, even one that was ignored: two blocks
  * can have a part. Then "block A has it" is ignored only because of block B, and "block B is undone"
  * only because of block A.
  */
 export function expectedOf(
   { subject }: PaymentChange,
   deposit: DepositState | null,
-  fact: Fact,
+  event: ProviderEvent,
 ): Expected {
-  if (deposit === null || fact.op === "abandon" || fact.currency !== subject.currency) return {};
+  if (deposit === null || event.op === "abandon" || event.currency !== subject.currency) return {};
   const { final_minor, reports } = deposit;
-  const is_final = fact.state === "succeeded" && isOpenDeposit(subject);
+  const is_final = event.state === "succeeded" && isOpenDeposit(subject);
   return { reports: reports.length, ...(is_final && { final_minor }) };
 }
 
 /** Another currency or token has come. Its final parts are booked for the account. */
-function applyOtherCurrency({ subject, context }: PaymentChange, fact: Fact): Effect {
-  if (fact.state !== "succeeded") return IGNORED;
-  const text = `${shown(fact)} was sent to the address of ${subject.id}, which is in ` +
+function applyOtherCurrency({ subject, context }: PaymentChange, event: ProviderEvent): Effect {
+  if (event.state !== "succeeded") return IGNORED;
+  const text = `${shown(event)} was sent to the address of ${subject.id}, which is in ` +
     `${subject.currency}`;
-  return applyForAccount(fact, text, context);
+  return applyForAccount(event, text, context);
 }
 
 /** Counts a part that has come, and can still be undone. */
-function receive(change: PaymentChange, { reports }: DepositState, fact: Fact): Effect {
+function receive(change: PaymentChange, { reports }: DepositState, event: ProviderEvent): Effect {
   if (!isOpenDeposit(change.subject) || isCounted(reports)) return IGNORED;
-  return apply(() => showReceived(change, fact.amount_minor));
+  return apply(() => showReceived(change, event.amount_minor));
 }
 
 /** Takes back a part that was undone. */
-function undo(change: PaymentChange, { reports }: DepositState, fact: Fact): Effect {
+function undo(change: PaymentChange, { reports }: DepositState, event: ProviderEvent): Effect {
   if (isFinal(reports)) {
-    return finding(`the chain has undone a transfer of ${shown(fact)} that was final`);
+    return finding(`the chain has undone a transfer of ${shown(event)} that was final`);
   }
-  const block = blockOf(fact);
-  // The fact that the block has the part is stored but not applied yet.
-  const is_known = fact.is_counted ||
+  const block = blockOf(event);
+  // The event that the block has the part is stored but not applied yet.
+  const is_known = event.is_counted ||
     reports.some((report) => report.state === "received" && blockOf(report) === block);
   if (!is_known) return WAIT;
   // Another block has the same part.
-  if (!isOpenDeposit(change.subject) || isCounted([...reports, fact])) return IGNORED;
+  if (!isOpenDeposit(change.subject) || isCounted([...reports, event])) return IGNORED;
   const { subject: payment } = change;
   return apply(() => {
-    showReceived(change, -fact.amount_minor);
-    if (missingAmount(received(change)) > 0 && isLate(payment, fact)) failUnpaid(change);
+    showReceived(change, -event.amount_minor);
+    if (missingAmount(received(change)) > 0 && isLate(payment, event)) failUnpaid(change);
   });
 }
 
@@ -105,25 +107,25 @@ function undo(change: PaymentChange, { reports }: DepositState, fact: Fact): Eff
 function finalize(
   change: PaymentChange,
   { final_minor, reports }: DepositState,
-  fact: Fact,
+  event: ProviderEvent,
 ): Effect {
   const { subject: payment } = change;
   if (!isOpenDeposit(payment)) {
     return apply(
-      () => change.move("unmatched", fact.amount_minor),
-      `${shown(fact)} was sent to a payment that is ${payment.status}`,
+      () => change.move("unmatched", event.amount_minor),
+      `${shown(event)} was sent to a payment that is ${payment.status}`,
     );
   }
-  const rest = final_minor + fact.amount_minor - payment.amount_minor;
+  const rest = final_minor + event.amount_minor - payment.amount_minor;
   return apply(
     () => {
-      if (!fact.is_counted && !isCounted(reports)) showReceived(change, fact.amount_minor);
-      if (rest < 0) return change.move("unmatched", fact.amount_minor);
+      if (!event.is_counted && !isCounted(reports)) showReceived(change, event.amount_minor);
+      if (rest < 0) return change.move("unmatched", event.amount_minor);
       if (final_minor > 0) change.move("unmatched_reversal", final_minor);
-      complete(change, { tx_hash: fact.tx_hash });
+      complete(change, { tx_hash: event.tx_hash });
       if (rest > 0) change.move("unmatched", rest);
     },
-    rest > 0 ? `the payer sent ${formatAmount(rest, fact.currency)} too much` : null,
+    rest > 0 ? `the payer sent ${formatAmount(rest, event.currency)} too much` : null,
   );
 }
 
@@ -155,12 +157,12 @@ function isCounted(reports: Reports): boolean {
 }
 
 /** Returns the hash of the block in a reference `<transaction>:<log>:<block>:<state>`. */
-function blockOf({ reference }: Pick<Fact, "reference">): string {
+function blockOf({ reference }: Pick<ProviderEvent, "reference">): string {
   return reference.split(":")[2] ?? "";
 }
 
-/** Reports whether a fact comes from a time after that of the payment. */
-function isLate({ next_action }: Payment, { at }: Fact): boolean {
+/** Reports whether an event comes from a time after that of the payment. */
+function isLate({ next_action }: Payment, { at }: ProviderEvent): boolean {
   return next_action?.type === "send_stablecoin" &&
     Date.parse(at) > Date.parse(next_action.expires_at);
 }

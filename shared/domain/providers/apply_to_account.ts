@@ -1,17 +1,20 @@
 /**
- * Applies facts about money that belongs to the account at the provider and to no payment: payouts
- * to the merchant's bank account, fees of the account, reserves, and everything else that the
- * provider books. The order of the facts does not matter, because each books one movement. Pure.
+ * Applies provider events about money that belongs to the account at the provider and to no
+ * payment: payouts to the merchant's bank account, fees of the account, reserves, and everything
+ * else that the provider books. The order of the events does not matter, because each books one
+ * movement. Pure.
  */
 
 import type { MovementKind } from "../../store/commit_rows.ts";
 import { movementRow } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
-import type { AccountOp, Fact, StoredFact } from "./connector.ts";
+import type { AccountOp, ProviderEvent, StoredProviderEvent } from "./connector.ts";
 import { type Effect, finding, shown } from "./effect.ts";
 import { applyUnmatched } from "./unmatched.ts";
 
-/** The movement of each fact. An adjustment has none of its own, because nobody knows its reason. */
+/**
+ * The movement of each event. An adjustment has none of its own, because nobody knows its reason.
+ */
 const MOVEMENTS: Record<AccountOp, Record<"succeeded" | "returned", MovementKind> | null> = {
   payout: { succeeded: "settlement", returned: "settlement_reversal" },
   account_fee: { succeeded: "fee", returned: "fee_reversal" },
@@ -19,27 +22,29 @@ const MOVEMENTS: Record<AccountOp, Record<"succeeded" | "returned", MovementKind
   adjustment: null,
 };
 
-/** Reports whether a fact is about the account. */
-export function isAccountFact<F extends Fact>(fact: F): fact is F & { op: AccountOp } {
-  return Object.hasOwn(MOVEMENTS, fact.op);
+/** Reports whether an event is about the account. */
+export function isAccountEvent<F extends ProviderEvent>(event: F): event is F & { op: AccountOp } {
+  return Object.hasOwn(MOVEMENTS, event.op);
 }
 
-/** Applies a fact about the account. An adjustment is unmatched money, with a finding. */
+/** Applies an event about the account. An adjustment is unmatched money, with a finding. */
 export function applyToAccount(
-  fact: StoredFact & { op: AccountOp },
+  event: StoredProviderEvent & { op: AccountOp },
   context: EventContext,
 ): Effect {
-  const { op, state, account_id: subject_id, amount_minor, currency, livemode, reference } = fact;
+  const { op, state, account_id: subject_id, amount_minor, currency, livemode, reference } = event;
   if (livemode !== context.livemode) {
     return finding(`the provider's ${op} is ${livemode ? "live" : "in test mode"}`);
   }
-  if (state !== "succeeded" && state !== "returned") return finding(`${op} has no fact ${state}`);
+  if (state !== "succeeded" && state !== "returned") {
+    return finding(`${op} has no provider event ${state}`);
+  }
   const kind = MOVEMENTS[op]?.[state];
   if (kind === undefined) {
     const sign = state === "succeeded" ? "-" : "";
     const type = reference.split(":").at(-1);
-    const text = `the provider has booked ${sign}${shown(fact)} as ${type}, outside of payments`;
-    return applyUnmatched(fact, context, text);
+    const text = `the provider has booked ${sign}${shown(event)} as ${type}, outside of payments`;
+    return applyUnmatched(event, context, text);
   }
   const refund_id = null;
   const movement = movementRow({ kind, subject_id, refund_id, amount_minor, currency }, context);

@@ -1,24 +1,24 @@
 /**
  * The interface between the live flow and the connectors of providers (architecture §7). A call is
  * committed before it is sent, and its id is the provider's idempotency key. Every result is a
- * fact from one of four sources: the answer of a call, a notification, a poll or a look.
+ * provider event from one of four sources: the answer of a call, a notification, a poll or a look.
  */
 
 import type { MethodKind } from "../../schema/payment.ts";
 import type { SimulatedResult } from "./test_values.ts";
 import type { ProviderOp } from "../../store/operation_row.ts";
-import type { Fact, ProviderTotal } from "../../store/provider_rows.ts";
+import type { ProviderEvent, ProviderTotal } from "../../store/provider_rows.ts";
 import type { Operation } from "./operation.ts";
 
 export type { Operation } from "./operation.ts";
 export type { ProviderOp } from "../../store/operation_row.ts";
 export type {
   AccountOp,
-  Fact,
-  FactOp,
-  FactState,
+  ProviderEvent,
+  ProviderEventOp,
+  ProviderEventState,
   ProviderTotal,
-  StoredFact,
+  StoredProviderEvent,
 } from "../../store/provider_rows.ts";
 
 /** An account at a provider, which the operator has configured. */
@@ -50,8 +50,8 @@ export type UnknownReason =
 
 /** A provider's reply to a call. */
 export type ProviderReply =
-  /** The first fact is about the call itself. Others, such as a fee, can follow. */
-  | { facts: readonly [Fact, ...Fact[]] }
+  /** The first event is about the call itself. Others, such as a fee, can follow. */
+  | { provider_events: readonly [ProviderEvent, ...ProviderEvent[]] }
   /** The call may have worked. `may_repeat`: false if the provider would only replay this reply. */
   | {
     unknown: UnknownReason;
@@ -76,7 +76,7 @@ export type ProviderReply =
   /** A look found no trace of the call. */
   | { absent: true }
   /**
-   * The call is under way, and its result comes as a later fact. The text is for the operator.
+   * The call is under way, and its result comes as a later event. The text is for the operator.
    * `needs_operator`: only the operator can end the wait.
    */
   | { waiting: string; needs_operator?: boolean };
@@ -106,7 +106,7 @@ export interface Connector {
   readonly charges: OperationPort;
   /** Operations on transfers; null: the provider pays nobody out. */
   readonly payouts: OperationPort | null;
-  /** Null: the provider sends none, and the feed brings every fact. */
+  /** Null: the provider sends none, and the feed brings every event. */
   readonly notifications: Notifications | null;
   readonly feed: Feed;
 }
@@ -146,17 +146,17 @@ interface Notifications {
     raw: Uint8Array,
     headers: Headers,
     at_ms: number,
-  ): Promise<Fact[] | null>;
+  ): Promise<ProviderEvent[] | null>;
 }
 
 /** Everything that an account has seen, page by page. A null cursor begins. */
 interface Feed {
-  /** Reads facts after a cursor; null begins at the present. Throws if the provider fails. */
+  /** Reads events after a cursor; null begins at the present. Throws if the provider fails. */
   poll(
     account: ProviderAccount,
     cursor: unknown,
     signal: AbortSignal,
-  ): Promise<{ facts: Fact[]; cursor: unknown; more: boolean }>;
+  ): Promise<{ provider_events: ProviderEvent[]; cursor: unknown; more: boolean }>;
   /**
    * Reads a page of the movements of a time. Returns the totals after the last page, and before that
    * the cursor of the next page. Throws if the provider fails.

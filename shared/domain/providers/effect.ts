@@ -1,5 +1,6 @@
 /**
- * The effects of facts, and the steps that facts of payments, refunds and disputes share. Pure.
+ * The effects of provider events, and the steps that events of payments, refunds and disputes
+ * share. Pure.
  */
 
 import { formatAmount } from "../../core/currency.ts";
@@ -10,27 +11,27 @@ import type { Refund } from "../../schema/refund.ts";
 import type { MovementKind, MovementRow } from "../../store/commit_rows.ts";
 import type { DepositState, ProviderRecord } from "../../store/provider_rows.ts";
 import type { PaymentChange } from "../changes/change_builder.ts";
-import type { Fact } from "./connector.ts";
+import type { ProviderEvent } from "./connector.ts";
 import { movedAtProvider } from "./moved_at_provider.ts";
 
-/** The effect of a fact. Only an applied one has changed the resource. */
+/** The effect of an event. Only an applied one has changed the resource. */
 export type Effect =
   /** A finding can come with it, for the operator; the movement is one of the account's money. */
   | { outcome: "applied"; finding: string | null; movement?: MovementRow }
-  /** The fact is late or repeated. */
+  /** The event is late or repeated. */
   | { outcome: "ignored" }
-  /** The fact came before another one that it builds on: apply it later. */
+  /** The event came before another one that it builds on: apply it later. */
   | { outcome: "wait" }
-  /** The fact contradicts our books. An operator has to look. */
+  /** The event contradicts our books. An operator has to look. */
   | { outcome: "finding"; finding: string }
-  /** The fact matches no payment or transfer. The movement books its money for the account. */
+  /** The event matches no payment or transfer. The movement books its money for the account. */
   | { outcome: "unmatched"; finding: string | null; movement: MovementRow | null };
 
-/** The parts of a resource that a fact can be about, if they are ours. */
+/** The parts of a resource that an event can be about, if they are ours. */
 export interface Parts {
   refund: Refund | null;
   dispute: Dispute | null;
-  /** Set for a fact about money that the payer sends, else null. */
+  /** Set for an event about money that the payer sends, else null. */
   deposit: DepositState | null;
 }
 
@@ -62,20 +63,20 @@ export const IGNORED = { outcome: "ignored" } as const;
 export const WAIT = { outcome: "wait" } as const;
 
 /**
- * Applies a fact about money that this payment has not captured. Money that arrives for a payment
+ * Applies an event about money that this payment has not captured. Money that arrives for a payment
  * that is over is unmatched (`applySuccess`), and so are its refunds and disputes. While the
- * payment is open, the fact waits for the capture or for the end of the payment.
+ * payment is open, the event waits for the capture or for the end of the payment.
  */
-export function applyWithoutCapture(change: PaymentChange, fact: Fact): Effect {
+export function applyWithoutCapture(change: PaymentChange, event: ProviderEvent): Effect {
   if (!isOver(change.subject)) return WAIT;
-  const moved = movedAtProvider(fact);
+  const moved = movedAtProvider(event);
   return apply(() => {
     change.move(moved > 0 ? "unmatched" : "unmatched_reversal", Math.abs(moved));
   });
 }
 
-/** Returns the provider's id of the object that a fact is about. */
-export function objectOf({ reference }: Pick<Fact, "reference">): string {
+/** Returns the provider's id of the object that an event is about. */
+export function objectOf({ reference }: Pick<ProviderEvent, "reference">): string {
   return reference.split(":", 1)[0]!;
 }
 
@@ -88,19 +89,19 @@ export function isCaptured(payment: Payment): boolean {
   return payment.amount_captured > 0;
 }
 
-/** Returns a finding if the amount of the fact is not the expected one. */
-export function differs(expected_minor: number, fact: Fact): Effect | null {
-  if (fact.amount_minor === expected_minor) return null;
+/** Returns a finding if the amount of the event is not the expected one. */
+export function differs(expected_minor: number, event: ProviderEvent): Effect | null {
+  if (event.amount_minor === expected_minor) return null;
   return finding(
-    `the amount is ${shown(fact)} instead of ${formatAmount(expected_minor, fact.currency)}`,
+    `the amount is ${shown(event)} instead of ${formatAmount(expected_minor, event.currency)}`,
   );
 }
 
-export function shown({ amount_minor, currency }: Fact): string {
+export function shown({ amount_minor, currency }: ProviderEvent): string {
   return formatAmount(amount_minor, currency);
 }
 
-/** Makes the effect of a fact that contradicts our books. */
+/** Makes the effect of an event that contradicts our books. */
 export function finding(text: string): Effect {
   return { outcome: "finding", finding: text };
 }

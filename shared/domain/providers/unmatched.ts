@@ -1,77 +1,84 @@
 /**
- * Money at a provider that matches no payment or transfer (contract §3). Such a fact is booked at
- * once for the account, so the ledger always agrees with the provider: money that comes in is
- * `unmatched`, and money that leaves, such as a fee or a refund, is `unmatched_reversal`. If the
- * fact is matched later, the same change books the reverse. The order of facts does not matter. Pure.
+ * Money at a provider that matches no payment or transfer (contract §3). Such a provider event is
+ * booked at once for the account, so the ledger always agrees with the provider: money that comes
+ * in is `unmatched`, and money that leaves, such as a fee or a refund, is `unmatched_reversal`. If
+ * the event is matched later, the same change books the reverse. The order of events does not
+ * matter. Pure.
  */
 
 import type { MovementRow } from "../../store/commit_rows.ts";
 import type { EventContext } from "../changes/event.ts";
 import { movementRow, type ResourceChange } from "../changes/change_builder.ts";
-import type { Fact, StoredFact } from "./connector.ts";
+import type { ProviderEvent, StoredProviderEvent } from "./connector.ts";
 import type { Effect } from "./effect.ts";
 import { movedAtProvider } from "./moved_at_provider.ts";
 
-/** Books a fact without a payment or transfer, unless it is booked already. */
+/** Books an event without a payment or transfer, unless it is booked already. */
 export function applyUnmatched(
-  fact: StoredFact,
+  event: StoredProviderEvent,
   context: EventContext,
   finding: string | null = null,
 ): Effect {
   // An object in a test mode moves no money.
-  const is_ours = fact.livemode === context.livemode && !fact.is_elsewhere;
-  const moved = is_ours ? movedAtProvider(fact) : 0;
-  const amount_minor = moved - fact.booked_minor;
-  const movement = amount_minor === 0 ? null : unapplied(fact, amount_minor, context);
+  const is_ours = event.livemode === context.livemode && !event.is_elsewhere;
+  const moved = is_ours ? movedAtProvider(event) : 0;
+  const amount_minor = moved - event.booked_minor;
+  const movement = amount_minor === 0 ? null : unapplied(event, amount_minor, context);
   return { outcome: "unmatched", finding, movement };
 }
 
-/** Books a fact for the account although it has a payment, and tells the operator why. */
-export function applyForAccount(fact: Fact, finding: string, context: EventContext): Effect {
-  const movement = unapplied(fact, movedAtProvider(fact), context);
+/** Books an event for the account although it has a payment, and tells the operator why. */
+export function applyForAccount(
+  event: ProviderEvent,
+  finding: string,
+  context: EventContext,
+): Effect {
+  const movement = unapplied(event, movedAtProvider(event), context);
   return { outcome: "unmatched", finding, movement };
 }
 
 /**
- * Books the money of a fact that contradicts our books for the account, so that the ledger agrees
+ * Books the money of an event that contradicts our books for the account, so that the ledger agrees
  * with the provider while the operator looks at the finding.
  */
-function bookFinding(effect: Effect, fact: Fact, context: EventContext): Effect {
+function bookFinding(effect: Effect, event: ProviderEvent, context: EventContext): Effect {
   if (effect.outcome !== "finding") return effect;
   // An object in a test mode moves no money, and that of another account is booked there.
-  const is_ours = fact.livemode === context.livemode && !(fact as Partial<StoredFact>).is_elsewhere;
-  return is_ours && movedAtProvider(fact) !== 0
-    ? applyForAccount(fact, effect.finding, context)
+  const is_ours = event.livemode === context.livemode &&
+    !(event as Partial<StoredProviderEvent>).is_elsewhere;
+  return is_ours && movedAtProvider(event) !== 0
+    ? applyForAccount(event, effect.finding, context)
     : effect;
 }
 
 /**
- * Adds the reverse of the booking of an unmatched fact to the effect that the fact has on its
- * payment or transfer. Without such an effect the fact stays unmatched, and so does the money of a
+ * Adds the reverse of the booking of an unmatched event to the effect that the event has on its
+ * payment or transfer. Without such an effect the event stays unmatched, and so does the money of a
  * finding.
- * @param booked_minor the signed amount that is booked for the fact
+ * @param booked_minor the signed amount that is booked for the event
  */
 export function afterUnmatched(
   change: ResourceChange,
   effect: Effect,
-  fact: Fact,
+  event: ProviderEvent,
   booked_minor: number,
 ): Effect {
   const { context } = change;
   if (effect.outcome === "wait") return effect;
-  if (booked_minor === 0) return bookFinding(effect, fact, context);
+  if (booked_minor === 0) return bookFinding(effect, event, context);
   if (effect.outcome !== "applied") {
     const reason = effect.outcome === "finding" ? effect.finding : null;
-    const finding = reason ?? `it changes nothing at ${fact.subject_id}, so the money is unmatched`;
+    const finding = reason ??
+      `it changes nothing at ${event.subject_id}, so the money is unmatched`;
     return { outcome: "unmatched", finding, movement: null };
   }
-  change.addMovement(unapplied(fact, -booked_minor, context));
+  change.addMovement(unapplied(event, -booked_minor, context));
   return effect;
 }
 
 /** Makes the movement of money that belongs to the account, and to no payment. */
 function unapplied(
-  { account_id, currency }: Fact,
+  { account_id, currency }: ProviderEvent,
   signed_minor: number,
   context: EventContext,
 ): MovementRow {

@@ -1,31 +1,31 @@
-/** Applies the facts of providers to transfers, as apply_to_payment.ts does to payments. Pure. */
+/** Applies provider events to transfers, as apply_to_payment.ts does to payments. Pure. */
 
 import { formatAmount } from "../../core/currency.ts";
 import type { TransferChange } from "../changes/change_builder.ts";
-import type { Fact } from "../providers/connector.ts";
+import type { ProviderEvent } from "../providers/connector.ts";
 import { cancel, complete, fail } from "./settlement.ts";
 import { apply, type Effect, finding, IGNORED, shown } from "../providers/effect.ts";
 
-/** Applies a fact to its transfer. */
-export function applyToTransfer(change: TransferChange, fact: Fact): Effect {
+/** Applies a provider event to its transfer. */
+export function applyToTransfer(change: TransferChange, event: ProviderEvent): Effect {
   const { status, amount_minor, currency, livemode } = change.subject;
-  if (fact.livemode !== livemode) return finding("the provider's object belongs to another mode");
-  if (fact.currency !== currency || fact.amount_minor !== amount_minor) {
+  if (event.livemode !== livemode) return finding("the provider's object belongs to another mode");
+  if (event.currency !== currency || event.amount_minor !== amount_minor) {
     return finding(
-      `the amount is ${shown(fact)} instead of ${formatAmount(amount_minor, currency)}`,
+      `the amount is ${shown(event)} instead of ${formatAmount(amount_minor, currency)}`,
     );
   }
-  if (status === "failed" && fact.state === "succeeded" && fact.tx_hash !== undefined) {
+  if (status === "failed" && event.state === "succeeded" && event.tx_hash !== undefined) {
     return finding("the transfer succeeded on the chain, but is failed here");
   }
   if (status !== "pending") return IGNORED;
-  switch (fact.state) {
+  switch (event.state) {
     case "succeeded":
-      return apply(() => complete(change, fact.tx_hash));
+      return apply(() => complete(change, event.tx_hash));
     case "failed":
     case "returned":
       return apply(() =>
-        fail(change, fact.failure_code ?? "processing_failed", fact.return_code ?? null)
+        fail(change, event.failure_code ?? "processing_failed", event.return_code ?? null)
       );
     case "cancelled":
       return apply(() => cancel(change));

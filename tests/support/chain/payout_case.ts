@@ -121,7 +121,7 @@ export function topic(address: string): string {
 async function assertBalanced(given: PayoutCase): Promise<void> {
   const { service: { sql }, account_id } = given;
   const [out] = await sql<{ sum: number }[]>`
-    select coalesce(sum(amount_minor), 0)::int as sum from pay.provider_facts
+    select coalesce(sum(amount_minor), 0)::int as sum from pay.provider_events
     where account_id = ${account_id} and op in ('refund', 'transfer') and state = 'succeeded'
       and outcome in ('applied', 'unmatched')`;
   const [external] = await sql<{ sum: number }[]>`
@@ -129,7 +129,7 @@ async function assertBalanced(given: PayoutCase): Promise<void> {
   const { USDC: came = 0 } = await chainBalances(given);
   const { USDC: booked = 0 } = await ledgerBalances(given);
   assert.equal(booked - external!.sum, came - out!.sum, "the ledger is the chain");
-  await sql`select pay.dismiss_fact(account_id, reference, 'seen') from pay.list_reported_facts()`;
+  await sql`select pay.dismiss_provider_event(account_id, reference, 'seen') from pay.list_reported_events()`;
   const verdicts = await checkBooks(sql);
   const found = verdicts.flatMap(({ findings, examples }) => findings > 0 ? examples : []);
   assert.deepEqual(found.filter((text) => !text.includes("decide by hand")), []);

@@ -76,14 +76,14 @@ async function makeCase(service: TestService, world: ChainWorld): Promise<Stable
   const work = async () => {
     await sql`update pay.provider_cursors set polled_at = null, leased_until = null`;
     for (let turn = 0; turn < 5; turn++) {
-      // A fact that waits for another one has a lease.
-      await sql`update pay.provider_facts set leased_until = null where outcome is null`;
+      // A provider event that waits for another one has a lease.
+      await sql`update pay.provider_events set leased_until = null where outcome is null`;
       await service.deps.provider_worker.notify();
-      const [open] = await sql`select from pay.provider_facts where outcome is null limit 1`;
+      const [open] = await sql`select from pay.provider_events where outcome is null limit 1`;
       if (!open) return;
     }
-    const open = await sql`select reference from pay.provider_facts where outcome is null`;
-    assert.deepEqual([...open], [], "facts without an outcome");
+    const open = await sql`select reference from pay.provider_events where outcome is null`;
+    assert.deepEqual([...open], [], "provider events without an outcome");
   };
   const mined = async (blocks = 1) => {
     await world.mine(blocks);

@@ -1,8 +1,8 @@
-/** An account on a chain, and books that remember the facts of their payments. */
+/** An account on a chain, and books that remember the provider events of their payments. */
 
 import { HDKey } from "@scure/bip32";
 import { STABLECOINS } from "../../../shared/core/currency.ts";
-import type { Fact, ProviderAccount } from "../../../shared/domain/providers/connector.ts";
+import type { ProviderAccount, ProviderEvent } from "../../../shared/domain/providers/connector.ts";
 import type { ChainStore, WatchedDeposit } from "../../../shared/store/chain_store.ts";
 import { evmConnector } from "../../../shared/connectors/evm/evm_connector.ts";
 import { NO_CHAIN } from "./no_chain.ts";
@@ -24,10 +24,10 @@ export function chainAccount(settings: Record<string, string>): ProviderAccount 
   };
 }
 
-/** Books with `count` open payments. `poll` reads to the end and notes the facts. */
+/** Books with `count` open payments. `poll` reads to the end and notes the provider events. */
 export class WatchedBooks {
   readonly list: WatchedDeposit[];
-  readonly facts = new Map<string, Fact>();
+  readonly provider_events = new Map<string, ProviderEvent>();
   cursor: unknown = null;
   /** The books as a connector reads them. */
   readonly store: ChainStore = {
@@ -44,31 +44,31 @@ export class WatchedBooks {
       currency: "USDC",
       expires_at,
       is_open: true,
-      has_open_facts: false,
+      has_open_events: false,
       unfinal: [],
     }));
   }
 
-  /** Reads one pass. Returns the new facts in order, each as `state amount payment`. */
+  /** Reads one pass. Returns the new provider events in order, each as `state amount payment`. */
   async poll(account: ProviderAccount): Promise<string[]> {
-    const found: Fact[] = [];
+    const found: ProviderEvent[] = [];
     for (let more = true; more;) {
       const signal = AbortSignal.timeout(30_000);
       const page = await evmConnector(this.store).feed.poll(account, this.cursor, signal);
       // As the database does, the cursor passes through JSON.
       this.cursor = JSON.parse(JSON.stringify(page.cursor));
-      for (const fact of page.facts) {
-        if (this.facts.has(fact.reference)) continue;
-        this.facts.set(fact.reference, fact);
-        found.push(fact);
-        this.#note(fact);
+      for (const event of page.provider_events) {
+        if (this.provider_events.has(event.reference)) continue;
+        this.provider_events.set(event.reference, event);
+        found.push(event);
+        this.#note(event);
       }
       more = page.more;
     }
     return found.map((each) => `${each.state} ${each.amount_minor} ${each.subject_id}`);
   }
 
-  #note({ state, subject_id, reference, tx_hash, currency, amount_minor }: Fact): void {
+  #note({ state, subject_id, reference, tx_hash, currency, amount_minor }: ProviderEvent): void {
     const deposit = this.list.find(({ payment_id }) => payment_id === subject_id)!;
     const [, index = "", block_hash = ""] = reference.split(":");
     const log_index = Number(index);

@@ -1,4 +1,4 @@
-/** Steps of the live flow in the database: accounts, claims, facts and records. */
+/** Steps of the live flow in the database: accounts, claims, provider events and records. */
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
@@ -6,7 +6,7 @@ import { idGenerator } from "../../../shared/core/ids.ts";
 import { type ChainStore, createChainStore } from "../../../shared/store/chain_store.ts";
 import { openDatabase } from "../../../shared/store/database.ts";
 import type { NewOperationRow } from "../../../shared/store/operation_row.ts";
-import type { HandledFact, ProviderRecord } from "../../../shared/store/provider_rows.ts";
+import type { HandledProviderEvent, ProviderRecord } from "../../../shared/store/provider_rows.ts";
 import { createProviderStore, type ProviderStore } from "../../../shared/store/provider_store.ts";
 import type { ReservedOperation } from "../../../shared/store/store.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
@@ -99,11 +99,11 @@ export async function claim(
   };
 }
 
-/** Makes the fact that the money of a payment has come in. */
+/** Makes the provider event that the money of a payment has come in. */
 export function succeeded(
   { payment, call }: Claim,
-  patch: Partial<HandledFact> = {},
-): HandledFact {
+  patch: Partial<HandledProviderEvent> = {},
+): HandledProviderEvent {
   return {
     account_id: call.account.id,
     reference: `pi_${payment.id}:succeeded`,
@@ -131,20 +131,23 @@ export function completion(claim: Claim, patch: Partial<ProviderRecord> = {}): P
     environment_id: claim.environment_id,
     call_id: claim.call.id,
     call: { state: "settled", provider_reference: `pi_${claim.payment.id}` },
-    facts: [succeeded(claim)],
+    provider_events: [succeeded(claim)],
     change,
     answer: change.answer,
     ...patch,
   };
 }
 
-/** Writes the calls and facts that the payments of a live environment have, by their ledger. */
+/**
+ * Writes the calls and provider events that the payments of a live environment have, by their
+ * ledger.
+ */
 export async function addProviderRows(
   sql: postgres.TransactionSql,
   environment_id: string,
 ): Promise<void> {
   await sql`delete from pay.provider_calls where environment_id = ${environment_id}`;
-  await sql`delete from pay.provider_facts where environment_id = ${environment_id}`;
+  await sql`delete from pay.provider_events where environment_id = ${environment_id}`;
   await sql`
     insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
       amount_minor, currency, request, state, attempts, created_at,
@@ -153,7 +156,7 @@ export async function addProviderRows(
       currency, '{}', 'pending', 1, created_at, now(), true, 'key_1', 'req_1', true
     from pay.payments where environment_id = ${environment_id}`;
   await sql`
-    insert into pay.provider_facts (environment_id, account_id, reference, op, state, subject_id,
+    insert into pay.provider_events (environment_id, account_id, reference, op, state, subject_id,
       amount_minor, currency, happened_at, received_at, body, outcome, handled_at, booked_minor)
     select environment_id, 'pac_1', subject_id, 'authorize', 'succeeded', subject_id, 1, currency,
       now(), now(), '{}', 'applied', now(), -(processor + chargebacks + external)

@@ -7,7 +7,7 @@ import type { StripeObject } from "../stripe/journal.ts";
 import { signatureHeader } from "../stripe/notifications.ts";
 import { type LiveCase, NOTIFICATION_SECRET } from "./live_case.ts";
 
-/** Longer than the lease of a fact that waits for another one. */
+/** Longer than the lease of a provider event that waits for another one. */
 const WAIT_S = 31;
 
 /** How far the clock of each test is ahead. */
@@ -71,7 +71,10 @@ export function notify(
   });
 }
 
-/** Sends events of the double as notifications, and applies their facts. Returns the statuses. */
+/**
+ * Sends events of the double as notifications, and applies their provider events. Returns the
+ * statuses.
+ */
 export async function deliver(given: LiveCase, events: readonly StripeObject[]): Promise<number[]> {
   const statuses: number[] = [];
   for (const event of events) statuses.push((await notify(given, JSON.stringify(event))).status);
@@ -79,12 +82,15 @@ export async function deliver(given: LiveCase, events: readonly StripeObject[]):
   return statuses;
 }
 
-/** Does the work until every stored fact has its outcome: a fact can wait for another one. */
+/**
+ * Does the work until every stored provider event has its outcome: a provider event can wait for
+ * another one.
+ */
 export async function settle(given: LiveCase): Promise<void> {
   await given.work();
   for (let turn = 0; turn < 5; turn++) {
     const [open] = await given.service.sql`
-      select reference from pay.provider_facts where outcome is null limit 1`;
+      select reference from pay.provider_events where outcome is null limit 1`;
     if (!open) return;
     await workAfter(given, WAIT_S);
   }
@@ -146,10 +152,10 @@ export async function eventTypes(given: LiveCase, id: string): Promise<string[]>
   return types;
 }
 
-/** Returns the stored facts of a subject: state, outcome and finding. */
-export async function factsOf({ service }: LiveCase, subject_id: string | null) {
+/** Returns the stored provider events of a subject: state, outcome and finding. */
+export async function providerEventsOf({ service }: LiveCase, subject_id: string | null) {
   const rows = await service.sql`
-    select op || ' ' || state as fact, outcome, finding from pay.provider_facts
+    select op || ' ' || state as event, outcome, finding from pay.provider_events
     where subject_id is not distinct from ${subject_id} order by received_at, reference`;
-  return rows.map(({ fact, outcome, finding }) => [fact, outcome, finding]);
+  return rows.map(({ event, outcome, finding }) => [event, outcome, finding]);
 }

@@ -8,9 +8,9 @@ import { callStripe, isUnknown } from "../../../shared/connectors/stripe/stripe_
 import { stripeConnector } from "../../../shared/connectors/stripe/stripe_connector.ts";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import type {
-  Fact,
   Operation,
   ProviderAccount,
+  ProviderEvent,
   ProviderReply,
   ProviderTotal,
 } from "../../../shared/domain/providers/connector.ts";
@@ -72,7 +72,7 @@ export async function change(
   amount_minor = 1099,
 ): Promise<Sent> {
   const newId = idGenerator(Date.now());
-  const { provider_reference } = factOf(reply);
+  const { provider_reference } = eventOf(reply);
   return await send(call({
     id: newId("pc_"),
     op,
@@ -96,20 +96,23 @@ export async function look(asked: Operation): Promise<ProviderReply> {
   return await connector.charges.look(ACCOUNT, asked, deadline());
 }
 
-/** Returns the first fact of a reply. */
-export function factOf(reply: ProviderReply): Fact {
-  assert.ok("facts" in reply, JSON.stringify(reply));
-  return reply.facts[0];
+/** Returns the first provider event of a reply. */
+export function eventOf(reply: ProviderReply): ProviderEvent {
+  assert.ok("provider_events" in reply, JSON.stringify(reply));
+  return reply.provider_events[0];
 }
 
-/** Polls until Stripe lists a fact. */
-export async function polled(what: string, is_it: (fact: Fact) => boolean): Promise<Fact> {
-  let found: Fact | undefined;
+/** Polls until Stripe lists a provider event. */
+export async function polled(
+  what: string,
+  is_it: (event: ProviderEvent) => boolean,
+): Promise<ProviderEvent> {
+  let found: ProviderEvent | undefined;
   await until(`Stripe lists ${what}`, async () => {
     let cursor: unknown = null;
     for (let more = true; more && !found;) {
       const page = await connector.feed.poll(ACCOUNT, cursor, deadline());
-      found = page.facts.find(is_it);
+      found = page.provider_events.find(is_it);
       ({ cursor, more } = page);
     }
     return found !== undefined;
@@ -118,10 +121,11 @@ export async function polled(what: string, is_it: (fact: Fact) => boolean): Prom
 }
 
 /** Waits until a look shows a state. A refund that fails later shows its success too. */
-export async function looksLike(asked: Operation, state: Fact["state"]): Promise<void> {
+export async function looksLike(asked: Operation, state: ProviderEvent["state"]): Promise<void> {
   await until(`${asked.op} is ${state}`, async () => {
     const reply = await look(asked);
-    return "facts" in reply && reply.facts.some((fact) => fact.state === state);
+    return "provider_events" in reply &&
+      reply.provider_events.some((event) => event.state === state);
   }, LATER_MS);
 }
 

@@ -153,7 +153,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     request_id: "req_1",
     decline_is_error: true,
   },
-  provider_facts: {
+  provider_events: {
     account_id: "pac_1",
     reference: "pi_1:succeeded",
     op: "authorize",

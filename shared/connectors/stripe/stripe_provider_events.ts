@@ -1,8 +1,9 @@
 /**
- * Stripe's objects as facts. Pure. The reference of a fact is object and state, so the answer of a
- * call, a notification, a poll and a look of one thing give the same reference.
+ * Stripe's objects as provider events. Pure. The reference of a provider event is object and state,
+ * so the answer of a call, a notification, a poll and a look of one thing give the same reference.
  *
- * A fact whose amount our minor units cannot represent, or whose amount is not above zero, is left
+ * A provider event whose amount our minor units cannot represent, or whose amount is not above
+ * zero, is left
  * out: the daily totals show the difference.
  */
 
@@ -11,7 +12,12 @@ import { normalizeCurrency } from "../../core/currency.ts";
 import { idPattern } from "../../core/ids.ts";
 import type { DisputeReason } from "../../schema/dispute.ts";
 import type { DisputeReport } from "../../store/provider_rows.ts";
-import type { Fact, FactOp, FactState, ProviderAccount } from "../../domain/providers/connector.ts";
+import type {
+  ProviderAccount,
+  ProviderEvent,
+  ProviderEventOp,
+  ProviderEventState,
+} from "../../domain/providers/connector.ts";
 import { fromStripeAmount } from "./stripe_amount.ts";
 import { declineCodeOf } from "./stripe_errors.ts";
 import {
@@ -28,7 +34,7 @@ import {
 } from "./stripe_objects.ts";
 
 /** The source of an object. */
-export interface FactSource {
+export interface ProviderEventSource {
   account_id: string;
   /** Counts for objects that do not say it themselves. */
   livemode: boolean;
@@ -37,7 +43,7 @@ export interface FactSource {
 }
 
 /** Returns an account as the source of an answer. */
-export function accountSource({ id, secret }: ProviderAccount): FactSource {
+export function accountSource({ id, secret }: ProviderAccount): ProviderEventSource {
   return { account_id: id, livemode: /^[a-z]+_live_/.test(secret ?? ""), event_seconds: null };
 }
 
@@ -70,13 +76,13 @@ const REASONS: ReadonlyMap<string, DisputeReason> = new Map([
   ["duplicate", "duplicate"],
 ]);
 
-/** A fact before its amount and time are converted. */
+/** A provider event before its amount and time are converted. */
 interface Draft {
   /** The object at Stripe, and its state in the reference. */
   of: { id: string; livemode?: boolean };
   reference_state: string;
-  op: FactOp;
-  state: FactState;
+  op: ProviderEventOp;
+  state: ProviderEventState;
   subject_id: string | null;
   refund_id?: string | null;
   provider_reference: string | null;
@@ -85,7 +91,7 @@ interface Draft {
   currency: string;
   seconds: number;
   more?: Pick<
-    Fact,
+    ProviderEvent,
     | "capture_before"
     | "card"
     | "decline_code"
@@ -97,21 +103,22 @@ interface Draft {
 }
 
 /**
- * Returns the facts of a payment: its present state, and the fee if the charge is expanded.
+ * Returns the provider events of a payment: its present state, and the fee if the charge is
+ * expanded.
  *
  * @param error of the answer, for a decline whose payment does not repeat it
  */
-export function intentFacts(
-  source: FactSource,
+export function intentEvents(
+  source: ProviderEventSource,
   intent: PaymentIntent,
   error: StripeError | null = null,
-): Fact[] {
+): ProviderEvent[] {
   const charge = expandedOf(Charge, intent.latest_charge);
   const state = intentState(intent, charge, error);
   if (state === null) return [];
   const moved = expandedOf(BalanceTransaction, charge?.balance_transaction);
   const subject_id = paymentOf(intent.metadata);
-  const fact = draftFact(source, {
+  const event = draftEvent(source, {
     of: intent,
     subject_id,
     provider_reference: intent.id,
@@ -121,10 +128,10 @@ export function intentFacts(
     ...state,
     more: { ...state.more, ...cardOf(intent, charge, error), ...chargeTerms(state, charge) },
   });
-  if (fact === null) return [];
-  if (state.state !== "succeeded" || charge === null || moved === null) return [fact];
+  if (event === null) return [];
+  if (state.state !== "succeeded" || charge === null || moved === null) return [event];
   const [fee] = chargeFee(source, charge, moved);
-  return fee ? [fact, { ...fee, subject_id, provider_reference: intent.id }] : [fact];
+  return fee ? [event, { ...fee, subject_id, provider_reference: intent.id }] : [event];
 }
 
 /**
@@ -135,7 +142,7 @@ function cardOf(
   intent: PaymentIntent,
   charge: Charge | null,
   error: StripeError | null,
-): Pick<Fact, "card"> {
+): Pick<ProviderEvent, "card"> {
   const methods = [intent, intent.last_payment_error, error]
     .map((holder) => expandedOf(PaymentMethod, holder?.payment_method)?.card);
   const card = [charge?.payment_method_details?.card, ...methods].find((one) => one);
@@ -144,11 +151,14 @@ function cardOf(
   return { card: { brand, last4, exp_month, exp_year } };
 }
 
-/** The parts of a fact that only the charge of a payment shows. An event has no more than its id. */
+/**
+ * The parts of a provider event that only the charge of a payment shows. An event has no more than
+ * its id.
+ */
 function chargeTerms(
   { state }: IntentState,
   charge: Charge | null,
-): Pick<Fact, "capture_before" | "is_partial"> {
+): Pick<ProviderEvent, "capture_before" | "is_partial"> {
   if (state !== "succeeded" && state !== "authorized") return {};
   if (charge === null) return { is_partial: true };
   const seconds = charge.payment_method_details?.card?.capture_before;
@@ -216,8 +226,12 @@ function actionState({ next_action, amount }: PaymentIntent): IntentState {
 }
 
 /** Returns the fee of a charge. `moved` is the charge's movement of the balance. */
-export function chargeFee(source: FactSource, charge: Charge, moved: BalanceTransaction): Fact[] {
-  return feeFact(source, moved, {
+export function chargeFee(
+  source: ProviderEventSource,
+  charge: Charge,
+  moved: BalanceTransaction,
+): ProviderEvent[] {
+  return feeEvent(source, moved, {
     of: charge,
     reference_state: "fee",
     op: "fee",
@@ -227,12 +241,12 @@ export function chargeFee(source: FactSource, charge: Charge, moved: BalanceTran
 }
 
 /** Returns the fee of a movement. Stripe gives a fee back as a negative one. */
-export function feeFact(
-  source: FactSource,
+export function feeEvent(
+  source: ProviderEventSource,
   { fee, currency, created }: BalanceTransaction,
   more: Pick<Draft, "of" | "reference_state" | "op" | "subject_id" | "provider_reference">,
-): Fact[] {
-  return present(draftFact(source, {
+): ProviderEvent[] {
+  return present(draftEvent(source, {
     ...more,
     state: fee > 0 ? "succeeded" : "returned",
     amount: Math.abs(fee),
@@ -242,20 +256,20 @@ export function feeFact(
 }
 
 /**
- * Returns the facts of a refund. One that has failed after its money had left has succeeded before,
- * so both facts come, each with the time of its movement.
+ * Returns the provider events of a refund. One that has failed after its money had left has
+ * succeeded before, so both provider events come, each with the time of its movement.
  */
-export function refundFacts(source: FactSource, refund: StripeRefund): Fact[] {
+export function refundEvents(source: ProviderEventSource, refund: StripeRefund): ProviderEvent[] {
   const { created } = refund;
   const named = refund.metadata?.refund ?? "";
   const refund_id = REFUND_ID.test(named) ? named : null;
-  const fact = (
+  const event = (
     reference_state: string,
-    state: FactState,
+    state: ProviderEventState,
     seconds: number,
     more: Draft["more"] = {},
   ) =>
-    draftFact(source, {
+    draftEvent(source, {
       of: { id: refund.id },
       reference_state,
       op: "refund",
@@ -273,18 +287,18 @@ export function refundFacts(source: FactSource, refund: StripeRefund): Fact[] {
   const seen = source.event_seconds ?? created;
   switch (refundState(refund.status)) {
     case "pending":
-      return present(fact("pending", "pending", taken?.created ?? seen));
+      return present(event("pending", "pending", taken?.created ?? seen));
     case "succeeded": {
       // Stripe shows the end of an authorization as a refund that moves no money.
       const has_moved = refund_id !== null || idOf(refund.balance_transaction) !== null;
-      return has_moved ? present(fact("succeeded", "succeeded", taken?.created ?? seen)) : [];
+      return has_moved ? present(event("succeeded", "succeeded", taken?.created ?? seen)) : [];
     }
     case "failed": {
       const more = { failure_code: "processing_failed" } as const;
       const is_back = idOf(refund.failure_balance_transaction) !== null;
       return [
-        is_back ? fact("succeeded", "succeeded", taken?.created ?? created) : null,
-        fact("failed", is_back ? "returned" : "failed", back?.created ?? seen, more),
+        is_back ? event("succeeded", "succeeded", taken?.created ?? created) : null,
+        event("failed", is_back ? "returned" : "failed", back?.created ?? seen, more),
       ].flatMap(present);
     }
   }
@@ -296,11 +310,11 @@ function refundState(status: string | null | undefined): "pending" | "succeeded"
 }
 
 /**
- * Returns the facts of a dispute: the withdrawal with its fee, the review, and its end. The first
- * fact is the withdrawal. A won dispute counts when the money is back, unless Stripe lists no
- * movements at all.
+ * Returns the provider events of a dispute: the withdrawal with its fee, the review, and its end.
+ * The first provider event is the withdrawal. A won dispute counts when the money is back, unless
+ * Stripe lists no movements at all.
  */
-export function disputeFacts(source: FactSource, dispute: Dispute): Fact[] {
+export function disputeEvents(source: ProviderEventSource, dispute: Dispute): ProviderEvent[] {
   const { balance_transactions: moves, currency, status } = dispute;
   const { taken, back } = disputeMovements(dispute);
   const { money, end } = statusOf(status);
@@ -313,35 +327,35 @@ export function disputeFacts(source: FactSource, dispute: Dispute): Fact[] {
   // If Stripe settles in another currency, the movements are in that one.
   const amountOf = (moved?: BalanceTransaction) =>
     moved?.currency === currency ? Math.abs(moved.amount) : dispute.amount;
-  const fact = (
+  const event = (
     reference_state: string,
-    state: FactState,
+    state: ProviderEventState,
     seconds: number,
     more: Draft["more"] = {},
     amount = amountOf(taken),
   ) =>
-    draftFact(source, {
+    draftEvent(source, {
       ...{ ...common, reference_state, op: "dispute", state, amount, currency, seconds, more },
     });
   const fee = (reference_state: string, moved?: BalanceTransaction) =>
-    moved ? feeFact(source, moved, { ...common, reference_state, op: "fee" }) : [];
+    moved ? feeEvent(source, moved, { ...common, reference_state, op: "fee" }) : [];
   const ended = source.event_seconds ?? dispute.created;
   const is_won = back === undefined ? status === "won" && moves.length === 0 : end !== null;
   return [
-    fact("disputed", "disputed", taken?.created ?? dispute.created, {
+    event("disputed", "disputed", taken?.created ?? dispute.created, {
       dispute: disputeReport(dispute),
     }),
-    status === "under_review" ? fact("under_review", "dispute_under_review", ended) : null,
+    status === "under_review" ? event("under_review", "dispute_under_review", ended) : null,
     ...fee("fee", taken),
-    is_won ? fact("won", "dispute_won", back?.created ?? ended, {}, amountOf(back)) : null,
+    is_won ? event("won", "dispute_won", back?.created ?? ended, {}, amountOf(back)) : null,
     ...fee("fee_returned", back),
-    end === "lost" && !is_won ? fact("lost", "dispute_lost", ended) : null,
+    end === "lost" && !is_won ? event("lost", "dispute_lost", ended) : null,
   ].flatMap(present);
 }
 
 /**
- * The movements of a dispute that its facts book: the first withdrawal and the first return. Stripe
- * promises no order of the list, and a later movement must not take their place.
+ * The movements of a dispute that its provider events book: the first withdrawal and the first
+ * return. Stripe promises no order of the list, and a later movement must not take their place.
  */
 export function disputeMovements({ balance_transactions }: Dispute) {
   const moves = balance_transactions.toSorted((a, b) => a.created - b.created);
@@ -373,8 +387,11 @@ export function paymentOf(metadata: PaymentIntent["metadata"]): string | null {
   return PAYMENT_ID.test(named) ? named : null;
 }
 
-/** Makes a fact. Returns null if its amount is not above zero or not one of our minor units. */
-export function draftFact(source: FactSource, draft: Draft): Fact | null {
+/**
+ * Makes a provider event. Returns null if its amount is not above zero or not one of our minor
+ * units.
+ */
+export function draftEvent(source: ProviderEventSource, draft: Draft): ProviderEvent | null {
   const currency = normalizeCurrency(draft.currency);
   const amount_minor = fromStripeAmount(draft.amount, currency);
   if (amount_minor === null || amount_minor <= 0) return null;
@@ -394,7 +411,7 @@ export function draftFact(source: FactSource, draft: Draft): Fact | null {
   };
 }
 
-/** Returns a list with the fact, or an empty one. */
-export function present(fact: Fact | null): Fact[] {
-  return fact === null ? [] : [fact];
+/** Returns a list with the provider event, or an empty one. */
+export function present(event: ProviderEvent | null): ProviderEvent[] {
+  return event === null ? [] : [event];
 }

@@ -1,4 +1,4 @@
-/** What a fact does to a resource, with the rows of its change. */
+/** What a provider event does to a resource, with the rows of its change. */
 
 import {
   applyEvent,
@@ -18,8 +18,11 @@ import {
   type ResourceChange,
 } from "../../../shared/domain/changes/change_builder.ts";
 import type { EventContext } from "../../../shared/domain/changes/event.ts";
-import { rowsOf } from "../../../shared/domain/operations/fact_record.ts";
-import type { Fact, StoredFact } from "../../../shared/domain/providers/connector.ts";
+import { rowsOf } from "../../../shared/domain/operations/event_record.ts";
+import type {
+  ProviderEvent,
+  StoredProviderEvent,
+} from "../../../shared/domain/providers/connector.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import type { Transfer } from "../../../shared/schema/transfer.ts";
 import type { MovementRow } from "../../../shared/store/commit_rows.ts";
@@ -40,41 +43,41 @@ export type Effect =
   | { outcome: "finding"; finding: string }
   | { outcome: "unmatched"; finding: string | null; change: Rows | null };
 
-/** Applies a fact to a payment, without what an earlier booking for the account adds. */
-export function applyFact(
+/** Applies a provider event to a payment, without what an earlier booking for the account adds. */
+export function applyProviderEvent(
   { payment, ...parts }: Parts & { payment: Payment },
-  fact: Fact,
+  event: ProviderEvent,
   context: EventContext,
 ): Effect {
   const change = new ChangeBuilder(payment, context);
-  return shown(change, applyToPayment(change, parts, fact), {});
+  return shown(change, applyToPayment(change, parts, event), {});
 }
 
-/** Applies a fact to a payment or transfer, as `applyEvent` does. */
+/** Applies a provider event to a payment or transfer, as `applyEvent` does. */
 export function applyToSubject(
   { subject, ...parts }: Parts & { subject: Payment | Transfer },
-  fact: Fact,
+  event: ProviderEvent,
   booked_minor: number,
   context: EventContext,
 ): Effect {
   const change = new ChangeBuilder(subject, context) as ResourceChange;
-  const { effect, expected } = applyEvent(change, parts, fact, booked_minor);
+  const { effect, expected } = applyEvent(change, parts, event, booked_minor);
   return shown(change, effect, expected);
 }
 
-/** Ends the wait of a fact of a payment. */
+/** Ends the wait of a provider event of a payment. */
 export function endWait(
   payment: Payment,
-  fact: StoredFact,
+  event: StoredProviderEvent,
   context: EventContext,
 ): Effect["outcome"] {
   const waiting = { effect: { outcome: "wait" } as const, booked_minor: 0, expected: {} };
-  return endWaitOf(new ChangeBuilder(payment, context), waiting, fact).effect.outcome;
+  return endWaitOf(new ChangeBuilder(payment, context), waiting, event).effect.outcome;
 }
 
-/** Books a fact that matches no payment. */
-export function applyUnmatched(fact: StoredFact, context: EventContext): Effect {
-  const effect = unmatched(fact, context);
+/** Books a provider event that matches no payment. */
+export function applyUnmatched(event: StoredProviderEvent, context: EventContext): Effect {
+  const effect = unmatched(event, context);
   if (effect.outcome !== "unmatched") throw new Error(`${effect.outcome} is no booking`);
   return { ...effect, change: accountRows(effect.movement) };
 }

@@ -1,14 +1,15 @@
 /**
- * applyFact() for payments that the payer sends to an address of a chain: a table of cases, and a
- * property over the orders of facts. The ledger is always the sum of the final transfers.
+ * applyProviderEvent() for payments that the payer sends to an address of a chain: a table of
+ * cases, and a property over the orders of provider events. The ledger is always the sum of the
+ * final transfers.
  */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import type { Fact } from "../../shared/domain/providers/connector.ts";
+import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
 import type { NextAction, Payment } from "../../shared/schema/payment.ts";
 import type { DepositState } from "../../shared/store/provider_rows.ts";
-import { applyToSubject } from "../support/domain/applied_fact.ts";
+import { applyToSubject } from "../support/domain/applied_event.ts";
 import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
@@ -49,7 +50,9 @@ const claimed: Payment = paymentWith({
   settlement: null,
 });
 
-function fact(members: Pick<Fact, "reference" | "state"> & Partial<Fact>): Fact {
+function event(
+  members: Pick<ProviderEvent, "reference" | "state"> & Partial<ProviderEvent>,
+): ProviderEvent {
   return {
     account_id: "pac_1",
     op: "authorize",
@@ -64,13 +67,13 @@ function fact(members: Pick<Fact, "reference" | "state"> & Partial<Fact>): Fact 
   };
 }
 
-const opened = fact({
+const opened = event({
   reference: `${ADDRESS.address}:opened`,
   state: "pending",
   amount_minor: 10,
   next_action: ADDRESS,
 });
-const expired = fact({
+const expired = event({
   reference: `${ADDRESS.address}:expired`,
   op: "abandon",
   state: "failed",
@@ -79,11 +82,11 @@ const expired = fact({
 });
 
 /**
- * Reads a fact: `a4+B` transfer a of 4 is seen in block B, `a4-B` the chain has undone block B,
- * `a4-B!` the same after the time of the payment, `a4` it is final, `a4$` in another token, `x` the
- * time is over.
+ * Reads a provider event: `a4+B` transfer a of 4 is seen in block B, `a4-B` the chain has undone
+ * block B, `a4-B!` the same after the time of the payment, `a4` it is final, `a4$` in another
+ * token, `x` the time is over.
  */
-function read(word: string): Fact {
+function read(word: string): ProviderEvent {
   if (word === "x") return expired;
   const [, name, amount, sign, block, mark] = /^([a-z])(\d+)([+-])?([A-Z])?([!$])?$/.exec(word)!;
   const transfer = `0x${name}:0`;
@@ -94,49 +97,49 @@ function read(word: string): Fact {
     ...(mark === "$" && { currency: "USDT" }),
   };
   if (sign === "+") {
-    return fact({ reference: `${transfer}:${block}:received`, state: "received", ...members });
+    return event({ reference: `${transfer}:${block}:received`, state: "received", ...members });
   }
   if (sign === "-") {
-    return fact({ reference: `${transfer}:${block}:reorged`, state: "reorged", ...members });
+    return event({ reference: `${transfer}:${block}:reorged`, state: "reorged", ...members });
   }
-  return fact({ reference: transfer, state: "succeeded", ...members });
+  return event({ reference: transfer, state: "succeeded", ...members });
 }
 
-/** The payment, its ledger and the handled facts after some facts. */
+/** The payment, its ledger and the handled provider events after some provider events. */
 interface Books {
   payment: Payment;
   /** By account and currency. */
   ledger: Record<string, number>;
-  handled: { fact: Fact; outcome: string; finding: string | null }[];
+  handled: { event: ProviderEvent; outcome: string; finding: string | null }[];
   events: string[];
 }
 
-/** The state that the database gives with a fact. */
-function depositOf({ handled }: Books, { reference }: Fact): DepositState {
+/** The state that the database gives with a provider event. */
+function depositOf({ handled }: Books, { reference }: ProviderEvent): DepositState {
   const transfer = reference.split(":", 2).join(":");
-  const final = handled.filter(({ fact: { state }, outcome }) =>
+  const final = handled.filter(({ event: { state }, outcome }) =>
     state === "succeeded" && outcome === "applied"
   );
   return {
-    final_minor: final.reduce((sum, each) => sum + each.fact.amount_minor, 0),
+    final_minor: final.reduce((sum, each) => sum + each.event.amount_minor, 0),
     reports: handled.filter((each) =>
       ["applied", "ignored"].includes(each.outcome) &&
-      each.fact.reference.split(":", 2).join(":") === transfer
-    ).map(({ fact: { state, reference } }) => ({ state, reference })),
+      each.event.reference.split(":", 2).join(":") === transfer
+    ).map(({ event: { state, reference } }) => ({ state, reference })),
   };
 }
 
-/** Applies facts as the worker does: waiting ones again after others. */
-function applyAll(facts: readonly Fact[], cancels = false): Books {
+/** Applies provider events as the worker does: waiting ones again after others. */
+function applyAll(provider_events: readonly ProviderEvent[], cancels = false): Books {
   const books: Books = { payment: claimed, ledger: {}, handled: [], events: [] };
-  let open: Fact[] = [opened, ...facts];
+  let open: ProviderEvent[] = [opened, ...provider_events];
   if (cancels) {
     books.payment = { ...claimed, status: "cancelled", amount_received: 0, next_action: null };
-    open = [...facts];
+    open = [...provider_events];
   }
   for (let moved = true; moved;) {
     moved = false;
-    const waiting: Fact[] = [];
+    const waiting: ProviderEvent[] = [];
     for (const next of open) {
       const subject = {
         subject: books.payment,
@@ -151,7 +154,7 @@ function applyAll(facts: readonly Fact[], cancels = false): Books {
       }
       moved = true;
       const finding = "finding" in effect ? effect.finding : null;
-      books.handled.push({ fact: next, outcome: effect.outcome, finding });
+      books.handled.push({ event: next, outcome: effect.outcome, finding });
       const change = effect.outcome === "applied" || effect.outcome === "unmatched"
         ? effect.change
         : null;
@@ -167,7 +170,7 @@ function applyAll(facts: readonly Fact[], cancels = false): Books {
     }
     open = waiting;
   }
-  assert.deepEqual(open, [], "no fact waits for ever");
+  assert.deepEqual(open, [], "no provider event waits for ever");
   return books;
 }
 
@@ -186,7 +189,7 @@ function lineOf({ payment, ledger, handled }: Books): string {
   ].join(", ");
 }
 
-const CASES: [name: string, facts: string, line: string][] = [
+const CASES: [name: string, provider_events: string, line: string][] = [
   ["nothing yet", "", "pending, 0"],
   ["a transfer in a block", "a10+B", "processing, 10"],
   ["a final transfer", "a10+B a10", "completed, 10, available USDC 10"],
@@ -237,7 +240,7 @@ const CASES: [name: string, facts: string, line: string][] = [
     "a10+B a10-B a10",
     "completed, 10, available USDC 10",
   ],
-  ["undone before it was seen, by the order of facts", "a10-B a10+B", "pending, 0"],
+  ["undone before it was seen, by the order of provider events", "a10-B a10+B", "pending, 0"],
   ["undone after it was final", "a10+B a10 a10-B", "completed, 10, available USDC 10, findings 1"],
   ["another token of ours", "a10+B$ a10$", "pending, 0, unapplied USDT 10, findings 1"],
   [
@@ -246,25 +249,25 @@ const CASES: [name: string, facts: string, line: string][] = [
     "completed, 10, available USDC 10, unapplied USDT 10, findings 1",
   ],
 ];
-for (const [name, facts, line] of CASES) {
-  Deno.test(`applyFact() of a payment by stablecoin: ${name}`, () => {
-    assert.equal(lineOf(applyAll(facts.split(" ").filter(Boolean).map(read))), line);
+for (const [name, provider_events, line] of CASES) {
+  Deno.test(`applyProviderEvent() of a payment by stablecoin: ${name}`, () => {
+    assert.equal(lineOf(applyAll(provider_events.split(" ").filter(Boolean).map(read))), line);
   });
 }
 
-Deno.test("applyFact() of a payment by stablecoin: it gets its address", () => {
+Deno.test("applyProviderEvent() of a payment by stablecoin: it gets its address", () => {
   const { payment, events } = applyAll([]);
   assert.deepEqual(events, ["payment.pending"]);
   assert.deepEqual(payment.next_action, ADDRESS);
 });
-Deno.test("applyFact() of a payment by stablecoin: each change of the received amount is told", () => {
+Deno.test("applyProviderEvent() of a payment by stablecoin: each change of the received amount is told", () => {
   const { events, payment } = applyAll("a4+B b6+C b6-C b6+D a4 b6".split(" ").map(read));
   const told = ["pending", "processing", "processing", "processing", "processing", "completed"];
   assert.deepEqual(events, told.map((status) => `payment.${status}`));
   assert.equal(payment.sequence, claimed.sequence + events.length);
   assert.equal(payment.next_action, null);
 });
-Deno.test("applyFact() of a payment by stablecoin: money for a cancelled payment is unapplied", () => {
+Deno.test("applyProviderEvent() of a payment by stablecoin: money for a cancelled payment is unapplied", () => {
   const books = applyAll([read("a10+B"), read("a10")], true);
   assert.equal(lineOf(books), "cancelled, 0, unapplied USDC 10, findings 1");
 });
@@ -281,7 +284,7 @@ const Chain = fc.record({
   order: fc.array(fc.nat({ max: 1000 }), { minLength: 16, maxLength: 16 }),
 });
 
-Deno.test(`applyFact() of a payment by stablecoin: any order (seed ${SEED})`, () => {
+Deno.test(`applyProviderEvent() of a payment by stablecoin: any order (seed ${SEED})`, () => {
   fc.assert(
     fc.property(Chain, ({ transfers, order }) => {
       const words = transfers.flatMap(({ amount, undone, end, is_reported }, i) => {
@@ -317,7 +320,7 @@ Deno.test(`applyFact() of a payment by stablecoin: any order (seed ${SEED})`, ()
   );
 });
 
-Deno.test("applyFact() of a payment by stablecoin: the time is over at the same moment", () => {
+Deno.test("applyProviderEvent() of a payment by stablecoin: the time is over at the same moment", () => {
   assert.equal(NOW < EXPIRES_AT, true);
   for (const order of ["a10 x", "x a10"]) {
     const { ledger } = applyAll(order.split(" ").map(read));

@@ -1,15 +1,22 @@
-/** applyFact: every status with every fact, and the independence from the order of facts. */
+/**
+ * applyProviderEvent: every status with every provider event, and the independence from the order
+ * of provider events.
+ */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { DISPUTE_STATUSES, PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
 import { objectOf } from "../../shared/domain/providers/effect.ts";
 import { movedAtProvider } from "../../shared/domain/providers/moved_at_provider.ts";
-import type { Fact, FactOp, FactState } from "../../shared/domain/providers/connector.ts";
+import type {
+  ProviderEvent,
+  ProviderEventOp,
+  ProviderEventState,
+} from "../../shared/domain/providers/connector.ts";
 import type { Dispute } from "../../shared/schema/dispute.ts";
 import type { Payment, PaymentStatus } from "../../shared/schema/payment.ts";
 import type { Refund } from "../../shared/schema/refund.ts";
-import { applyFact, type Effect, endWait } from "../support/domain/applied_fact.ts";
+import { applyProviderEvent, type Effect, endWait } from "../support/domain/applied_event.ts";
 import { NOW, paymentWith, requestContext } from "../support/domain/decided_change.ts";
 
 const SEED = Number(Deno.env.get("SEED") ?? Date.now() % 2 ** 31);
@@ -46,11 +53,15 @@ function livePayment(status: PaymentStatus, members: Partial<Payment> = {}): Pay
   });
 }
 
-/** Makes a fact about the payment. */
-function fact(op: FactOp, state: FactState, members: Partial<Fact> = {}): Fact {
+/** Makes a provider event about the payment. */
+function event(
+  op: ProviderEventOp,
+  state: ProviderEventState,
+  members: Partial<ProviderEvent> = {},
+): ProviderEvent {
   return {
     account_id: "pac_1",
-    // Facts of one dispute are about one object.
+    // Provider events of one dispute are about one object.
     reference: `${op}:${state}`,
     op,
     state,
@@ -70,7 +81,8 @@ function fact(op: FactOp, state: FactState, members: Partial<Fact> = {}): Fact {
 
 /**
  * An effect in one word: the new status, `=` for a movement that leaves the status, `-` for an
- * ignored fact, `?` for one that waits, `!` for a finding, `u` for money without a purpose.
+ * ignored provider event, `?` for one that waits, `!` for a finding, `u` for money without a
+ * purpose.
  */
 function wordOf(before: Payment, effect: Effect): string {
   switch (effect.outcome) {
@@ -125,106 +137,113 @@ const disputed: Dispute = {
   closed_at: null,
 };
 
-/** The subject of a fact. If the payment is charged back, `disputed` belongs to the fact's object. */
-function subjectOf(payment: Payment, { state }: Fact) {
+/**
+ * The subject of a provider event. If the payment is charged back, `disputed` belongs to the
+ * provider event's object.
+ */
+function subjectOf(payment: Payment, { state }: ProviderEvent) {
   const dispute = payment.status === "chargeback" && state !== "disputed" ? disputed : null;
   return { payment, refund: null, dispute, deposit: null };
 }
 
-/** Each row: the fact, and its effect on each status in the order of PAYMENT_STATUSES. */
-const TABLE: [name: string, fact: Fact, effects: string][] = [
+/** Each row: the provider event, and its effect on each status in the order of PAYMENT_STATUSES. */
+const TABLE: [name: string, event: ProviderEvent, effects: string][] = [
   // Columns: pending requires_action processing authorized completed declined failed cancelled
   // partially_refunded refunded chargeback
-  ["pending", fact("authorize", "pending"), "processing - - - - - - - - - -"],
+  ["pending", event("authorize", "pending"), "processing - - - - - - - - - -"],
   [
     "requires_action",
-    fact("authorize", "requires_action"),
+    event("authorize", "requires_action"),
     "requires_action - requires_action - - - - - - - -",
   ],
   [
     "authorized",
-    fact("authorize", "authorized"),
+    event("authorize", "authorized"),
     "authorized authorized authorized - - - - - - - -",
   ],
   [
     "succeeded",
-    fact("authorize", "succeeded"),
+    event("authorize", "succeeded"),
     "completed completed completed completed - u u u - - -",
   ],
   [
     "declined",
-    fact("authorize", "declined"),
+    event("authorize", "declined"),
     "declined declined declined - - - - - - - -",
   ],
-  ["failed", fact("authorize", "failed"), "failed failed failed failed - - - - - - -"],
+  ["failed", event("authorize", "failed"), "failed failed failed failed - - - - - - -"],
   [
     "cancelled",
-    fact("cancel", "cancelled"),
+    event("cancel", "cancelled"),
     "cancelled cancelled cancelled cancelled - - - - - - -",
   ],
   // A payer who has authenticated keeps the authorization.
-  ["abandoned", fact("abandon", "failed"), "failed failed failed - - - - - - - -"],
-  ["returned", fact("authorize", "returned"), "? ? ? ? failed = = = ! - -"],
+  ["abandoned", event("abandon", "failed"), "failed failed failed - - - - - - - -"],
+  ["returned", event("authorize", "returned"), "? ? ? ? failed = = = ! - -"],
   // A bank can take back money that is refunded, or held by another dispute.
-  ["disputed", fact("dispute", "disputed"), "? ? ? ? chargeback = = = chargeback chargeback ="],
-  ["dispute_won", fact("dispute", "dispute_won"), "? ? ? ? ? = = = ? ? completed"],
-  ["dispute_lost", fact("dispute", "dispute_lost"), "? ? ? ? ? - - - ? ? ="],
+  ["disputed", event("dispute", "disputed"), "? ? ? ? chargeback = = = chargeback chargeback ="],
+  ["dispute_won", event("dispute", "dispute_won"), "? ? ? ? ? = = = ? ? completed"],
+  ["dispute_lost", event("dispute", "dispute_lost"), "? ? ? ? ? - - - ? ? ="],
   [
     "dispute_under_review",
-    fact("dispute", "dispute_under_review"),
+    event("dispute", "dispute_under_review"),
     "? ? ? ? ? - - - ? ? =",
   ],
-  ["fee", fact("fee", "succeeded"), "= = = = = = = = = = ="],
-  ["fee returned", fact("fee", "returned"), "= = = = = = = = = = ="],
-  ["capture failed", fact("capture", "failed"), "- - - - - - - - - - -"],
-  ["cancel failed", fact("cancel", "failed"), "- - - - - - - - - - -"],
+  ["fee", event("fee", "succeeded"), "= = = = = = = = = = ="],
+  ["fee returned", event("fee", "returned"), "= = = = = = = = = = ="],
+  ["capture failed", event("capture", "failed"), "- - - - - - - - - - -"],
+  ["cancel failed", event("cancel", "failed"), "- - - - - - - - - - -"],
   [
     "a refund by hand",
-    fact("refund", "succeeded", { amount_minor: 100 }),
+    event("refund", "succeeded", { amount_minor: 100 }),
     "? ? ? ? partially_refunded = = = = ! =",
   ],
   [
     "a refund by hand of the rest",
-    fact("refund", "succeeded", { amount_minor: 700 }),
+    event("refund", "succeeded", { amount_minor: 700 }),
     "? ? ? ? partially_refunded = = = refunded ! =",
   ],
-  ["a pending refund by hand", fact("refund", "pending"), "- - - - - - - - - - -"],
+  ["a pending refund by hand", event("refund", "pending"), "- - - - - - - - - - -"],
   // Its money has not left.
-  ["a failed refund by hand", fact("refund", "failed"), "- - - - - - - - - - -"],
-  ["a refund by hand that came back", fact("refund", "returned"), "? ? ? ? ? = = = ? ? ?"],
+  ["a failed refund by hand", event("refund", "failed"), "- - - - - - - - - - -"],
+  ["a refund by hand that came back", event("refund", "returned"), "? ? ? ? ? = = = ? ? ?"],
 ];
 for (const [name, reported, effects] of TABLE) {
   const words = effects.split(" ");
   assert.equal(words.length, PAYMENT_STATUSES.length, name);
   for (const [i, status] of PAYMENT_STATUSES.entries()) {
-    Deno.test(`applyFact() ${name} of a ${status} payment: ${words[i]}`, () => {
+    Deno.test(`applyProviderEvent() ${name} of a ${status} payment: ${words[i]}`, () => {
       const payment = livePayment(status);
       assert.equal(
-        wordOf(payment, applyFact(subjectOf(payment, reported), reported, context)),
+        wordOf(payment, applyProviderEvent(subjectOf(payment, reported), reported, context)),
         words[i],
       );
     });
   }
 }
 
-Deno.test("applyFact() no fact waits for a payment that is over", () => {
+Deno.test("applyProviderEvent() no provider event waits for a payment that is over", () => {
   for (const [name, reported] of TABLE) {
     for (const status of ["declined", "failed", "cancelled"] as const) {
       const returned = { amount_captured: AMOUNT, amount_refunded: 300 };
       for (const members of status === "failed" ? [{}, returned] : [{}]) {
         const payment = livePayment(status, members);
-        const { outcome } = applyFact(subjectOf(payment, reported), reported, context);
+        const { outcome } = applyProviderEvent(subjectOf(payment, reported), reported, context);
         assert.notEqual(outcome, "wait", `${name} of a ${status} payment`);
       }
     }
   }
 });
 
-Deno.test("endWait() each fact that waits is a finding after a week, and its money is booked", () => {
+Deno.test("endWait() each provider event that waits is a finding after a week, and its money is booked", () => {
   const week_ms = 7 * 24 * 3_600_000;
   for (const [name, reported] of TABLE) {
     for (const status of PAYMENT_STATUSES) {
-      const effect = applyFact(subjectOf(livePayment(status), reported), reported, context);
+      const effect = applyProviderEvent(
+        subjectOf(livePayment(status), reported),
+        reported,
+        context,
+      );
       if (effect.outcome !== "wait") continue;
       const endAfter = (age_ms: number, booked_minor: number) => {
         const received_at = new Date(context.at_ms - age_ms).toISOString();
@@ -239,17 +258,17 @@ Deno.test("endWait() each fact that waits is a finding after a week, and its mon
   }
 });
 
-Deno.test("applyFact() money of a payment that is over goes through unapplied", () => {
-  const MOVES: [reported: Fact, kind: string, booked: number][] = [
-    [fact("authorize", "succeeded"), "unmatched", 1000],
-    [fact("refund", "succeeded", { amount_minor: 100 }), "unmatched_reversal", -100],
-    [fact("dispute", "disputed"), "unmatched_reversal", -1000],
-    [fact("dispute", "dispute_won"), "unmatched", 1000],
-    [fact("fee", "succeeded", { amount_minor: 40 }), "fee", -40],
+Deno.test("applyProviderEvent() money of a payment that is over goes through unapplied", () => {
+  const MOVES: [reported: ProviderEvent, kind: string, booked: number][] = [
+    [event("authorize", "succeeded"), "unmatched", 1000],
+    [event("refund", "succeeded", { amount_minor: 100 }), "unmatched_reversal", -100],
+    [event("dispute", "disputed"), "unmatched_reversal", -1000],
+    [event("dispute", "dispute_won"), "unmatched", 1000],
+    [event("fee", "succeeded", { amount_minor: 40 }), "fee", -40],
   ];
   for (const [reported, kind, booked] of MOVES) {
     const payment = livePayment("declined");
-    const effect = applyFact(subjectOf(payment, reported), reported, context);
+    const effect = applyProviderEvent(subjectOf(payment, reported), reported, context);
     assert.ok(effect.outcome === "applied");
     assert.deepEqual(effect.change.ledger.map((movement) => movement.kind), [kind]);
     assert.equal(effect.change.booked_minor, booked);
@@ -257,8 +276,8 @@ Deno.test("applyFact() money of a payment that is over goes through unapplied", 
   }
 });
 
-/** The effect of facts on a dispute, by its status. */
-const DISPUTES: [state: FactState, effects: string][] = [
+/** The effect of provider events on a dispute, by its status. */
+const DISPUTES: [state: ProviderEventState, effects: string][] = [
   ["disputed", "- - - -"],
   ["dispute_under_review", "under_review - - -"],
   ["dispute_won", "won won - won"],
@@ -266,12 +285,12 @@ const DISPUTES: [state: FactState, effects: string][] = [
 ];
 for (const [state, effects] of DISPUTES) {
   for (const [i, status] of DISPUTE_STATUSES.entries()) {
-    Deno.test(`applyFact() ${state} of a dispute that is ${status}`, () => {
+    Deno.test(`applyProviderEvent() ${state} of a dispute that is ${status}`, () => {
       const payment = livePayment(status === "won" ? "completed" : "chargeback");
       const dispute = { ...disputed, status };
-      const effect = applyFact(
+      const effect = applyProviderEvent(
         { payment, refund: null, deposit: null, dispute },
-        fact("dispute", state),
+        event("dispute", state),
         context,
       );
       const after = effect.outcome === "applied"
@@ -282,13 +301,13 @@ for (const [state, effects] of DISPUTES) {
   }
 }
 
-Deno.test("applyFact() evidence that the provider has taken is kept, and submitted once", () => {
+Deno.test("applyProviderEvent() evidence that the provider has taken is kept, and submitted once", () => {
   const payment = livePayment("chargeback");
   for (const is_submitted of [false, true]) {
-    const reported = fact("dispute_evidence", "succeeded", {
+    const reported = event("dispute_evidence", "succeeded", {
       dispute: { reason: "general", evidence_due_by: null, evidence: { text: "a", is_submitted } },
     });
-    const effect = applyFact(
+    const effect = applyProviderEvent(
       { payment, refund: null, deposit: null, dispute: disputed },
       reported,
       context,
@@ -299,13 +318,13 @@ Deno.test("applyFact() evidence that the provider has taken is kept, and submitt
     assert.equal(status, is_submitted ? "under_review" : "needs_response");
     assert.deepEqual(evidence, { text: "a", submitted_at: is_submitted ? NOW : null });
     const lost = { ...disputed, status: "lost" as const };
-    const late = applyFact(
+    const late = applyProviderEvent(
       { payment, refund: null, deposit: null, dispute: lost },
       reported,
       context,
     );
     assert.equal(late.outcome, "ignored");
-    const none = applyFact(
+    const none = applyProviderEvent(
       { payment, refund: null, deposit: null, dispute: null },
       reported,
       context,
@@ -315,7 +334,7 @@ Deno.test("applyFact() evidence that the provider has taken is kept, and submitt
 });
 
 /** The effect on a payment's own refund of 400, by the refund's status. */
-const REFUNDS: [state: FactState, members: Partial<Fact>, effects: string][] = [
+const REFUNDS: [state: ProviderEventState, members: Partial<ProviderEvent>, effects: string][] = [
   ["pending", {}, "- - -"],
   ["succeeded", {}, "partially_refunded - !"],
   ["succeeded", { amount_minor: 399 }, "! - !"],
@@ -328,14 +347,14 @@ const REFUNDS: [state: FactState, members: Partial<Fact>, effects: string][] = [
 for (const [state, members, effects] of REFUNDS) {
   for (const [i, status] of (["pending", "completed", "failed"] as const).entries()) {
     const amount_minor = members.amount_minor ?? 400;
-    Deno.test(`applyFact() ${state} ${amount_minor} of a ${status} refund of 400`, () => {
+    Deno.test(`applyProviderEvent() ${state} ${amount_minor} of a ${status} refund of 400`, () => {
       const payment = livePayment(status === "completed" ? "partially_refunded" : "completed", {
         amount_refunding: status === "pending" ? 400 : 0,
         amount_refunded: status === "completed" ? 400 : 0,
       });
       const refund = { ...pending, status };
-      const reported = fact("refund", state, { refund_id: refund.id, amount_minor });
-      const effect = applyFact(
+      const reported = event("refund", state, { refund_id: refund.id, amount_minor });
+      const effect = applyProviderEvent(
         { payment, refund, dispute: null, deposit: null },
         reported,
         context,
@@ -345,33 +364,39 @@ for (const [state, members, effects] of REFUNDS) {
   }
 }
 
-const MISMATCHES: [name: string, members: Partial<Fact>, payment?: Partial<Payment>][] = [
+const MISMATCHES: [name: string, members: Partial<ProviderEvent>, payment?: Partial<Payment>][] = [
   ["another amount", { amount_minor: 999 }],
   ["a higher amount with manual capture", { amount_minor: 1001 }, { capture: "manual" }],
   ["another currency", { currency: "USD" }],
   ["an object of the test mode", { livemode: false }],
 ];
 for (const [name, members, payment_members] of MISMATCHES) {
-  Deno.test(`applyFact() ${name} is a finding`, () => {
+  Deno.test(`applyProviderEvent() ${name} is a finding`, () => {
     const payment = livePayment("processing", payment_members);
-    const reported = fact("authorize", "succeeded", members);
-    assert.equal(applyFact(subjectOf(payment, reported), reported, context).outcome, "finding");
+    const reported = event("authorize", "succeeded", members);
+    assert.equal(
+      applyProviderEvent(subjectOf(payment, reported), reported, context).outcome,
+      "finding",
+    );
   });
 }
-Deno.test("applyFact() a dispute that is won with another amount is a finding", () => {
-  const reported = fact("dispute", "dispute_won", { amount_minor: 999 });
+Deno.test("applyProviderEvent() a dispute that is won with another amount is a finding", () => {
+  const reported = event("dispute", "dispute_won", { amount_minor: 999 });
   const payment = livePayment("chargeback");
-  assert.equal(applyFact(subjectOf(payment, reported), reported, context).outcome, "finding");
+  assert.equal(
+    applyProviderEvent(subjectOf(payment, reported), reported, context).outcome,
+    "finding",
+  );
 });
-Deno.test("applyFact() a part is captured of an authorization", () => {
+Deno.test("applyProviderEvent() a part is captured of an authorization", () => {
   const payment = livePayment("authorized", { capture: "manual" });
-  const reported = fact("capture", "succeeded", { amount_minor: 400 });
-  const effect = applyFact(subjectOf(payment, reported), reported, context);
+  const reported = event("capture", "succeeded", { amount_minor: 400 });
+  const effect = applyProviderEvent(subjectOf(payment, reported), reported, context);
   assert.ok(effect.outcome === "applied");
   assert.equal(effect.change.booked_minor, 400);
 });
 
-/** The standing of a payment and its ledger after some facts. */
+/** The standing of a payment and its ledger after some provider events. */
 interface Books {
   payment: Payment;
   /** By the provider's id. */
@@ -383,8 +408,11 @@ interface Books {
   booked: number;
 }
 
-/** Applies facts as the worker does: each reference once, and waiting ones again after others. */
-function applyAll(payment: Payment, facts: readonly Fact[]): Books {
+/**
+ * Applies provider events as the worker does: each reference once, and waiting ones again after
+ * others.
+ */
+function applyAll(payment: Payment, provider_events: readonly ProviderEvent[]): Books {
   const books: Books = {
     payment,
     disputes: new Map(),
@@ -393,15 +421,15 @@ function applyAll(payment: Payment, facts: readonly Fact[]): Books {
     outcomes: new Map(),
     booked: 0,
   };
-  let waiting: Fact[] = [...facts];
+  let waiting: ProviderEvent[] = [...provider_events];
   for (let has_moved = true; has_moved;) {
     has_moved = false;
-    const again: Fact[] = [];
+    const again: ProviderEvent[] = [];
     for (const next of waiting) {
       if (books.outcomes.has(next.reference)) continue;
       const dispute = books.disputes.get(objectOf(next)) ?? null;
       const refund = books.refunds.get(objectOf(next)) ?? null;
-      const effect = applyFact(
+      const effect = applyProviderEvent(
         { payment: books.payment, refund, dispute, deposit: null },
         next,
         context,
@@ -452,32 +480,37 @@ const Life = fc.record({
   refunds: Refunds,
   disputes: Disputes,
 }).map(({ begins, end, fee, refunds, disputes }) => {
-  const facts: Fact[] = begins.map((state) => fact("authorize", state));
+  const provider_events: ProviderEvent[] = begins.map((state) => event("authorize", state));
   if (end !== "succeeded") {
-    return [...facts, fact(end === "cancelled" ? "cancel" : "authorize", end as FactState)];
+    return [
+      ...provider_events,
+      event(end === "cancelled" ? "cancel" : "authorize", end as ProviderEventState),
+    ];
   }
-  facts.push(fact("authorize", "succeeded"));
-  if (fee > 0) facts.push(fact("fee", "succeeded", { amount_minor: fee }));
+  provider_events.push(event("authorize", "succeeded"));
+  if (fee > 0) provider_events.push(event("fee", "succeeded", { amount_minor: fee }));
   let left = AMOUNT;
   for (const [i, { asked, fails }] of refunds.entries()) {
     // A refund that fails is not counted as left again: its failure can come after the others.
     const amount_minor = Math.min(asked, left);
     if (amount_minor === 0) break;
     left -= amount_minor;
-    const done = (state: FactState) =>
-      facts.push(fact("refund", state, { amount_minor, reference: `re_${i}:${state}` }));
+    const done = (state: ProviderEventState) =>
+      provider_events.push(event("refund", state, { amount_minor, reference: `re_${i}:${state}` }));
     done("succeeded");
     if (fails) done("returned");
   }
   for (const [i, { amount_minor, end }] of disputes.entries()) {
-    const happens = (state: FactState) =>
-      facts.push(fact("dispute", state, { amount_minor, reference: `du_${i}:${state}` }));
+    const happens = (state: ProviderEventState) =>
+      provider_events.push(
+        event("dispute", state, { amount_minor, reference: `du_${i}:${state}` }),
+      );
     happens("disputed");
     if (end === "open") continue;
     happens("dispute_under_review");
     happens(end === "won" ? "dispute_won" : "dispute_lost");
   }
-  return facts;
+  return provider_events;
 });
 
 /** The members of the end that count, without times and sequence. */
@@ -497,22 +530,27 @@ function endOf({ payment, disputes, refunds, ledger, outcomes, booked }: Books) 
   };
 }
 
-Deno.test(`facts in any order, and repeated, lead to the same books (seed ${SEED})`, () => {
-  const Shuffled = Life.chain((facts) =>
+Deno.test(`provider events in any order, and repeated, lead to the same books (seed ${SEED})`, () => {
+  const Shuffled = Life.chain((provider_events) =>
     fc.tuple(
-      fc.constant(facts),
-      fc.array(fc.constantFrom(...facts), { maxLength: 4 }).chain((copies) =>
-        fc.shuffledSubarray([...facts, ...copies], { minLength: facts.length + copies.length })
+      fc.constant(provider_events),
+      fc.array(fc.constantFrom(...provider_events), { maxLength: 4 }).chain((copies) =>
+        fc.shuffledSubarray([...provider_events, ...copies], {
+          minLength: provider_events.length + copies.length,
+        })
       ),
     )
   );
   fc.assert(
-    fc.property(Shuffled, ([facts, shuffled]) => {
+    fc.property(Shuffled, ([provider_events, shuffled]) => {
       const payment = livePayment("pending");
-      const expected = endOf(applyAll(payment, facts));
+      const expected = endOf(applyAll(payment, provider_events));
       assert.equal(expected.findings, 0);
-      assert.equal(expected.booked, facts.reduce((sum, one) => sum + movedAtProvider(one), 0));
-      assert.equal(expected.open, facts.length);
+      assert.equal(
+        expected.booked,
+        provider_events.reduce((sum, one) => sum + movedAtProvider(one), 0),
+      );
+      assert.equal(expected.open, provider_events.length);
       assert.deepEqual(endOf(applyAll(payment, shuffled)), expected);
     }),
     { seed: SEED, numRuns: RUNS },

@@ -1,21 +1,21 @@
 /**
- * Facts of a chain: a transfer is in a block, is final or was undone, and the time of a payment is
- * over. The reference of a final fact is its transaction and log without the block, so a transfer
- * is booked once even if it moves to another block.
+ * Provider events of a chain: a transfer is in a block, is final or was undone, and the time of a
+ * payment is over. The reference of a final event is its transaction and log without the block, so
+ * a transfer is booked once even if it moves to another block.
  */
 
-import type { Fact, ProviderAccount } from "../../domain/providers/connector.ts";
+import type { ProviderAccount, ProviderEvent } from "../../domain/providers/connector.ts";
 import type { WatchedDeposit } from "../../store/chain_store.ts";
 import type { ChainTransfer } from "./evm_chain.ts";
 import { readEvmSettings } from "./evm_settings.ts";
 
-/** The fact of a transfer to an address. */
-export function transferFact(
+/** The event of a transfer to an address. */
+export function transferEvent(
   account: ProviderAccount,
   deposit: WatchedDeposit,
   transfer: ChainTransfer & { time: number },
   is_final: boolean,
-): Fact {
+): ProviderEvent {
   const { tx_hash, log_index, block_hash, asset, amount_minor, time } = transfer;
   const log = `${tx_hash}:${log_index}`;
   return {
@@ -28,13 +28,13 @@ export function transferFact(
   };
 }
 
-/** The fact of a transfer that the chain has undone. */
-export function goneFact(
+/** The event of a transfer that the chain has undone. */
+export function goneEvent(
   account: ProviderAccount,
   deposit: WatchedDeposit,
   { tx_hash, log_index, block_hash, currency, amount_minor }: WatchedDeposit["unfinal"][number],
   time: number,
-): Fact {
+): ProviderEvent {
   return {
     ...common(account, deposit, time),
     reference: `${tx_hash}:${log_index}:${block_hash}:reorged`,
@@ -46,10 +46,11 @@ export function goneFact(
 }
 
 /**
- * The fact that the time of a payment is over. While transfers can be undone it has another reference:
- * it changes nothing if they are the whole amount, and the payment ends later if they are undone.
+ * The event that the time of a payment is over. While transfers can be undone it has another
+ * reference: it changes nothing if they are the whole amount, and the payment ends later if they
+ * are undone.
  */
-export function expiryFact(account: ProviderAccount, deposit: WatchedDeposit): Fact {
+export function expiryEvent(account: ProviderAccount, deposit: WatchedDeposit): ProviderEvent {
   const { address, expires_at, unfinal } = deposit;
   return {
     ...common(account, deposit, Date.parse(expires_at) / 1000),
@@ -60,13 +61,13 @@ export function expiryFact(account: ProviderAccount, deposit: WatchedDeposit): F
   };
 }
 
-/** The fact that a payment has its address. */
-export function openedFact(
+/** The event that a payment has its address. */
+export function openedEvent(
   account: ProviderAccount,
   deposit: Pick<WatchedDeposit, "payment_id" | "address" | "currency">,
   amount_minor: number,
   at_ms: number,
-): Fact {
+): ProviderEvent {
   return {
     ...common(account, deposit, at_ms / 1000),
     reference: `${deposit.address}:opened`,
@@ -90,5 +91,5 @@ function common(
     currency,
     at: new Date(time * 1000).toISOString(),
     livemode: readEvmSettings(account.settings).is_main,
-  } satisfies Partial<Fact>;
+  } satisfies Partial<ProviderEvent>;
 }

@@ -1,4 +1,4 @@
-/** A fact that comes before the answer of its call: the payment still shows the card. */
+/** A provider event that comes before the answer of its call: the payment still shows the card. */
 
 import assert from "node:assert/strict";
 import { liveCase } from "../support/live/live_case.ts";

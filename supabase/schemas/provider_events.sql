@@ -1,13 +1,13 @@
--- Purpose: facts, the reports of providers. Each fact is stored once, before it is applied
--- (record.sql).
+-- Purpose: provider events, the reports of providers. Each event is stored once, before it is
+-- applied (record.sql).
 
--- Stores facts that are not stored yet. Returns their number. A fact without a subject gets the
+-- Stores events that are not stored yet. Returns their number. An event without a subject gets the
 -- subject of the calls with the same object of the provider.
--- p_facts  [{environment_id, account_id, reference, op, state, subject_id, refund_id,
---          provider_reference, amount_minor, currency, at, body}]; body is the whole fact
+-- p_events [{environment_id, account_id, reference, op, state, subject_id, refund_id,
+--          provider_reference, amount_minor, currency, at, body}]; body is the whole event
 -- Concurrency: inserts in the order of account and reference. A second transaction that stores the
--- same fact waits for the end of the first one.
-create or replace function pay_internal.keep_facts(p_facts jsonb)
+-- same event waits for the end of the first one.
+create or replace function pay_internal.keep_provider_events(p_events jsonb)
 returns bigint
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -16,26 +16,26 @@ declare
   v_now constant timestamptz := pay_internal.server_time();
   v_kept bigint;
 begin
-  insert into pay.provider_facts (environment_id, account_id, reference, op, state, subject_id,
+  insert into pay.provider_events (environment_id, account_id, reference, op, state, subject_id,
     refund_id, provider_reference, amount_minor, currency, happened_at, received_at, body)
   select f.environment_id, f.account_id, f.reference, f.op, f.state,
     coalesce(f.subject_id,
-      pay_internal.find_fact_subject(f.environment_id, f.account_id, f.provider_reference)),
+      pay_internal.find_event_subject(f.environment_id, f.account_id, f.provider_reference)),
     f.refund_id, f.provider_reference, f.amount_minor, f.currency, f.at, v_now, f.body
-  from jsonb_to_recordset(p_facts) as f (
+  from jsonb_to_recordset(p_events) as f (
     environment_id text, account_id text, reference text, op text, state text, subject_id text,
     refund_id text, provider_reference text, amount_minor bigint, currency text, at timestamptz,
     body jsonb
   )
   order by f.environment_id, f.account_id, f.reference
-  on conflict on constraint provider_facts_pkey do nothing;
+  on conflict on constraint provider_events_pkey do nothing;
   get diagnostics v_kept = row_count;
   return v_kept;
 end
 $$;
 
 -- The subject of the calls with an object of the provider; null if there is none.
-create or replace function pay_internal.find_fact_subject(
+create or replace function pay_internal.find_event_subject(
   p_environment_id text, p_account_id text, p_provider_reference text
 )
 returns text
@@ -50,7 +50,7 @@ $$;
 
 -- Whether an account has a call for a subject that can concern an object of the provider. Another
 -- account, or another object that names the subject, must not settle it.
-create or replace function pay_internal.has_fact_call(
+create or replace function pay_internal.has_event_call(
   p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text
 )
 returns boolean
@@ -66,9 +66,9 @@ as $$
   )
 $$;
 
--- Stores the facts of a notification, poll or look. Returns the number of new facts. p_facts: a
--- list of facts as connectors make them. The worker applies them later.
-create or replace function pay.store_facts(p_account_id text, p_facts text)
+-- Stores the events of a notification, poll or look. Returns the number of new events. p_events: a
+-- list of events as connectors make them. The worker applies them later.
+create or replace function pay.store_provider_events(p_account_id text, p_events text)
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -76,47 +76,49 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  return pay_internal.keep_facts((
+  return pay_internal.keep_provider_events((
     select coalesce(
       jsonb_agg(f.value || jsonb_build_object('environment_id', a.environment_id,
         'account_id', a.id, 'body', f.value)),
       '[]')
     from pay.provider_accounts a
-    cross join jsonb_array_elements(p_facts::jsonb) f
+    cross join jsonb_array_elements(p_events::jsonb) f
     where a.id = p_account_id
   ));
 end
 $$;
-grant execute on function pay.store_facts(text, text) to pay_api;
+grant execute on function pay.store_provider_events(text, text) to pay_api;
 
--- Stores and locks the facts of the records that are not stale. A record that applies a fact that
--- has been applied or ignored is known. An unmatched fact and a finding can still be applied. If
--- the list has several records that handle one fact, the first may go on.
-create or replace function pay_internal.lock_facts(p_records jsonb, p_found pay.admission[])
+-- Stores and locks the events of the records that are not stale. A record that applies an event
+-- that has been applied or ignored is known. An unmatched event and a finding can still be applied.
+-- If the list has several records that handle one event, the first may go on.
+create or replace function pay_internal.lock_provider_events(
+  p_records jsonb, p_found pay.admission[]
+)
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 -- Without statistics any index of the environment looks as good as the primary key, and the planner
--- would read all its facts. Only the primary key has the order by reference; with "=" in place of
+-- would read all its events. Only the primary key has the order by reference; with "=" in place of
 -- "between" the planner would need no order.
 set enable_sort = off
 as $$
 declare
   v_refused record;
 begin
-  perform pay_internal.keep_facts((
+  perform pay_internal.keep_provider_events((
     select coalesce(
-      jsonb_agg(t.fact || jsonb_build_object('environment_id', f.environment_id,
-        'body', t.fact
+      jsonb_agg(t.event || jsonb_build_object('environment_id', f.environment_id,
+        'body', t.event
           - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
             'is_elsewhere', 'follows_unmatched'])),
       '[]')
     from unnest(p_found) f
-    join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = f.n
+    join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = f.n
     cross join lateral (
       select e.retired_at from pay.environments e where e.id = f.environment_id limit 1
     ) e
-    cross join jsonb_array_elements(r.facts) as t (fact)
+    cross join jsonb_array_elements(r.provider_events) as t (event)
     where f.outcome <> 'stale' and e.retired_at is null
   ));
   for v_refused in
@@ -125,8 +127,8 @@ begin
       select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
         coalesce(o.was_booked_minor, 0) as was_booked_minor
       from unnest(p_found) f
-      join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = f.n
-      cross join jsonb_to_recordset(r.facts) as o (
+      join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = f.n
+      cross join jsonb_to_recordset(r.provider_events) as o (
         account_id text, reference text, outcome text, was_booked_minor bigint)
       where f.outcome = 'ok'
       order by f.environment_id, o.account_id, o.reference
@@ -144,7 +146,7 @@ begin
           ) as is_stale
       from asked a
       cross join lateral (
-        select k.outcome, k.booked_minor from pay.provider_facts k
+        select k.outcome, k.booked_minor from pay.provider_events k
         where k.environment_id = a.environment_id and k.account_id = a.account_id
           and k.reference between a.reference and a.reference
         order by k.reference limit 1
@@ -162,29 +164,29 @@ begin
 end
 $$;
 
--- Writes the outcomes of the facts of the recorded records. An earlier outcome stays, unless the
--- fact was unmatched, or was a finding and is applied now.
-create or replace function pay_internal.handle_facts(
+-- Writes the outcomes of the events of the recorded records. An earlier outcome stays, unless the
+-- event was unmatched, or was a finding and is applied now.
+create or replace function pay_internal.handle_provider_events(
   p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
--- As in pay_internal.lock_facts.
+-- As in pay_internal.lock_provider_events.
 set enable_sort = off
 as $$
 begin
-  -- pay_internal.lock_facts has locked the facts, so none moves.
+  -- pay_internal.lock_provider_events has locked the events, so none moves.
   with handled as materialized (
     select k.place, e.id as expects_id, o.*
     from unnest(p_callers) caller
-    join jsonb_to_recordset(p_records) as r (n integer, facts jsonb) on r.n = caller.n
+    join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = caller.n
     left join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = caller.n
-    cross join jsonb_to_recordset(r.facts) as o (
+    cross join jsonb_to_recordset(r.provider_events) as o (
       account_id text, reference text, outcome text, finding text, booked_minor bigint,
       refund_id text, at timestamptz)
     cross join lateral (
-      select k.ctid as place from pay.provider_facts k
+      select k.ctid as place from pay.provider_events k
       where k.environment_id = caller.environment_id and k.account_id = o.account_id
         and k.reference between o.reference and o.reference
         and (k.outcome is null or k.outcome = 'unmatched'
@@ -193,10 +195,10 @@ begin
     ) k
     where o.outcome is not null
   )
-  update pay.provider_facts k
+  update pay.provider_events k
   set outcome = h.outcome, finding = h.finding, handled_at = pay_internal.server_time(),
     booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
-    -- The operator can match a fact with another subject than the one that it names.
+    -- The operator can match an event with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
     refund_id = coalesce(h.refund_id, k.refund_id),
     -- The answer of a call or a look has the time of the movement, which a notification lacks.
@@ -207,58 +209,58 @@ begin
 end
 $$;
 
--- Whether the fact with which a refund or dispute begins at the provider is unmatched. Then the
--- later facts of this object have nothing here to wait for.
-create or replace function pay_internal.follows_unmatched(p_fact pay.provider_facts)
+-- Whether the event with which a refund or dispute begins at the provider is unmatched. Then the
+-- later events of this object have nothing here to wait for.
+create or replace function pay_internal.follows_unmatched(p_event pay.provider_events)
 returns boolean
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select exists (
-    select from pay.provider_facts fact
-    where fact.environment_id = p_fact.environment_id and fact.account_id = p_fact.account_id
-      and fact.reference = split_part(p_fact.reference, ':', 1)
-        || case p_fact.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
-      and fact.reference <> p_fact.reference and fact.outcome = 'unmatched'
+    select from pay.provider_events event
+    where event.environment_id = p_event.environment_id and event.account_id = p_event.account_id
+      and event.reference = split_part(p_event.reference, ':', 1)
+        || case p_event.op when 'refund' then ':succeeded' when 'dispute' then ':disputed' end
+      and event.reference <> p_event.reference and event.outcome = 'unmatched'
   )
 $$;
 
--- A stored fact as the worker needs it. is_elsewhere: a call of another account has made its
+-- A stored event as the worker needs it. is_elsewhere: a call of another account has made its
 -- object, as if two accounts here are one at the provider. The money is booked there. dispute_body:
--- the dispute here that the fact is about. transfers: as pay_internal.transfers_json returns them.
-create or replace function pay_internal.provider_fact_json(p_fact pay.provider_facts)
+-- the dispute here that the event is about. transfers: as pay_internal.transfers_json returns them.
+create or replace function pay_internal.provider_event_json(p_event pay.provider_events)
 returns json
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select (p_fact.body || jsonb_build_object('subject_id', p_fact.subject_id,
-    'dispute_body', case when p_fact.op in ('dispute', 'dispute_evidence')
+  select (p_event.body || jsonb_build_object('subject_id', p_event.subject_id,
+    'dispute_body', case when p_event.op in ('dispute', 'dispute_evidence')
       then pay_internal.dispute_body(
-      p_fact.environment_id, p_fact.subject_id, split_part(p_fact.reference, ':', 1)) end,
-    'transfers', pay_internal.transfers_json(p_fact, p_fact.subject_id),
-    'refund_id', p_fact.refund_id, 'booked_minor', p_fact.booked_minor,
-    'follows_unmatched', pay_internal.follows_unmatched(p_fact),
-    'received_at', pay_internal.wire_time(p_fact.received_at), 'is_elsewhere',
+      p_event.environment_id, p_event.subject_id, split_part(p_event.reference, ':', 1)) end,
+    'transfers', pay_internal.transfers_json(p_event, p_event.subject_id),
+    'refund_id', p_event.refund_id, 'booked_minor', p_event.booked_minor,
+    'follows_unmatched', pay_internal.follows_unmatched(p_event),
+    'received_at', pay_internal.wire_time(p_event.received_at), 'is_elsewhere',
     exists (
       select from pay.provider_calls c
-      where c.provider_reference = p_fact.provider_reference
-        and c.account_id <> p_fact.account_id
+      where c.provider_reference = p_event.provider_reference
+        and c.account_id <> p_event.account_id
     ) or exists (
       select from pay.provider_calls c
-      where c.subject_id = p_fact.subject_id and c.account_id <> p_fact.account_id
+      where c.subject_id = p_event.subject_id and c.account_id <> p_event.account_id
     )))::json
 $$;
 
--- The refund of an earlier fact about the same object, which somebody has made at the provider. Its
--- own fact of success has become a refund here.
-create or replace function pay_internal.find_fact_refund(
+-- The refund of an earlier event about the same object, which somebody has made at the provider.
+-- Its own event of success has become a refund here.
+create or replace function pay_internal.find_event_refund(
   p_environment_id text, p_account_id text, p_reference text
 )
 returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select fact.refund_id from pay.provider_facts fact
-  where fact.environment_id = p_environment_id and fact.account_id = p_account_id
-    and fact.reference = split_part(p_reference, ':', 1) || ':succeeded'
+  select event.refund_id from pay.provider_events event
+  where event.environment_id = p_environment_id and event.account_id = p_account_id
+    and event.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;

@@ -1,13 +1,13 @@
-/** Makes the records of facts and of their effects (architecture §7). Pure. */
+/** Makes the records of provider events and of their effects (architecture §7). Pure. */
 
 import { formatTime } from "../../core/clock.ts";
 import type { MovementRow } from "../../store/commit_rows.ts";
-import type { HandledFact, ProviderRecord } from "../../store/provider_rows.ts";
+import type { HandledProviderEvent, ProviderRecord } from "../../store/provider_rows.ts";
 import type { Applied } from "./apply_event.ts";
 import { bookedAtProvider, type Effect, type Expected } from "../providers/effect.ts";
 import type { ResourceChange } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
-import type { Fact } from "../providers/connector.ts";
+import type { ProviderEvent } from "../providers/connector.ts";
 import type { Operation } from "../providers/operation.ts";
 
 /** A record's rows without any, on no expectation. */
@@ -46,12 +46,12 @@ export function rowsOf(
 }
 
 /**
- * Makes the record of a fact about a resource.
- * @param was_booked_minor the amount that the ledger has booked for the fact before
+ * Makes the record of an event about a resource.
+ * @param was_booked_minor the amount that the ledger has booked for the event before
  */
 export function recordOf(
   environment_id: string,
-  fact: Fact,
+  event: ProviderEvent,
   change: ResourceChange,
   applied: Applied,
   was_booked_minor: number,
@@ -63,16 +63,16 @@ export function recordOf(
     environment_id,
     call_id: null,
     call: null,
-    facts: [handled(fact, change, applied, was_booked_minor)],
+    provider_events: [handled(event, change, applied, was_booked_minor)],
     change: rowsOf(change, movements, has_rows ? expected : {}),
     answer: null,
   };
 }
 
-/** Makes the record of a fact that belongs to no payment or transfer. */
+/** Makes the record of an event that belongs to no payment or transfer. */
 export function accountRecord(
   environment_id: string,
-  fact: Fact,
+  event: ProviderEvent,
   effect: Effect,
   was_booked_minor: number,
 ): ProviderRecord {
@@ -82,7 +82,9 @@ export function accountRecord(
     environment_id,
     call_id: null,
     call: null,
-    facts: [handled(fact, null, { effect, booked_minor, expected: {} }, was_booked_minor)],
+    provider_events: [
+      handled(event, null, { effect, booked_minor, expected: {} }, was_booked_minor),
+    ],
     change: movements.length === 0 ? null : { ...NO_ROWS, ledger: movements },
     answer: null,
   };
@@ -92,18 +94,18 @@ function movementsIn(effect: Effect): MovementRow[] {
   return "movement" in effect && effect.movement ? [effect.movement] : [];
 }
 
-/** Makes a fact with the outcome of its effect. */
+/** Makes an event with the outcome of its effect. */
 export function handled(
-  fact: Fact,
+  event: ProviderEvent,
   change: ResourceChange | null,
   { effect, booked_minor }: Applied,
   was_booked_minor: number,
-): HandledFact {
-  const is_refund = effect.outcome === "applied" && fact.op === "refund";
+): HandledProviderEvent {
+  const is_refund = effect.outcome === "applied" && event.op === "refund";
   return {
-    ...fact,
-    // A refund that somebody has made at the provider: later facts of it find it by this.
-    refund_id: fact.refund_id ?? (is_refund && change ? change.refund_id : null),
+    ...event,
+    // A refund that somebody has made at the provider: later events of it find it by this.
+    refund_id: event.refund_id ?? (is_refund && change ? change.refund_id : null),
     outcome: effect.outcome === "wait" ? null : effect.outcome,
     finding: "finding" in effect ? effect.finding : null,
     booked_minor: was_booked_minor + booked_minor,
@@ -111,9 +113,9 @@ export function handled(
   };
 }
 
-/** Makes a fact that the worker applies later. */
-export function unhandled(fact: Fact): HandledFact {
-  return { ...fact, outcome: null, finding: null, booked_minor: 0, was_booked_minor: 0 };
+/** Makes an event that the worker applies later. */
+export function unhandled(event: ProviderEvent): HandledProviderEvent {
+  return { ...event, outcome: null, finding: null, booked_minor: 0, was_booked_minor: 0 };
 }
 
 /**
@@ -125,10 +127,10 @@ export function unusableAccount(
   account_id: string,
   reason: string,
   context: EventContext,
-): HandledFact {
+): HandledProviderEvent {
   const at = formatTime(context.at_ms);
   const { op, amount_minor, currency, subject: { id, livemode } } = operation;
-  const fact: Fact = {
+  const event: ProviderEvent = {
     account_id,
     reference: `${account_id}:unusable:${at.slice(0, 10)}`,
     op,
@@ -143,5 +145,5 @@ export function unusableAccount(
   };
   const finding = `calls are refused since ${op} of ${id}: ${reason}`.slice(0, 500);
   const effect: Effect = { outcome: "finding", finding };
-  return handled(fact, null, { effect, booked_minor: 0, expected: {} }, 0);
+  return handled(event, null, { effect, booked_minor: 0, expected: {} }, 0);
 }

@@ -1,13 +1,13 @@
-/** Stripe's objects as facts. */
+/** Stripe's objects as provider events. */
 
 import assert from "node:assert/strict";
 import {
   chargeFee,
-  disputeFacts,
-  type FactSource,
-  intentFacts,
-  refundFacts,
-} from "../../shared/connectors/stripe/stripe_facts.ts";
+  disputeEvents,
+  intentEvents,
+  type ProviderEventSource,
+  refundEvents,
+} from "../../shared/connectors/stripe/stripe_provider_events.ts";
 import {
   BalanceTransaction,
   Charge,
@@ -15,7 +15,7 @@ import {
   PaymentIntent,
   StripeRefund,
 } from "../../shared/connectors/stripe/stripe_objects.ts";
-import type { Fact } from "../../shared/domain/providers/connector.ts";
+import type { ProviderEvent } from "../../shared/domain/providers/connector.ts";
 import {
   charge,
   declinedIntent,
@@ -28,18 +28,18 @@ import {
   REFUND_ID,
 } from "../support/connectors/stripe_case.ts";
 
-const ANSWER: FactSource = { account_id: "pac_1", livemode: true, event_seconds: null };
-const EVENT: FactSource = { ...ANSWER, event_seconds: NOW + 60 };
+const ANSWER: ProviderEventSource = { account_id: "pac_1", livemode: true, event_seconds: null };
+const EVENT: ProviderEventSource = { ...ANSWER, event_seconds: NOW + 60 };
 const time = (seconds: number) => new Date(seconds * 1000).toISOString();
-const facts = (object: unknown, source = ANSWER) =>
-  intentFacts(source, PaymentIntent.parse(object));
-/** Reference, operation, state and amount of each fact. */
-const short = (all: Fact[]) =>
+const eventsOf = (object: unknown, source = ANSWER) =>
+  intentEvents(source, PaymentIntent.parse(object));
+/** Reference, operation, state and amount of each provider event. */
+const short = (all: ProviderEvent[]) =>
   all.map(({ reference, op, state, amount_minor }) =>
     `${reference} ${op} ${state} ${amount_minor}`
   );
 
-Deno.test("intentFacts() of a payment with its charge are the success and the fee", () => {
+Deno.test("intentEvents() of a payment with its charge are the success and the fee", () => {
   const common = {
     account_id: "pac_1",
     subject_id: PAYMENT_ID,
@@ -51,7 +51,7 @@ Deno.test("intentFacts() of a payment with its charge are the success and the fe
   };
   const success = { reference: "pi_1:succeeded", op: "authorize", state: "succeeded" };
   const fee = { reference: "ch_1:fee", op: "fee", state: "succeeded" };
-  assert.deepEqual(facts(intent()), [
+  assert.deepEqual(eventsOf(intent()), [
     { ...common, ...success, amount_minor: 1099 },
     { ...common, ...fee, amount_minor: 41 },
   ]);
@@ -65,7 +65,7 @@ const redirect = (url: unknown) =>
 const ended = (cancellation_reason: string, latest_charge: string | null) =>
   intent({ status: "canceled", cancellation_reason, latest_charge });
 
-const INTENTS: [name: string, object: unknown, facts: string[]][] = [
+const INTENTS: [name: string, object: unknown, provider_events: string[]][] = [
   ["a captured payment", intent({ capture_method: "manual", amount_received: 700 }), [
     "pi_1:succeeded capture succeeded 700",
     "ch_1:fee fee succeeded 41",
@@ -124,22 +124,25 @@ const INTENTS: [name: string, object: unknown, facts: string[]][] = [
 ];
 
 for (const [name, object, expected] of INTENTS) {
-  Deno.test(`intentFacts() of ${name} are [${expected}]`, () => {
-    assert.deepEqual(short(facts(object)), expected);
+  Deno.test(`intentEvents() of ${name} are [${expected}]`, () => {
+    assert.deepEqual(short(eventsOf(object)), expected);
   });
 }
 
-Deno.test("intentFacts() of a challenge has the address for the payer", () => {
-  const [fact] = facts(redirect("https://bank.example/3ds"));
-  assert.deepEqual(fact!.next_action, { type: "authenticate", url: "https://bank.example/3ds" });
+Deno.test("intentEvents() of a challenge has the address for the payer", () => {
+  const [event] = eventsOf(redirect("https://bank.example/3ds"));
+  assert.deepEqual(event!.next_action, { type: "authenticate", url: "https://bank.example/3ds" });
 });
 
-Deno.test("intentFacts() of an abandoned payment is expired", () => {
-  assert.equal(facts(ended("abandoned", null))[0]!.failure_code, "expired");
+Deno.test("intentEvents() of an abandoned payment is expired", () => {
+  assert.equal(eventsOf(ended("abandoned", null))[0]!.failure_code, "expired");
 });
 
-Deno.test("intentFacts() of a challenge for Stripe's scripts is provider_refused", () => {
-  assert.equal(facts(challenge({ type: "use_stripe_sdk" }))[0]!.failure_code, "provider_refused");
+Deno.test("intentEvents() of a challenge for Stripe's scripts is provider_refused", () => {
+  assert.equal(
+    eventsOf(challenge({ type: "use_stripe_sdk" }))[0]!.failure_code,
+    "provider_refused",
+  );
 });
 
 const CARD = { brand: "visa", last4: "4242", exp_month: 12, exp_year: 2034 };
@@ -163,31 +166,31 @@ const CARDS: [name: string, object: object, card: object | undefined][] = [
   ["nowhere if the payment method is an id", { ...waiting, payment_method: "pm_1" }, undefined],
 ];
 for (const [name, object, card] of CARDS) {
-  Deno.test(`intentFacts() takes the card from ${name}`, () => {
-    assert.deepEqual(facts(object)[0]!.card, card);
+  Deno.test(`intentEvents() takes the card from ${name}`, () => {
+    assert.deepEqual(eventsOf(object)[0]!.card, card);
   });
 }
 
-Deno.test("intentFacts() of a decline names our payment and never a lost card", () => {
-  const [fact] = facts(declinedIntent("lost_card"));
-  assert.equal(fact!.decline_code, "payment_declined");
-  assert.equal(fact!.subject_id, PAYMENT_ID);
-  assert.doesNotMatch(JSON.stringify(fact), /lost/);
+Deno.test("intentEvents() of a decline names our payment and never a lost card", () => {
+  const [event] = eventsOf(declinedIntent("lost_card"));
+  assert.equal(event!.decline_code, "payment_declined");
+  assert.equal(event!.subject_id, PAYMENT_ID);
+  assert.doesNotMatch(JSON.stringify(event), /lost/);
 });
 
-Deno.test("intentFacts() takes the reason of a block from the charge", () => {
+Deno.test("intentEvents() takes the reason of a block from the charge", () => {
   const blocked = charge({ outcome: { type: "blocked" } });
-  const [fact] = facts({ ...declinedIntent("generic_decline"), latest_charge: blocked });
-  assert.equal(fact!.decline_code, "aml_blocked");
+  const [event] = eventsOf({ ...declinedIntent("generic_decline"), latest_charge: blocked });
+  assert.equal(event!.decline_code, "aml_blocked");
 });
 
-Deno.test("intentFacts() ignores ids of other programs in the metadata", () => {
-  const [fact] = facts(intent({ metadata: { payment: "order 7" } }));
-  assert.equal(fact!.subject_id, null);
-  assert.equal(fact!.provider_reference, "pi_1");
+Deno.test("intentEvents() ignores ids of other programs in the metadata", () => {
+  const [event] = eventsOf(intent({ metadata: { payment: "order 7" } }));
+  assert.equal(event!.subject_id, null);
+  assert.equal(event!.provider_reference, "pi_1");
 });
 
-const TIMES: [name: string, object: unknown, source: FactSource, at: number][] = [
+const TIMES: [name: string, object: unknown, source: ProviderEventSource, at: number][] = [
   ["the movement for a success", intent(), EVENT, NOW + 2],
   ["the event without a movement", intent({ latest_charge: "ch_1" }), EVENT, NOW + 60],
   [
@@ -202,13 +205,13 @@ const TIMES: [name: string, object: unknown, source: FactSource, at: number][] =
   ["the cancel", intent({ status: "canceled", canceled_at: NOW + 9 }), ANSWER, NOW + 9],
 ];
 for (const [name, object, source, at] of TIMES) {
-  Deno.test(`intentFacts() has the time of ${name}`, () => {
-    assert.equal(facts(object, source)[0]!.at, time(at));
+  Deno.test(`intentEvents() has the time of ${name}`, () => {
+    assert.equal(eventsOf(object, source)[0]!.at, time(at));
   });
 }
 
 Deno.test("an answer, an event and a look of one state have one reference", () => {
-  const references = [ANSWER, EVENT].map((source) => facts(intent(), source)[0]!.reference);
+  const references = [ANSWER, EVENT].map((source) => eventsOf(intent(), source)[0]!.reference);
   assert.equal(new Set(references).size, 1);
 });
 
@@ -221,8 +224,8 @@ const REFUNDS: [status: string | null, expected: string, failure_code: string | 
   ["canceled", "re_1:failed refund failed 300", "processing_failed"],
 ];
 for (const [status, expected, failure_code] of REFUNDS) {
-  Deno.test(`refundFacts() of a refund that is ${status} are ${expected}`, () => {
-    const all = refundFacts(ANSWER, StripeRefund.parse(refund({ status })));
+  Deno.test(`refundEvents() of a refund that is ${status} are ${expected}`, () => {
+    const all = refundEvents(ANSWER, StripeRefund.parse(refund({ status })));
     assert.deepEqual(short(all), [expected]);
     assert.equal(all[0]!.failure_code, failure_code);
     assert.equal(all[0]!.subject_id, PAYMENT_ID);
@@ -232,19 +235,19 @@ for (const [status, expected, failure_code] of REFUNDS) {
   });
 }
 
-Deno.test("refundFacts() of a refund from the dashboard names only the payment at Stripe", () => {
-  const [fact] = refundFacts(ANSWER, StripeRefund.parse(refund({ metadata: {} })));
-  assert.deepEqual([fact!.subject_id, fact!.refund_id, fact!.provider_reference], [
+Deno.test("refundEvents() of a refund from the dashboard names only the payment at Stripe", () => {
+  const [event] = refundEvents(ANSWER, StripeRefund.parse(refund({ metadata: {} })));
+  assert.deepEqual([event!.subject_id, event!.refund_id, event!.provider_reference], [
     null,
     null,
     "pi_1",
   ]);
 });
 
-Deno.test("refundFacts() of a refund whose money came back are both movements, with their times", () => {
+Deno.test("refundEvents() of a refund whose money came back are both movements, with their times", () => {
   const failure_balance_transaction = movement({ id: "txn_3", created: NOW + 900 });
   const failed = StripeRefund.parse(refund({ status: "failed", failure_balance_transaction }));
-  const all = refundFacts(EVENT, failed);
+  const all = refundEvents(EVENT, failed);
   assert.deepEqual(short(all), [
     "re_1:succeeded refund succeeded 300",
     "re_1:failed refund returned 300",
@@ -252,10 +255,10 @@ Deno.test("refundFacts() of a refund whose money came back are both movements, w
   assert.deepEqual(all.map(({ at }) => at), [time(NOW + 2), time(NOW + 900)]);
 });
 
-Deno.test("refundFacts() of a refund from the dashboard without a movement are none", () => {
+Deno.test("refundEvents() of a refund from the dashboard without a movement are none", () => {
   // The end of an authorization shows as a refund, which moves no money.
   const released = refund({ metadata: {}, balance_transaction: null });
-  assert.deepEqual(refundFacts(EVENT, StripeRefund.parse(released)), []);
+  assert.deepEqual(refundEvents(EVENT, StripeRefund.parse(released)), []);
 });
 
 const TAKEN: [number, number] = [-1099, 1500];
@@ -265,7 +268,7 @@ const FEE = "du_1:fee fee succeeded 1500";
 const REVIEWED = "du_1:under_review dispute dispute_under_review 1099";
 const WON = "du_1:won dispute dispute_won 1099";
 
-const DISPUTES: [name: string, object: unknown, facts: string[]][] = [
+const DISPUTES: [name: string, object: unknown, provider_events: string[]][] = [
   ["an inquiry", dispute("warning_needs_response"), []],
   ["an inquiry under review", dispute("warning_under_review"), []],
   ["a closed inquiry", dispute("warning_closed"), []],
@@ -321,27 +324,27 @@ const DISPUTES: [name: string, object: unknown, facts: string[]][] = [
   ["a won dispute without movements", dispute("won"), [DISPUTED, WON]],
 ];
 for (const [name, object, expected] of DISPUTES) {
-  Deno.test(`disputeFacts() of ${name} are [${expected}]`, () => {
-    const all = disputeFacts(EVENT, Dispute.parse(object));
+  Deno.test(`disputeEvents() of ${name} are [${expected}]`, () => {
+    const all = disputeEvents(EVENT, Dispute.parse(object));
     assert.deepEqual(short(all), expected);
     assert.ok(all.every(({ provider_reference }) => provider_reference === "pi_1"));
   });
 }
 
-Deno.test("disputeFacts() has the times of the movements", () => {
-  const all = disputeFacts(EVENT, Dispute.parse(dispute("won", TAKEN, BACK)));
+Deno.test("disputeEvents() has the times of the movements", () => {
+  const all = disputeEvents(EVENT, Dispute.parse(dispute("won", TAKEN, BACK)));
   assert.deepEqual(all.map(({ at }) => at), [time(NOW + 60), time(NOW + 60), time(NOW + 120)]);
 });
 
-Deno.test("disputeFacts() are the first movements, in any order of the list", () => {
+Deno.test("disputeEvents() are the first movements, in any order of the list", () => {
   const again: [number, number] = [-900, 300];
   const listed = dispute("lost", TAKEN, BACK, again);
-  const all = disputeFacts(EVENT, Dispute.parse(listed));
+  const all = disputeEvents(EVENT, Dispute.parse(listed));
   const newest_first = {
     ...listed,
     balance_transactions: listed.balance_transactions.toReversed(),
   };
-  assert.deepEqual(disputeFacts(EVENT, Dispute.parse(newest_first)), all);
+  assert.deepEqual(disputeEvents(EVENT, Dispute.parse(newest_first)), all);
   assert.deepEqual(short(all), [DISPUTED, FEE, WON]);
 });
 
@@ -353,13 +356,13 @@ const held = (capture_before?: number) =>
       payment_method_details: { card: { ...CARD, ...(capture_before && { capture_before }) } },
     }),
   });
-Deno.test("intentFacts() of an authorization has the end that the charge names", () => {
-  assert.equal(facts(held(NOW + 432_000))[0]!.capture_before, time(NOW + 432_000));
-  assert.equal(facts(held())[0]!.capture_before, undefined);
+Deno.test("intentEvents() of an authorization has the end that the charge names", () => {
+  assert.equal(eventsOf(held(NOW + 432_000))[0]!.capture_before, time(NOW + 432_000));
+  assert.equal(eventsOf(held())[0]!.capture_before, undefined);
 });
 
-Deno.test("intentFacts() is partial where the charge is not shown", () => {
-  const partial = (object: unknown) => facts(object)[0]!.is_partial;
+Deno.test("intentEvents() is partial where the charge is not shown", () => {
+  const partial = (object: unknown) => eventsOf(object)[0]!.is_partial;
   assert.equal(partial(intent({ latest_charge: "ch_1" })), true);
   assert.equal(partial({ ...held(), latest_charge: "ch_1" }), true);
   assert.equal(partial(intent()), undefined);
