@@ -125,7 +125,7 @@ async function perform(story: Story, operation: Operation, id: string): Promise<
       (_, duplicate) => untilAnswered(story, operation, request, key, duplicate, "answer"),
     ),
   );
-  if (is_changed && isKept(action, answers[0]!)) {
+  if (is_changed && isStored(action, answers[0]!)) {
     await untilAnswered(story, operation, changed(request), key, duplicates, "changed");
   }
   if (key !== null && story.sandbox !== "resets") {
@@ -136,7 +136,7 @@ async function perform(story: Story, operation: Operation, id: string): Promise<
 }
 
 /** Whether the service stores an answer under its key (contract §5). */
-function isKept(action: Action, { status, body }: Answer): boolean {
+function isStored(action: Action, { status, body }: Answer): boolean {
   return action.do !== "reset" &&
     (status < 300 || status === 402 || (status === 409 && body.includes('"invalid_state"')));
 }

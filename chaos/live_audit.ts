@@ -7,7 +7,7 @@ import type postgres from "postgres";
 import { checkBooks } from "../scripts/operator/check_books.ts";
 import type { StripeBooks } from "../tests/support/stripe/double.ts";
 import type { StripeObject } from "../tests/support/stripe/journal.ts";
-import { isKept, type LiveAnswer, type LiveAnswered, paymentOf } from "./live_clients.ts";
+import { isStored, type LiveAnswer, type LiveAnswered, paymentOf } from "./live_clients.ts";
 import { RESULTS } from "./live_plan.ts";
 
 /** A payment as it is stored. Amounts are in minor units. */
@@ -160,11 +160,11 @@ function auditAnswers(evidence: LiveEvidence, operation: LiveAnswered): string[]
   const findings: string[] = [];
   const texts = new Set(answers.map(({ status, body }) => `${status} ${body}`));
   if (texts.size > 1) findings.push(`${key}: duplicates were answered ${[...texts].join(" and ")}`);
-  if (answers.filter((answer) => isKept(answer) && !answer.is_replay).length > 1) {
+  if (answers.filter((answer) => isStored(answer) && !answer.is_replay).length > 1) {
     findings.push(`${key}: duplicates got several first answers`);
   }
   const [answer] = answers;
-  const is_expected = answer !== undefined && isKept(answer) &&
+  const is_expected = answer !== undefined && isStored(answer) &&
     (answer.status !== 402 || action.do === "create");
   if (!is_expected) findings.push(`${key}: ${answer?.status} ${answer?.body}`);
   else if (!isTrue(evidence, operation, answer)) {

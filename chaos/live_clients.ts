@@ -75,7 +75,7 @@ export class LiveClients {
     await Promise.all(Array.from({ length: this.#options.clients }, async () => {
       for (let one = this.operations[at++]; one; one = this.operations[at++]) {
         const [first] = one.answers;
-        if (first === undefined || !isKept(first)) continue;
+        if (first === undefined || !isStored(first)) continue;
         const again = await this.#untilFinal(one, one.payment_id, 0);
         replayed++;
         if (again.is_replay && again.status === first.status && again.body === first.body) continue;
@@ -187,8 +187,8 @@ export class LiveClients {
 
 const PATHS = { capture: "capture", cancel: "cancel", refund: "refund" } as const;
 
-/** Whether the service keeps an answer under its key. */
-export function isKept({ status }: LiveAnswer): boolean {
+/** Whether the service stores an answer under its key. */
+export function isStored({ status }: LiveAnswer): boolean {
   return status === 402 || (status >= 200 && status < 300);
 }
 

@@ -214,8 +214,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a key outlives its day by a moment: >= for >",
     edits: [{
       file: `${SCHEMAS}/idempotency.sql`,
-      find: "when i.created_at <= a.kept_since then 'expired'",
-      replace: "when i.created_at < a.kept_since then 'expired'",
+      find: "when i.created_at <= a.stored_since then 'expired'",
+      replace: "when i.created_at < a.stored_since then 'expired'",
     }],
     noticed_by: "tests/model/model_test.ts",
   },
@@ -241,8 +241,8 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "a replay has new bytes",
     edits: [{
       file: `${SCHEMAS}/idempotency.sql`,
-      find: "p_found[v_kept.n].body := v_kept.body;",
-      replace: "p_found[v_kept.n].body := v_kept.body || ' ';",
+      find: "p_found[v_stored.n].body := v_stored.body;",
+      replace: "p_found[v_stored.n].body := v_stored.body || ' ';",
     }],
     noticed_by: "tests/model/model_test.ts",
   },

@@ -25,7 +25,7 @@ import { ResetDialog } from "./reset_dialog.tsx";
 import { forgetLists, go, href, place, type Route, route } from "./route.ts";
 import { Time } from "./text.tsx";
 import { SandboxesDialog } from "./sandboxes_dialog.tsx";
-import { endSession, is_kept, leaveSandbox, maskedKey, session } from "./session.ts";
+import { endSession, is_stored, leaveSandbox, maskedKey, session } from "./session.ts";
 import { TranscriptButton } from "./transcript_button.tsx";
 import { EndpointsPage, NewEndpointPage } from "./endpoints_page.tsx";
 import { TransferPage } from "./transfer_page.tsx";
@@ -156,8 +156,8 @@ function Frame({ api_key }: { api_key: string }) {
           >
             <input
               type="checkbox"
-              checked={is_kept.value}
-              onChange={(event) => is_kept.value = event.currentTarget.checked}
+              checked={is_stored.value}
+              onChange={(event) => is_stored.value = event.currentTarget.checked}
             />
             Keep key on reload
           </label>

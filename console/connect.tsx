@@ -8,7 +8,7 @@ import { type Failure, failureOf } from "./failure.ts";
 import { FieldFault } from "./form.tsx";
 import { Logo } from "./logo.tsx";
 import { linked_key } from "./route.ts";
-import { is_kept, judgeKey, session, session_end } from "./session.ts";
+import { is_stored, judgeKey, session, session_end } from "./session.ts";
 
 /** Asks for the key, and opens the session if the API accepts it. */
 export function Connect() {
@@ -58,7 +58,7 @@ export function Connect() {
     clearLog();
     batch(() => {
       session_end.value = null;
-      is_kept.value = keep;
+      is_stored.value = keep;
       session.value = { api_key, base_url };
     });
   };

@@ -4,7 +4,7 @@
 
 import { render } from "preact";
 import { App } from "./app.tsx";
-import { keepSessions } from "./kept_session.ts";
+import { storeSessions } from "./stored_session.ts";
 
-keepSessions();
+storeSessions();
 render(<App />, document.querySelector("#console")!);

@@ -1,6 +1,6 @@
 /**
  * The session: a test key and the base URL that it is sent to. The key is only in the memory of the
- * page, so a reload ends the session, unless the user keeps it in the tab (`kept_session.ts`;
+ * page, so a reload ends the session, unless the user keeps it in the tab (`stored_session.ts`;
  * security §2, browser).
  */
 
@@ -21,7 +21,7 @@ export const session = signal<Session | null>(null);
 /** The keys of disposable sandboxes that this page has made, by the ids of the sandboxes. */
 export const known_sandboxes = signal<ReadonlyMap<string, string>>(new Map());
 /** Whether the session is kept in the tab, so that a reload continues it. */
-export const is_kept = signal(false);
+export const is_stored = signal(false);
 /** The error of the API that ended the last session, or null. */
 export const session_end = signal<unknown>(null);
 
@@ -42,7 +42,7 @@ export function endSession(reason: unknown = null): void {
   session_end.value = reason;
   session.value = null;
   known_sandboxes.value = new Map();
-  is_kept.value = false;
+  is_stored.value = false;
 }
 
 /** Continues the session in a disposable sandbox. */

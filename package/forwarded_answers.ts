@@ -20,7 +20,7 @@ interface AnswersFile {
   answers: ForwardedAnswer[];
 }
 
-/** Answers that the file keeps: those that come while `trigger` looks for its own. */
+/** Answers that the file stores: those that come while `trigger` looks for its own. */
 const MAX_KEPT = 20;
 
 /** The answers of one endpoint. */
@@ -34,7 +34,7 @@ export class AnswersOfListener {
     this.#write();
   }
 
-  /** Keeps an answer. */
+  /** Stores an answer. */
   add(delivery_id: string, result: ForwardResult): void {
     this.#answers = [...this.#answers, { delivery_id, ...result }].slice(-MAX_KEPT);
     this.#write();

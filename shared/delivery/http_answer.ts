@@ -41,16 +41,16 @@ export class AnswerReader {
   /** The reason to refuse a head that llhttp accepts. */
   #refusal: string | undefined;
 
-  private constructor(kept_bytes: number) {
-    this.#beginning = new Uint8Array(kept_bytes);
+  private constructor(stored_bytes: number) {
+    this.#beginning = new Uint8Array(stored_bytes);
   }
 
   /**
    * Creates a reader for one answer.
-   * @param kept_bytes how many of the first bytes `beginning` returns
+   * @param stored_bytes how many of the first bytes `beginning` returns
    */
-  static async open(kept_bytes = 0): Promise<AnswerReader> {
-    const reader = new AnswerReader(kept_bytes);
+  static async open(stored_bytes = 0): Promise<AnswerReader> {
+    const reader = new AnswerReader(stored_bytes);
     reader.#parser = await ResponseParser.open({
       header: "retry-after",
       onHead: (head) => reader.#takeHead(head),

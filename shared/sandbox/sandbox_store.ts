@@ -17,7 +17,10 @@ import {
 
 /** Most disposable sandboxes of an account that have not ended, as in `pay_internal.max_sandboxes`. */
 const MAX_SANDBOXES = 1_000;
-/** Most of an account with those that have ended within a day, as in `pay_internal.max_kept_sandboxes`. */
+/**
+ * Most of an account with those that have ended within a day, as in
+ * `pay_internal.max_stored_sandboxes`.
+ */
 const MAX_KEPT_SANDBOXES = 10_000;
 
 /** A new sandbox, with its first key. */

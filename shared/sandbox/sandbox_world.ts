@@ -15,7 +15,7 @@ import {
   faultThing,
   readFaultHeader,
 } from "./request_faults.ts";
-import { keepTranscript, numberRequests, runOf, sourceOf } from "./seeded_run.ts";
+import { numberRequests, runOf, sourceOf, storeTranscript } from "./seeded_run.ts";
 import { sandboxOf } from "./sandbox.ts";
 import type { World } from "../http/world.ts";
 
@@ -27,7 +27,7 @@ export function sandboxWorld(deps: Dependencies): World {
   const { random, notes } = deps;
   const { logs_requests } = sandboxOf(deps);
   return {
-    around: keepTranscript(),
+    around: storeTranscript(),
     inside: numberRequests((path) => TRANSCRIPT.test(path)),
 
     checkLive(headers) {

@@ -31,10 +31,10 @@ export function runOf(state: RequestState): NumberedRequest | null {
 }
 
 /**
- * Keeps the transcripts of seeded sandboxes. Stands before all other middleware, so that it sees the
- * answer of every error.
+ * Stores the transcripts of seeded sandboxes. Stands before all other middleware, so that it sees
+ * the answer of every error.
  */
-export function keepTranscript(): MiddlewareHandler<Env> {
+export function storeTranscript(): MiddlewareHandler<Env> {
   return async function kept(c, next) {
     await next();
     const state = c.get("state");

@@ -14,7 +14,7 @@ export interface SeededStore {
    * null if the key is not valid or its sandbox has no seed.
    */
   number(access: Access): Promise<string | null>;
-  /** Keeps a line of the transcript. */
+  /** Stores a line of the transcript. */
   keep(access: Access, n: number, line: string): Promise<void>;
   /**
    * Returns the transcript of the caller's sandbox: a line for each request, each with a line feed.
@@ -24,7 +24,7 @@ export interface SeededStore {
 }
 
 const NUMBER = `select pay.number_request(p_key_hash => $1::text) as settings`;
-const KEEP = `select pay.keep_transcript_line(
+const STORE = `select pay.store_transcript_line(
   p_key_hash => $1::text, p_n => $2::text::bigint, p_line => $3::text)`;
 const TRANSCRIPT = `select * from pay.transcript(p_request => $1::text)`;
 
@@ -38,7 +38,7 @@ export function createSeededStore(calls: EntryCalls): SeededStore {
     },
 
     async keep(access, n, line) {
-      await calls.run(access, KEEP, [access.key_hash, String(n), line]);
+      await calls.run(access, STORE, [access.key_hash, String(n), line]);
     },
 
     async transcript(access) {

@@ -111,7 +111,7 @@ const WATCHED_DEPOSITS = `select d.xpub_index::text, d.payment_id, d.address, d.
     d.expires_at, d.is_open, d.has_open_events, d.unfinal::text
   from pay.watched_deposits(
     p_account_id => $1::text, p_after => $2::text::bigint, p_limit => $3::text::int) d`;
-const STORE_PAYOUT = `select pay.keep_payout(
+const STORE_PAYOUT = `select pay.store_payout(
   p_account_id => $1::text, p_call_id => $2::text, p_destination => $3::text)::text as payout`;
 const ASSIGN_NONCE = `select pay.give_nonce(
   p_account_id => $1::text, p_call_id => $2::text, p_chain_id => $3::text::bigint,

@@ -107,7 +107,7 @@ export interface ClaimedDelivery {
 }
 
 /** The request of an attempt in a sandbox, and the beginning of its answer (ADR 0022). */
-export interface KeptExchange {
+export interface StoredExchange {
   url: string;
   /** The headers as JSON text. */
   headers: string;
@@ -128,8 +128,8 @@ export interface AttemptResult {
   next_attempt_at: string | null;
   /** The attempt as JSON text; null if there was none. */
   record: string | null;
-  /** Of a sandbox: the exchange to keep. */
-  exchange?: KeptExchange;
+  /** Of a sandbox: the exchange to store. */
+  exchange?: StoredExchange;
   /**
    * Of a sandbox with a clock of its own: the time of the next attempt by that clock, or of this
    * attempt if it is the last one. RFC 3339.
@@ -194,7 +194,7 @@ interface EndedTrigger {
   delivered: boolean;
   /** The attempt as JSON text. */
   record: string;
-  exchange: KeptExchange | null;
+  exchange: StoredExchange | null;
 }
 
 /** The store of webhooks. Each method throws `ApiError`. */

@@ -201,7 +201,7 @@ create table pay.delivery_exchanges (
   headers text not null,
   answer text,
   answer_truncated boolean not null,
-  kept_at timestamptz not null,
+  stored_at timestamptz not null,
   -- A delivery has one row in each slot, and a later attempt overwrites it.
   constraint delivery_exchanges_pkey primary key (environment_id, delivery_id, slot),
   constraint delivery_exchanges_slot_in_range check (slot between 0 and 4)
@@ -218,11 +218,11 @@ comment on column pay.delivery_exchanges.headers is 'The headers of the request 
 comment on column pay.delivery_exchanges.answer is
   'The first 1 024 bytes of the answer, from its status line on; null: there was no answer.';
 comment on column pay.delivery_exchanges.answer_truncated is 'Whether the answer had more bytes.';
-comment on column pay.delivery_exchanges.kept_at is
+comment on column pay.delivery_exchanges.stored_at is
   'Time of the database, also in a sandbox with a clock of its own. Retention deletes by it.';
 
-create index delivery_exchanges_kept_at on pay.delivery_exchanges (kept_at);
-comment on index pay.delivery_exchanges_kept_at is
+create index delivery_exchanges_stored_at on pay.delivery_exchanges (stored_at);
+comment on index pay.delivery_exchanges_stored_at is
   'pay_internal.purge_exchanges: the oldest rows of all sandboxes.';
 
 create type pay_internal.due_delivery as (

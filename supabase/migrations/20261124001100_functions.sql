@@ -687,7 +687,7 @@ begin
       perform pay_internal.release_key(p_request, v_access);
       return v_access;
   end case;
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -959,7 +959,7 @@ begin
 end
 $$;
 
-create or replace function pay.keep_payout(p_account_id text, p_call_id text, p_destination text)
+create or replace function pay.store_payout(p_account_id text, p_call_id text, p_destination text)
 returns json
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -980,7 +980,7 @@ begin
   return pay_internal.payout_json(v_payout);
 end
 $$;
-grant execute on function pay.keep_payout(text, text, text) to pay_api;
+grant execute on function pay.store_payout(text, text, text) to pay_api;
 
 create or replace function pay.give_nonce(
   p_account_id text, p_call_id text, p_chain_id bigint, p_signer text, p_count bigint
@@ -1758,15 +1758,15 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pay_internal.server_time();
-  v_kept record;
+  v_stored record;
 begin
   -- Looked up one by one, by the whole key: without statistics a join would read all keys of the
   -- environment.
-  for v_kept in
+  for v_stored in
     with asked as materialized (
       select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
         decode(r.fingerprint, 'hex') as fingerprint,
-        v_now + coalesce(f.ahead, '0') - pay_internal.idempotency_retention() as kept_since
+        v_now + coalesce(f.ahead, '0') - pay_internal.idempotency_retention() as stored_since
       from unnest(p_found) f
       join jsonb_to_recordset(p_requests)
         as r (n integer, kind text, idempotency_key text, fingerprint text)
@@ -1775,9 +1775,9 @@ begin
         and f.outcome not in ('unauthorized', 'resetting', 'outdated', 'forbidden')
         and (p_is_read or f.outcome <> 'ok')
     )
-    select a.n, a.environment_id, a.api_key_id, a.key, a.kept_since, i.status, i.body,
+    select a.n, a.environment_id, a.api_key_id, a.key, a.stored_since, i.status, i.body,
       case
-        when i.created_at <= a.kept_since then 'expired'
+        when i.created_at <= a.stored_since then 'expired'
         when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
         when i.fingerprint = a.fingerprint then 'replay'
         when a.outcome = 'rate_limited' then 'rate_limited'
@@ -1792,21 +1792,21 @@ begin
     ) i
     where not (p_is_read
       and (i.status = 102 and a.kind = 'webhook_endpoints'
-        or i.created_at <= a.kept_since))
+        or i.created_at <= a.stored_since))
     -- Expired answers are deleted in one order, so that two lists do not deadlock.
     order by a.api_key_id, a.key
   loop
-    p_found[v_kept.n].outcome := v_kept.outcome;
-    if v_kept.outcome = 'replay' then
-      p_found[v_kept.n].status := v_kept.status;
-      p_found[v_kept.n].body := v_kept.body;
-    elsif v_kept.outcome = 'expired' then
+    p_found[v_stored.n].outcome := v_stored.outcome;
+    if v_stored.outcome = 'replay' then
+      p_found[v_stored.n].status := v_stored.status;
+      p_found[v_stored.n].body := v_stored.body;
+    elsif v_stored.outcome = 'expired' then
       delete from pay.idempotency_keys o
-      where o.environment_id = v_kept.environment_id
-        and o.api_key_id = v_kept.api_key_id
-        and o.key = v_kept.key
+      where o.environment_id = v_stored.environment_id
+        and o.api_key_id = v_stored.api_key_id
+        and o.key = v_stored.key
         -- A duplicate may have claimed the key meanwhile. Its row is newer and stays.
-        and o.created_at <= v_kept.kept_since;
+        and o.created_at <= v_stored.stored_since;
     end if;
   end loop;
   return p_found;
@@ -1887,7 +1887,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.keep_answer(p_request text, p_access pay.admission)
+create or replace function pay_internal.store_answer(p_request text, p_access pay.admission)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -3429,7 +3429,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
-  v_kept bigint;
+  v_stored bigint;
 begin
   insert into pay.provider_events (environment_id, account_id, reference, op, state, subject_id,
     refund_id, provider_reference, amount_minor, currency, happened_at, received_at, body)
@@ -3444,8 +3444,8 @@ begin
   )
   order by f.environment_id, f.account_id, f.reference
   on conflict on constraint provider_events_pkey do nothing;
-  get diagnostics v_kept = row_count;
-  return v_kept;
+  get diagnostics v_stored = row_count;
+  return v_stored;
 end
 $$;
 
@@ -5115,7 +5115,7 @@ begin
   v_access.status := 200;
   v_access.body := pay_internal.clock_body(v_clock, true);
   v_access.detail := row_to_json(v_clock)::text;
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   -- Kept for 24 hours after the advance, and not after its beginning.
   update pay.idempotency_keys k
   set created_at = greatest(k.created_at, v_clock.target_at), advances_to = v_clock.target_at
@@ -5676,7 +5676,7 @@ begin
   perform pay_internal.note_fault_kinds(v_access.environment_id);
   v_access.outcome := 'committed';
   v_access.body := pay_internal.fault_body(v_fault);
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -5704,7 +5704,7 @@ begin
   perform pay_internal.note_fault_kinds(v_access.environment_id);
   v_access.outcome := 'committed';
   v_access.body := json_build_object('id', p_id, 'object', 'fault', 'deleted', true);
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -5764,7 +5764,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.kept_requests()
+create or replace function pay_internal.stored_requests()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -5859,7 +5859,7 @@ as $$
 declare
   v_oldest text := greatest(pay_internal.id_floor('req_', p_at - interval '30 days'), (
     select o.id from pay.requests o where o.environment_id = p_environment_id
-    order by o.id desc offset pay_internal.kept_requests() - 1 limit 1
+    order by o.id desc offset pay_internal.stored_requests() - 1 limit 1
   ));
   v_rows bigint;
 begin
@@ -6002,7 +6002,7 @@ begin
     v_old, p_with_endpoints, v_request ->> 'idempotency_key' is not null);
   -- After the count, which takes time: a poll of the dispatcher may wait for this row.
   perform from pay.webhook_endpoints t where t.environment_id = v_old order by t.id for update;
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   perform pay_internal.move_environment(v_old, p_environment_id, v_access.at, p_with_endpoints);
   -- Kept for 24 hours from now by the new clock, which can be years behind the old one.
   update pay.idempotency_keys k
@@ -6136,7 +6136,7 @@ end
 $$;
 grant execute on function pay.number_request(text) to pay_api;
 
-create or replace function pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
+create or replace function pay.store_transcript_line(p_key_hash text, p_n bigint, p_line text)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -6156,7 +6156,7 @@ begin
   end if;
 end
 $$;
-grant execute on function pay.keep_transcript_line(text, bigint, text) to pay_api;
+grant execute on function pay.store_transcript_line(text, bigint, text) to pay_api;
 
 create or replace function pay.transcript(p_request text)
 returns pay.admission
@@ -6256,7 +6256,7 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 1000 $$;
 
-create or replace function pay_internal.max_kept_sandboxes()
+create or replace function pay_internal.max_stored_sandboxes()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -6293,7 +6293,7 @@ begin
   select case
       when exists (
         select from pay.sandboxes sandbox where sandbox.account = p_account
-        offset pay_internal.max_kept_sandboxes() - 1
+        offset pay_internal.max_stored_sandboxes() - 1
       ) then pay_internal.max_sandboxes()
       else count(*)
     end
@@ -6491,7 +6491,7 @@ begin
   end if;
   v_access.outcome := 'committed';
   v_access.body := pay_internal.sandbox_body(v_sandbox);
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   perform pay_internal.retire_sandbox(p_id, v_now);
   return v_access;
 end
@@ -7127,7 +7127,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.kept_attempts()
+create or replace function pay_internal.stored_attempts()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -7139,7 +7139,7 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
   select case
-    when cardinality(p_attempts) < pay_internal.kept_attempts() then p_attempts
+    when cardinality(p_attempts) < pay_internal.stored_attempts() then p_attempts
     else p_attempts[:1] || p_attempts[3:] end || p_attempt
 $$;
 
@@ -7192,7 +7192,7 @@ as $$
   ) b
 $$;
 
-create or replace function pay_internal.kept_exchanges()
+create or replace function pay_internal.stored_exchanges()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -7204,16 +7204,16 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '7 days' $$;
 
-create or replace function pay_internal.keep_exchanges(p_exchanges jsonb)
+create or replace function pay_internal.store_exchanges(p_exchanges jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into pay.delivery_exchanges as x (environment_id, delivery_id, slot, attempt, url, headers,
-    answer, answer_truncated, kept_at)
+    answer, answer_truncated, stored_at)
   select distinct on (d.environment_id, d.id)
-    d.environment_id, d.id, r.attempt % pay_internal.kept_exchanges(), r.attempt, r.url, r.headers,
+    d.environment_id, d.id, r.attempt % pay_internal.stored_exchanges(), r.attempt, r.url, r.headers,
     r.answer, coalesce(r.answer_truncated, false), pay_internal.server_time()
   from jsonb_to_recordset(p_exchanges) as r (
     environment_id text, id text, attempt integer, url text, headers text, answer text,
@@ -7227,7 +7227,7 @@ begin
   on conflict on constraint delivery_exchanges_pkey do update
   set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,
     answer = excluded.answer, answer_truncated = excluded.answer_truncated,
-    kept_at = excluded.kept_at
+    stored_at = excluded.stored_at
   where x.attempt < excluded.attempt;
 end
 $$;
@@ -7274,9 +7274,9 @@ begin
   with old as materialized (
     select o.environment_id, o.delivery_id, o.slot
     from pay.delivery_exchanges o
-    where o.kept_at < p_at - pay_internal.exchange_retention()
+    where o.stored_at < p_at - pay_internal.exchange_retention()
       and (p_environment_id is null or o.environment_id = p_environment_id)
-    order by o.kept_at
+    order by o.stored_at
     limit p_batch for update skip locked
   )
   delete from pay.delivery_exchanges t using old
@@ -7474,7 +7474,7 @@ begin
     where d.environment_id = v_access.environment_id and d.id = v_trigger.delivery_id;
     v_access.status := 200;
     v_access.body := pay_internal.webhook_delivery_body(v_delivery);
-    perform pay_internal.keep_answer(p_request, v_access);
+    perform pay_internal.store_answer(p_request, v_access);
   end if;
   return v_access;
 end
@@ -7507,14 +7507,14 @@ begin
     return v_access;
   end if;
   if p_exchange is not null then
-    perform pay_internal.keep_exchanges(jsonb_build_array(p_exchange::jsonb || jsonb_build_object(
+    perform pay_internal.store_exchanges(jsonb_build_array(p_exchange::jsonb || jsonb_build_object(
       'environment_id', v_delivery.environment_id, 'id', v_delivery.id,
       'attempt', v_delivery.attempt_count)));
   end if;
   v_access.outcome := 'committed';
   v_access.status := 200;
   v_access.body := pay_internal.webhook_delivery_body(v_delivery);
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -8521,7 +8521,7 @@ begin
     v_access.status := 409;
     v_access.body := p_refusal;
   end if;
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -8559,7 +8559,7 @@ begin
     v_access.outcome := 'off';
     v_access.status := 409;
     v_access.body := p_refusal;
-    perform pay_internal.keep_answer(p_request, v_access);
+    perform pay_internal.store_answer(p_request, v_access);
     return v_access;
   end if;
 
@@ -8592,7 +8592,7 @@ begin
   v_access.status := 202;
   v_access.body := json_build_object('object', 'recovery', 'endpoint_id', p_id, 'count', v_count,
     'has_more', v_cursor is not null, 'next_cursor', v_cursor);
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -8656,7 +8656,7 @@ begin
   end if;
   perform pay_internal.count_attempts(v_ended);
   if v_exchanges <> '[]' then
-    perform pay_internal.keep_exchanges(v_exchanges);
+    perform pay_internal.store_exchanges(v_exchanges);
   end if;
   if v_recorded.turned_ids is not null then
     perform pay_internal.note_failing_endpoints(

@@ -374,7 +374,7 @@ begin
       perform pay_internal.release_key(p_request, v_access);
       return v_access;
   end case;
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   return v_access;
 end
 $$;

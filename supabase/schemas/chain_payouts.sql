@@ -24,7 +24,7 @@ $$;
 
 -- Stores the payout of a call, unless it is stored, and returns it. p_destination: for a new row.
 -- Concurrency: of two transactions for one call, the second returns the row of the first.
-create or replace function pay.keep_payout(p_account_id text, p_call_id text, p_destination text)
+create or replace function pay.store_payout(p_account_id text, p_call_id text, p_destination text)
 returns json
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -45,7 +45,7 @@ begin
   return pay_internal.payout_json(v_payout);
 end
 $$;
-grant execute on function pay.keep_payout(text, text, text) to pay_api;
+grant execute on function pay.store_payout(text, text, text) to pay_api;
 
 -- Assigns a payout its permanent nonce: the next one of the signer, and at least p_count, the
 -- number of the signer's transactions on the chain. Returns null for an exported payout.

@@ -28,15 +28,15 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now timestamptz := pay_internal.server_time();
-  v_kept record;
+  v_stored record;
 begin
   -- Looked up one by one, by the whole key: without statistics a join would read all keys of the
   -- environment.
-  for v_kept in
+  for v_stored in
     with asked as materialized (
       select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
         decode(r.fingerprint, 'hex') as fingerprint,
-        v_now + coalesce(f.ahead, '0') - pay_internal.idempotency_retention() as kept_since
+        v_now + coalesce(f.ahead, '0') - pay_internal.idempotency_retention() as stored_since
       from unnest(p_found) f
       join jsonb_to_recordset(p_requests)
         as r (n integer, kind text, idempotency_key text, fingerprint text)
@@ -45,9 +45,9 @@ begin
         and f.outcome not in ('unauthorized', 'resetting', 'outdated', 'forbidden')
         and (p_is_read or f.outcome <> 'ok')
     )
-    select a.n, a.environment_id, a.api_key_id, a.key, a.kept_since, i.status, i.body,
+    select a.n, a.environment_id, a.api_key_id, a.key, a.stored_since, i.status, i.body,
       case
-        when i.created_at <= a.kept_since then 'expired'
+        when i.created_at <= a.stored_since then 'expired'
         when i.fingerprint = a.fingerprint and i.status = 102 then 'in_progress'
         when i.fingerprint = a.fingerprint then 'replay'
         when a.outcome = 'rate_limited' then 'rate_limited'
@@ -62,21 +62,21 @@ begin
     ) i
     where not (p_is_read
       and (i.status = 102 and a.kind = 'webhook_endpoints'
-        or i.created_at <= a.kept_since))
+        or i.created_at <= a.stored_since))
     -- Expired answers are deleted in one order, so that two lists do not deadlock.
     order by a.api_key_id, a.key
   loop
-    p_found[v_kept.n].outcome := v_kept.outcome;
-    if v_kept.outcome = 'replay' then
-      p_found[v_kept.n].status := v_kept.status;
-      p_found[v_kept.n].body := v_kept.body;
-    elsif v_kept.outcome = 'expired' then
+    p_found[v_stored.n].outcome := v_stored.outcome;
+    if v_stored.outcome = 'replay' then
+      p_found[v_stored.n].status := v_stored.status;
+      p_found[v_stored.n].body := v_stored.body;
+    elsif v_stored.outcome = 'expired' then
       delete from pay.idempotency_keys o
-      where o.environment_id = v_kept.environment_id
-        and o.api_key_id = v_kept.api_key_id
-        and o.key = v_kept.key
+      where o.environment_id = v_stored.environment_id
+        and o.api_key_id = v_stored.api_key_id
+        and o.key = v_stored.key
         -- A duplicate may have claimed the key meanwhile. Its row is newer and stays.
-        and o.created_at <= v_kept.kept_since;
+        and o.created_at <= v_stored.stored_since;
     end if;
   end loop;
   return p_found;
@@ -166,7 +166,7 @@ $$;
 
 -- Stores the answer of a request under the key that the request has claimed. If p_access has no
 -- status, the status of the claim stays.
-create or replace function pay_internal.keep_answer(p_request text, p_access pay.admission)
+create or replace function pay_internal.store_answer(p_request text, p_access pay.admission)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp

@@ -14,7 +14,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
-  v_kept bigint;
+  v_stored bigint;
 begin
   insert into pay.provider_events (environment_id, account_id, reference, op, state, subject_id,
     refund_id, provider_reference, amount_minor, currency, happened_at, received_at, body)
@@ -29,8 +29,8 @@ begin
   )
   order by f.environment_id, f.account_id, f.reference
   on conflict on constraint provider_events_pkey do nothing;
-  get diagnostics v_kept = row_count;
-  return v_kept;
+  get diagnostics v_stored = row_count;
+  return v_stored;
 end
 $$;
 

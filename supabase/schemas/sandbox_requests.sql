@@ -1,7 +1,7 @@
 -- Purpose: the log of the requests of sandboxes.
 
--- The number of requests that the log of a sandbox keeps (contract §5).
-create or replace function pay_internal.kept_requests()
+-- The number of requests that the log of a sandbox stores (contract §5).
+create or replace function pay_internal.stored_requests()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -112,7 +112,7 @@ as $$
 declare
   v_oldest text := greatest(pay_internal.id_floor('req_', p_at - interval '30 days'), (
     select o.id from pay.requests o where o.environment_id = p_environment_id
-    order by o.id desc offset pay_internal.kept_requests() - 1 limit 1
+    order by o.id desc offset pay_internal.stored_requests() - 1 limit 1
   ));
   v_rows bigint;
 begin

@@ -1,7 +1,7 @@
 -- Purpose: seeded sandboxes, whose runs repeat byte for byte (ADR 0030). The functions derive every
 -- id and secret of a request from the sandbox's seed and the number of the request.
 
--- The number of requests that a transcript keeps.
+-- The number of requests that a transcript stores.
 create or replace function pay_internal.max_transcript_lines()
 returns integer
 language sql immutable parallel safe
@@ -142,10 +142,10 @@ end
 $$;
 grant execute on function pay.number_request(text) to pay_api;
 
--- Keeps a request and its answer in the transcript of a seeded sandbox. Does nothing after a reset,
--- after pay_internal.max_transcript_lines() requests, and once the transcript has
+-- Stores a request and its answer in the transcript of a seeded sandbox. Does nothing after a
+-- reset, after pay_internal.max_transcript_lines() requests, and once the transcript has
 -- pay_internal.max_transcript_bytes().
-create or replace function pay.keep_transcript_line(p_key_hash text, p_n bigint, p_line text)
+create or replace function pay.store_transcript_line(p_key_hash text, p_n bigint, p_line text)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -165,7 +165,7 @@ begin
   end if;
 end
 $$;
-grant execute on function pay.keep_transcript_line(text, bigint, text) to pay_api;
+grant execute on function pay.store_transcript_line(text, bigint, text) to pay_api;
 
 -- The transcript of the caller's sandbox.
 -- p_request  the request, as pay_internal.admit takes it, in a list of one

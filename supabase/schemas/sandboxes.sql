@@ -14,7 +14,7 @@ as $$ select 1000 $$;
 
 -- The maximum number of rows of disposable sandboxes of an account, with those that have ended
 -- within a day (contract §5). A reset moves the rows, so their number bounds its work.
-create or replace function pay_internal.max_kept_sandboxes()
+create or replace function pay_internal.max_stored_sandboxes()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -55,7 +55,7 @@ begin
   select case
       when exists (
         select from pay.sandboxes sandbox where sandbox.account = p_account
-        offset pay_internal.max_kept_sandboxes() - 1
+        offset pay_internal.max_stored_sandboxes() - 1
       ) then pay_internal.max_sandboxes()
       else count(*)
     end
@@ -115,7 +115,7 @@ $$;
 -- Outcomes: those of admission.sql; committed (body) | live
 --           disposable (the caller's own sandbox is disposable)
 --           full (the account has pay_internal.max_sandboxes() that have not ended, or
---           pay_internal.max_kept_sandboxes() with those of the last day)
+--           pay_internal.max_stored_sandboxes() with those of the last day)
 --           seed_taken (one of them has the same seed).
 -- Concurrency: shares the lock of the row of the caller's key. So a revocation finds the sandbox,
 -- or this function finds that the key is revoked. It does not wait for that lock, because admission
@@ -282,7 +282,7 @@ begin
   end if;
   v_access.outcome := 'committed';
   v_access.body := pay_internal.sandbox_body(v_sandbox);
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   perform pay_internal.retire_sandbox(p_id, v_now);
   return v_access;
 end

@@ -3,7 +3,7 @@
 
 -- How many attempts of a delivery are recorded. Limited, because a delivery can be redelivered any
 -- number of times, and each record rewrites the row.
-create or replace function pay_internal.kept_attempts()
+create or replace function pay_internal.stored_attempts()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -17,7 +17,7 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$
   select case
-    when cardinality(p_attempts) < pay_internal.kept_attempts() then p_attempts
+    when cardinality(p_attempts) < pay_internal.stored_attempts() then p_attempts
     else p_attempts[:1] || p_attempts[3:] end || p_attempt
 $$;
 
@@ -76,7 +76,7 @@ as $$
 $$;
 
 -- How many attempts of a delivery keep their exchange: the newest ones.
-create or replace function pay_internal.kept_exchanges()
+create or replace function pay_internal.stored_exchanges()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
@@ -88,22 +88,22 @@ language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '7 days' $$;
 
--- Keeps the exchanges of ended attempts. Leaves out one that is not that of the newest attempt, and
--- those of live and of retired environments. Distinct, because an error here would make the
--- dispatcher send its results again and again.
--- p_exchanges  [{environment_id, id, attempt, url, headers, answer, answer_truncated}], where
+-- Stores the exchanges of ended attempts. Leaves out one that is not that of the newest attempt,
+-- and those of live and of retired environments. Distinct, because an error here would make the
+-- dispatcher send its results again and again. p_exchanges [{environment_id, id, attempt, url,
+-- headers, answer, answer_truncated}], where
 --              headers is JSON text
 -- Concurrency: runs after the statement that has locked and changed the deliveries.
-create or replace function pay_internal.keep_exchanges(p_exchanges jsonb)
+create or replace function pay_internal.store_exchanges(p_exchanges jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   insert into pay.delivery_exchanges as x (environment_id, delivery_id, slot, attempt, url, headers,
-    answer, answer_truncated, kept_at)
+    answer, answer_truncated, stored_at)
   select distinct on (d.environment_id, d.id)
-    d.environment_id, d.id, r.attempt % pay_internal.kept_exchanges(), r.attempt, r.url, r.headers,
+    d.environment_id, d.id, r.attempt % pay_internal.stored_exchanges(), r.attempt, r.url, r.headers,
     r.answer, coalesce(r.answer_truncated, false), pay_internal.server_time()
   from jsonb_to_recordset(p_exchanges) as r (
     environment_id text, id text, attempt integer, url text, headers text, answer text,
@@ -117,12 +117,12 @@ begin
   on conflict on constraint delivery_exchanges_pkey do update
   set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,
     answer = excluded.answer, answer_truncated = excluded.answer_truncated,
-    kept_at = excluded.kept_at
+    stored_at = excluded.stored_at
   where x.attempt < excluded.attempt;
 end
 $$;
 
--- A delivery as JSON text with the exchanges that are kept, oldest first. Without one it is the
+-- A delivery as JSON text with the stored exchanges, oldest first. Without one it is the
 -- delivery alone.
 create or replace function pay_internal.whole_delivery_body(p_delivery pay.webhook_deliveries)
 returns text
@@ -169,9 +169,9 @@ begin
   with old as materialized (
     select o.environment_id, o.delivery_id, o.slot
     from pay.delivery_exchanges o
-    where o.kept_at < p_at - pay_internal.exchange_retention()
+    where o.stored_at < p_at - pay_internal.exchange_retention()
       and (p_environment_id is null or o.environment_id = p_environment_id)
-    order by o.kept_at
+    order by o.stored_at
     limit p_batch for update skip locked
   )
   delete from pay.delivery_exchanges t using old

@@ -219,7 +219,7 @@ begin
     where d.environment_id = v_access.environment_id and d.id = v_trigger.delivery_id;
     v_access.status := 200;
     v_access.body := pay_internal.webhook_delivery_body(v_delivery);
-    perform pay_internal.keep_answer(p_request, v_access);
+    perform pay_internal.store_answer(p_request, v_access);
   end if;
   return v_access;
 end
@@ -227,7 +227,7 @@ $$;
 grant execute on function pay.begin_trigger(text, text) to pay_api;
 
 -- Records the only attempt of a triggered delivery and stores the answer under the claimed key.
--- p_exchange  the exchange of the attempt, as in pay_internal.keep_exchanges; null: none is kept
+-- p_exchange  the exchange of the attempt, as in pay_internal.store_exchanges; null: none is stored
 -- Outcomes: committed (body) | not_found.
 create or replace function pay.end_trigger(
   p_request text, p_delivery_id text, p_delivered boolean, p_attempt text,
@@ -255,14 +255,14 @@ begin
     return v_access;
   end if;
   if p_exchange is not null then
-    perform pay_internal.keep_exchanges(jsonb_build_array(p_exchange::jsonb || jsonb_build_object(
+    perform pay_internal.store_exchanges(jsonb_build_array(p_exchange::jsonb || jsonb_build_object(
       'environment_id', v_delivery.environment_id, 'id', v_delivery.id,
       'attempt', v_delivery.attempt_count)));
   end if;
   v_access.outcome := 'committed';
   v_access.status := 200;
   v_access.body := pay_internal.webhook_delivery_body(v_delivery);
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   return v_access;
 end
 $$;

@@ -13,7 +13,7 @@
 --                   record: the attempt as JSON text;
 --                   due_at: only of a sandbox with a clock of its own, the time by that clock
 --                 released: [{environment_id, id, attempt}], whose attempts were not made
---                 exchanges: as pay_internal.keep_exchanges takes them
+--                 exchanges: as pay_internal.store_exchanges takes them
 -- p_capacity      {endpoints: {id: limit}, environments: {public id: limit},
 --                 accounts: {name: limit}}: how many more deliveries of each the dispatcher may
 --                 claim, for those of which it has claims already

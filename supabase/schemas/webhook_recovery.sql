@@ -54,7 +54,7 @@ begin
     v_access.status := 409;
     v_access.body := p_refusal;
   end if;
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   return v_access;
 end
 $$;
@@ -104,7 +104,7 @@ begin
     v_access.outcome := 'off';
     v_access.status := 409;
     v_access.body := p_refusal;
-    perform pay_internal.keep_answer(p_request, v_access);
+    perform pay_internal.store_answer(p_request, v_access);
     return v_access;
   end if;
 
@@ -137,7 +137,7 @@ begin
   v_access.status := 202;
   v_access.body := json_build_object('object', 'recovery', 'endpoint_id', p_id, 'count', v_count,
     'has_more', v_cursor is not null, 'next_cursor', v_cursor);
-  perform pay_internal.keep_answer(p_request, v_access);
+  perform pay_internal.store_answer(p_request, v_access);
   return v_access;
 end
 $$;

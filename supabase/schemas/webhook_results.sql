@@ -33,7 +33,7 @@ begin
   end if;
   perform pay_internal.count_attempts(v_ended);
   if v_exchanges <> '[]' then
-    perform pay_internal.keep_exchanges(v_exchanges);
+    perform pay_internal.store_exchanges(v_exchanges);
   end if;
   if v_recorded.turned_ids is not null then
     perform pay_internal.note_failing_endpoints(

@@ -41,7 +41,7 @@ Deno.test("auditBooks()", async (t) => {
       ["finds nothing if all rows are there", books, 3, KEYED_ROWS, null],
       ["notices a missing row", books, 4, KEYED_ROWS, /^payments: 3 .*acknowledged 4/],
       ["notices a row too many", books, 2, KEYED_ROWS, /^payments: 3 .*acknowledged 2/],
-      ["notices kept answers without a key", books, 3, CREATE_ROWS, /^idempotency_keys: 3 .* 0$/],
+      ["notices stored answers without a key", books, 3, CREATE_ROWS, /^idempotency_keys: 3 .* 0$/],
     ];
     for (const [name, books, answers, each, problem] of cases) {
       await t.step(name, () => {

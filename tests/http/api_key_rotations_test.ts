@@ -197,7 +197,7 @@ serviceCase("an expired API key", async (t, service) => {
   await t.step("cannot rotate itself: 401", async () => {
     assertRefused(await rotate(service, id, 60, { key: secret }), 401, "unauthorized");
   });
-  await t.step("is not rotated by another key: a 409 that is kept, and no change", async () => {
+  await t.step("is not rotated by another key: a 409 that is stored, and no change", async () => {
     const refused = await rotate(service, id, 60, { idempotency_key: "late" });
     assertRefused(refused, 409, "invalid_state");
     const again = await rotate(service, id, 60, { idempotency_key: "late" });

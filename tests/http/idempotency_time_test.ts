@@ -1,6 +1,6 @@
 /**
- * Idempotency keys over time (contract §5): an answer is kept for 24 hours from the first request,
- * to the millisecond. The service checks the age when a request reads the answer.
+ * Idempotency keys over time (contract §5): an answer is stored for 24 hours from the first
+ * request, to the millisecond. The service checks the age when a request reads the answer.
  */
 
 import assert from "node:assert/strict";
@@ -28,7 +28,7 @@ const REPEATABLE: [string, path: string, body: unknown, from: string | null][] =
   ["POST /reset", `${SANDBOX}/reset`, {}, null],
 ];
 
-serviceCase("Idempotency-Key is kept for 24 hours", async (t, service) => {
+serviceCase("Idempotency-Key is stored for 24 hours", async (t, service) => {
   for (const [name, path, body, from] of REPEATABLE) {
     for (const [after_ms, result] of [[-1, "replayed"], [0, "new"], [1, "new"]] as const) {
       await t.step(`${name} after 24 h ${after_ms} ms is ${result}`, async () => {
@@ -45,7 +45,7 @@ serviceCase("Idempotency-Key is kept for 24 hours", async (t, service) => {
           second.headers.get("Idempotent-Replayed"),
           result === "replayed" ? "true" : null,
         );
-        // The new answer is kept for 24 hours from its own first request.
+        // The new answer is stored for 24 hours from its own first request.
         await service.setClock(FIRST_AT + DAY_MS + after_ms + (result === "new" ? DAY_MS - 1 : 0));
         const third = await send();
         assert.deepEqual([third.text, third.headers.get("Idempotent-Replayed")], [

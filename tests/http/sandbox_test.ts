@@ -243,7 +243,7 @@ serviceCase("POST /reset empties the key's environment and no other", async (t, 
   });
 });
 
-serviceCase("POST /reset keeps its own answer", async (t, service) => {
+serviceCase("POST /reset stores its own answer", async (t, service) => {
   const reset = () => service.call("POST", `${SANDBOX}/reset`, { idempotency_key: "reset" });
   await fill(service, service.key.text);
   const first = await reset();

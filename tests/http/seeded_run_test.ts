@@ -268,7 +268,7 @@ serviceCase("a seeded sandbox", async (t, service) => {
       Array.from({ length: 40 }, (_, at) => at + 1),
     );
   });
-  await t.step("a request is answered, even if its line cannot be kept", async () => {
+  await t.step("a request is answered, even if its line cannot be stored", async () => {
     const key = await makeSeeded(service, "unkept");
     await service.sql`alter table pay.transcript_lines
       add constraint no_lines check (line not like '%unkept%') not valid`;

@@ -1,6 +1,6 @@
 /**
  * The exchanges of a delivery (contract §4, ADR 0022): a sandbox shows what the newest attempts
- * sent, and the beginning of each answer. A live environment keeps none.
+ * sent, and the beginning of each answer. A live environment stores none.
  */
 
 import assert from "node:assert/strict";
@@ -158,7 +158,7 @@ webhookCase("an answer that is no HTTP is not shown", async (_, service) => {
   }
 });
 
-webhookCase("a delivery keeps the exchanges of its newest five attempts", async (
+webhookCase("a delivery stores the exchanges of its newest five attempts", async (
   _,
   service,
   hooks,
@@ -176,7 +176,7 @@ webhookCase("a delivery keeps the exchanges of its newest five attempts", async 
   assert.equal(await countOf(service), 5);
 });
 
-webhookCase("the exchange of a triggered event is kept, and not in its answer", async (
+webhookCase("the exchange of a triggered event is stored, and not in its answer", async (
   _,
   service,
   hooks,
@@ -206,7 +206,7 @@ webhookCase("an exchange shows the declared fault of its attempt", async (_, ser
   );
 });
 
-Deno.test("nothing of a live exchange is kept", async () => {
+Deno.test("nothing of a live exchange is stored", async () => {
   const receiver = openPublicReceiver();
   receiver.judge = () => new Response("answer-canary", { status: 500 });
   const service = await startService(leadingTo(receiver.port));
@@ -249,7 +249,7 @@ for (const livemode of [false, true]) {
 
 const KEPT = { url: "http://127.0.0.1:1/", headers: "{}", answer: "HTTP/1.1 200 OK\r\n\r\n" };
 
-webhookCase("pay.poll_deliveries() keeps only exchanges that belong to the sandbox", async (
+webhookCase("pay.poll_deliveries() stores only exchanges that belong to the sandbox", async (
   t,
   service,
 ) => {
@@ -286,12 +286,12 @@ webhookCase("pay.poll_deliveries() keeps only exchanges that belong to the sandb
   });
 }, NO_DISPATCHER);
 
-webhookCase("exchanges are kept for 7 days of the database's time", async (t, service, hooks) => {
+webhookCase("exchanges are stored for 7 days of the database's time", async (t, service, hooks) => {
   await addEndpoint(service, hooks.url("/"), ONE_EVENT);
   await service.make({ outcome: "pending" });
   await settle(service);
   const at_ms = Date.now();
-  await service.sql`update pay.delivery_exchanges set kept_at = ${new Date(at_ms)}`;
+  await service.sql`update pay.delivery_exchanges set stored_at = ${new Date(at_ms)}`;
   const purge = async (later_ms: number) => {
     await service.setClock(at_ms + later_ms);
     return (await service.call("POST", RETENTION, { key: RELAY_TOKEN })).body.purged;

@@ -192,7 +192,7 @@ webhookCase("POST /redeliver without a usable endpoint", async (t, service, hook
     assertRefused(await redeliver(service, cancelled.id), 409, "invalid_state");
   });
   await t.step(
-    "an unknown and a foreign delivery: 404, which is not kept",
+    "an unknown and a foreign delivery: 404, which is not stored",
     async () => {
       for (const key of [service.key.text, service.other.text]) {
         const unknown = key === service.key.text ? `whd_${"0".repeat(26)}` : cancelled.id;

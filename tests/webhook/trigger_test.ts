@@ -181,7 +181,7 @@ webhookCase("POST /webhooks/trigger refuses invalid requests", async (t, service
     const answer = await service.call("POST", TRIGGER, { body, key: service.live.text });
     assertRefused(answer, 403, "test_key_required");
   });
-  await t.step("nothing was sent, written or kept", async () => {
+  await t.step("nothing was sent, written or stored", async () => {
     assert.equal(hooks.arrivals.length, 0);
     const written = await service.sql`select from pay.events where sequence is null`;
     const kept = await service.sql`select from pay.idempotency_keys`;
@@ -266,7 +266,7 @@ webhookCase("POST /webhooks/trigger limits the attempts in progress", async (
   await fill(TRIGGER_LIMITS.of_environment, service.key.text, body);
   const written = () => service.sql`select from pay.events where sequence is null`;
 
-  await t.step("of an environment: 429, nothing written and nothing kept", async () => {
+  await t.step("of an environment: 429, nothing written and nothing stored", async () => {
     const options = { body, idempotency_key: "bound" };
     const refused = await service.call("POST", TRIGGER, options);
     assertRefused(refused, 429, "rate_limited");

@@ -41,8 +41,8 @@ export class ChangeWriter {
       try {
         change = await decide();
       } catch (error) {
-        const kept = await this.#keptReply(request);
-        if (kept) return kept;
+        const stored = await this.#storedReply(request);
+        if (stored) return stored;
         throw error;
       }
       const committed = await this.#store.commit(request.access, change, request.idempotency);
@@ -64,11 +64,11 @@ export class ChangeWriter {
       const subject = kind === "payments" ? readPayment(body) : JSON.parse(body);
       let change: Change | Answer;
       try {
-        change = await decideOrKeep(request, subject as T, body, decide);
+        change = await decideOrStore(request, subject as T, body, decide);
       } catch (error) {
         // A concurrent duplicate can have changed the resource after the load looked for its key.
-        const kept = await this.#keptReply({ ...request, access });
-        if (kept) return kept;
+        const stored = await this.#storedReply({ ...request, access });
+        if (stored) return stored;
         throw error;
       }
       if ("status" in change) return { answer: change, replayed: false };
@@ -77,7 +77,7 @@ export class ChangeWriter {
   }
 
   /** Loads the stored answer of the same request, or null. One round trip if there is a key. */
-  async #keptReply(request: ServiceRequest): Promise<Reply | null> {
+  async #storedReply(request: ServiceRequest): Promise<Reply | null> {
     if (!request.idempotency) return null;
     try {
       const loaded = await this.#store.load(request.access, "payments", NO_ID, request.idempotency);
@@ -99,9 +99,9 @@ export class ChangeWriter {
     );
     if (!request.idempotency) throw error;
     const body = renderError(error, request.context.request_id);
-    const kept = answerOnly(null, { status: error.status, body });
+    const stored = answerOnly(null, { status: error.status, body });
     const access = withoutRateCount(request.access);
-    return replyOf(await this.#store.commit(access, kept, request.idempotency)) ?? unavailable();
+    return replyOf(await this.#store.commit(access, stored, request.idempotency)) ?? unavailable();
   }
 }
 
@@ -132,7 +132,7 @@ export function unavailable(): never {
  * answer without a change (a refused move, or an advance to the current status) becomes a change
  * that stores only the answer.
  */
-async function decideOrKeep<T extends Subject>(
+async function decideOrStore<T extends Subject>(
   request: ServiceRequest,
   subject: T,
   body: string,

@@ -6,10 +6,10 @@
 import { formatTime } from "../../core/clock.ts";
 import { signDelivery } from "../../core/webhook_signature.ts";
 import type { DeliveryAttempt } from "../../schema/webhook.ts";
-import type { ClaimedDelivery, KeptExchange } from "../../store/webhook_store.ts";
+import type { ClaimedDelivery, StoredExchange } from "../../store/webhook_store.ts";
 import type { WebhookRequest, WebhookResult } from "../../delivery/webhook_sender.ts";
 
-/** How many of the first bytes of an answer a sandbox keeps (contract §4, ADR 0022). */
+/** How many of the first bytes of an answer a sandbox stores (contract §4, ADR 0022). */
 const KEPT_ANSWER_BYTES = 1024;
 
 /** Sends a signed request. Production uses `sendWebhook`; some tests pass another function. */
@@ -27,7 +27,7 @@ interface AttemptToMake {
   /** The secrets that sign now, as text, newest first. */
   secrets: readonly string[];
   allow_private: boolean;
-  /** The mode of the endpoint. Nothing of a live exchange is kept. */
+  /** The mode of the endpoint. Nothing of a live exchange is stored. */
   livemode: boolean;
   /** The real time, which the signature carries because receivers compare it with their own. */
   signed_ms: number;
@@ -41,8 +41,8 @@ export interface EndedAttempt {
   delivered: boolean;
   record: DeliveryAttempt;
   retry_after: string | undefined;
-  /** The request and the beginning of the answer, to keep them; null for a live endpoint. */
-  exchange: KeptExchange | null;
+  /** The request and the beginning of the answer, to store them; null for a live endpoint. */
+  exchange: StoredExchange | null;
 }
 
 /** Makes the record of an attempt whose process ended before the attempt (ADR 0020). */
@@ -132,7 +132,7 @@ function exchangeOf(
   url: string,
   headers: Record<string, string>,
   result: WebhookResult,
-): KeptExchange {
+): StoredExchange {
   const answer = result.outcome === "response" ? result.answer : undefined;
   return {
     url,

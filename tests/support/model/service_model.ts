@@ -53,7 +53,7 @@ export class ServiceModel {
   #frozen_ms: number | null = null;
   #offset_ms = 0;
   readonly faults = new DeclaredFaults();
-  readonly #kept = new Map<
+  readonly #stored = new Map<
     number,
     /** `text` is null until an answer shows it. */
     { request: string; at_ms: number; http: number; text: string | null }
@@ -145,19 +145,19 @@ export class ServiceModel {
 
   #judgeKeyed(change: ChangeStep, key: number | null): Judgement {
     const request = JSON.stringify([change, this.subjectOf(change)?.id]);
-    const kept = key === null ? undefined : this.#kept.get(key);
-    if (kept !== undefined && this.time_ms - kept.at_ms < KEY_RETENTION_MS) {
-      if (kept.request !== request) {
+    const stored = key === null ? undefined : this.#stored.get(key);
+    if (stored !== undefined && this.time_ms - stored.at_ms < KEY_RETENTION_MS) {
+      if (stored.request !== request) {
         const code = "idempotency_conflict";
         return { http: 409, code, replays: null, standing: null, happen: () => {} };
       }
       return {
-        http: kept.http,
+        http: stored.http,
         code: null,
-        replays: kept.text,
+        replays: stored.text,
         is_replay: true,
         standing: null,
-        happen: ({ text }) => void (kept.text ??= text),
+        happen: ({ text }) => void (stored.text ??= text),
       };
     }
     const judgement = this.#judgeNew(change);
@@ -166,9 +166,9 @@ export class ServiceModel {
       happen: (answer) => {
         judgement.happen(answer);
         const { http, code } = judgement;
-        const is_kept = http < 300 || http === 402 || code === "invalid_state";
-        if (key !== null && is_kept) {
-          this.#kept.set(key, { request, at_ms: this.time_ms, http, text: answer.text });
+        const is_stored = http < 300 || http === 402 || code === "invalid_state";
+        if (key !== null && is_stored) {
+          this.#stored.set(key, { request, at_ms: this.time_ms, http, text: answer.text });
         }
       },
     };
@@ -194,7 +194,7 @@ export class ServiceModel {
     this.available = 0;
     this.#frozen_ms = null;
     this.#offset_ms = 0;
-    this.#kept.clear();
+    this.#stored.clear();
     this.faults.clear();
   }
 

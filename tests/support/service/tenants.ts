@@ -72,7 +72,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     url: "https://example.com/",
     headers: "{}",
     answer_truncated: false,
-    kept_at: "2026-01-01",
+    stored_at: "2026-01-01",
   },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
   invariant_findings: {

@@ -6,7 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Engine } from "./engine.ts";
 import { answerWithFault, type Faults, SERVER_ERROR } from "./faults.ts";
-import type { Journal, KeptAnswer, StripeObject } from "./journal.ts";
+import type { Journal, StoredAnswer, StripeObject } from "./journal.ts";
 import { createRefund } from "./money.ts";
 import type { Notifier } from "./notifications.ts";
 import { authenticate, cancel, capture, createPayment } from "./payments.ts";
@@ -91,24 +91,24 @@ export class Api {
     const key = given ? { name: `${owner} ${given}`, fingerprint: `${pathname} ${text}` } : null;
     const before = await this.faults.meet("before", method, pathname);
     if (before && before.act !== "twice") {
-      if (before.keep && key && !this.journal.keys.has(key.name)) this.#keepError(key);
+      if (before.keep && key && !this.journal.keys.has(key.name)) this.#storeError(key);
       return fail(before), null;
     }
     if (key && this.#under_way.has(key.name)) {
       return refusal(409, { code: "idempotency_key_in_use" });
     }
-    const kept = key ? this.journal.keys.get(key.name) : undefined;
-    if (kept && kept.fingerprint !== key!.fingerprint) {
+    const stored = key ? this.journal.keys.get(key.name) : undefined;
+    if (stored && stored.fingerprint !== key!.fingerprint) {
       return refusal(400, { type: "idempotency_error" });
     }
-    const answer = kept ?? await this.#workUnderKey(call, owner, key);
+    const answer = stored ?? await this.#workUnderKey(call, owner, key);
     if (before) return await this.#answer(call, fail);
     const after = await this.faults.meet("after", method, pathname);
-    if (after?.keep && key) this.#keepError(key);
-    return after ? (fail(after), null) : { ...answer, is_replayed: kept !== undefined };
+    if (after?.keep && key) this.#storeError(key);
+    return after ? (fail(after), null) : { ...answer, is_replayed: stored !== undefined };
   }
 
-  async #workUnderKey(call: HttpCall, owner: string, key: CallKey | null): Promise<KeptAnswer> {
+  async #workUnderKey(call: HttpCall, owner: string, key: CallKey | null): Promise<StoredAnswer> {
     if (key) this.#under_way.add(key.name);
     try {
       const form: Form = Object.fromEntries(new URLSearchParams(call.text));
@@ -125,7 +125,7 @@ export class Api {
     form: Form,
     owner: string,
     key: CallKey | null,
-  ): Promise<KeptAnswer> {
+  ): Promise<StoredAnswer> {
     const work = this.workOf(owner);
     const is_read = call.method === "GET";
     const outcome = is_read ? read(work, call.url) : await change(work, call.url, form);
@@ -143,18 +143,20 @@ export class Api {
       return { ...answer, status: 500, body: SERVER_ERROR };
     }
     const keeps = key && (outcome.status === 200 || outcome.keep);
-    this.#commit(work, keeps ? { name: key.name, kept: answer } : undefined);
+    this.#commit(work, keeps ? { name: key.name, stored: answer } : undefined);
     return answer;
   }
 
-  #commit(work: Work, key?: { name: string; kept: KeptAnswer }): void {
+  #commit(work: Work, key?: { name: string; stored: StoredAnswer }): void {
     const { owner, changed: objects } = work;
     if (objects.length > 0 || key) this.journal.commit({ owner, objects, ...(key ? { key } : {}) });
     this.notifier.send(objects.filter(({ object }) => object === "event"));
   }
 
-  #keepError({ name, fingerprint }: CallKey): void {
-    this.journal.commit({ key: { name, kept: { fingerprint, status: 500, body: SERVER_ERROR } } });
+  #storeError({ name, fingerprint }: CallKey): void {
+    this.journal.commit({
+      key: { name, stored: { fingerprint, status: 500, body: SERVER_ERROR } },
+    });
   }
 
   /** The page of the payer's bank. `?result=failure` refuses; everything else authenticates. */

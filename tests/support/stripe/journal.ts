@@ -13,8 +13,8 @@ export interface StripeObject {
   [field: string]: any;
 }
 
-/** The answer that an idempotency key keeps. */
-export interface KeptAnswer {
+/** The answer that is stored under an idempotency key. */
+export interface StoredAnswer {
   fingerprint: string;
   status: number;
   body: string;
@@ -25,7 +25,7 @@ interface Entry {
   /** The owner of the objects: the secret key and the connected account. */
   owner?: string;
   objects?: readonly StripeObject[];
-  key?: { name: string; kept: KeptAnswer };
+  key?: { name: string; stored: StoredAnswer };
   /** An event that the receiver has accepted. */
   notified?: string;
   /** New settings of the notifications. */
@@ -38,7 +38,7 @@ export const API_VERSION = "2026-10-28.endive";
 /** The state, and the file that holds it. */
 export class Journal {
   /** Answers by owner and idempotency key. */
-  readonly keys = new Map<string, KeptAnswer>();
+  readonly keys = new Map<string, StoredAnswer>();
   readonly notified = new Set<string>();
   notifications: object = {};
   /** The version of new events: the one of the account, whatever a request names. */
@@ -90,7 +90,7 @@ export class Journal {
       this.#objects.set(name, kind.set(object.id, object));
       this.#owners.set(object.id, owner);
     }
-    if (key) this.keys.set(key.name, key.kept);
+    if (key) this.keys.set(key.name, key.stored);
     if (notified) this.notified.add(notified);
     if (notifications) this.notifications = notifications;
   }

@@ -9,7 +9,7 @@ import { apiBaseUrl } from "./api_base_url.ts";
 import { linked_key } from "./route.ts";
 import {
   endSession,
-  is_kept,
+  is_stored,
   judgeKey,
   known_sandboxes,
   type Session,
@@ -26,16 +26,16 @@ interface Stored {
 }
 
 /** Continues the session that the tab has kept, and keeps the later ones. Called once. */
-export function keepSessions(): void {
+export function storeSessions(): void {
   const stored = readStored();
   if (stored !== null) {
     batch(() => {
       session.value = stored.session;
       known_sandboxes.value = new Map(stored.known_sandboxes);
-      is_kept.value = true;
+      is_stored.value = true;
     });
   }
-  effect(() => write(is_kept.value ? session.value : null));
+  effect(() => write(is_stored.value ? session.value : null));
   // A link with a key ends the session before, so that its key opens the sandbox.
   effect(() => {
     if (linked_key.value !== null && session.peek() !== null) endSession();
