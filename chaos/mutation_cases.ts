@@ -154,9 +154,9 @@ export const MUTATIONS: readonly Mutation[] = [
       {
         file: "shared/domain/operations/operations.ts",
         find:
-          "const reply = await this.#changes.create(asked, () => this.#decide(asked, begin(), decided));",
+          "const reply = await this.#changes.create(\n        requested,\n        () => this.#decide(requested, begin(), decided),\n      );",
         replace: `const begun = begin();
-      const early = await this.#decide(asked, begun, decided);
+      const early = await this.#decide(requested, begun, decided);
       if (known_account && early.calls[0]) {
         await this.#runner.run(known_account, {
           ...begun.operation,
@@ -165,7 +165,7 @@ export const MUTATIONS: readonly Mutation[] = [
           attempts: 1,
         }).catch(() => {});
       }
-      const reply = await this.#changes.create(asked, () => early);`,
+      const reply = await this.#changes.create(requested, () => early);`,
       },
       {
         file: "shared/domain/operations/operations.ts",

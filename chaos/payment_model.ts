@@ -240,12 +240,12 @@ function complete(payment: Standing, captured: number): Expected<Standing> {
   return become(payment, "completed", { captured });
 }
 
-function expectRefund(payment: Standing, asked: number | null): Expected<Standing> {
+function expectRefund(payment: Standing, requested: number | null): Expected<Standing> {
   if (!PAID.includes(payment.status)) return refused(payment);
   const rest = restOf(payment);
-  if ((asked ?? 0) > rest) return refused(payment, "invalid_parameter");
+  if ((requested ?? 0) > rest) return refused(payment, "invalid_parameter");
   if (rest === 0) return refused(payment);
-  const amount = asked ?? rest;
+  const amount = requested ?? rest;
   if (!payment.refunds_wait) {
     const refunded = giveBack(payment, amount);
     return { ...refunded, http: 201, refund: refunded.next.refunds.at(-1)! };

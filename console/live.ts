@@ -47,17 +47,17 @@ export function useLive<T>(call: Call<T> | null, options: { logged?: boolean } =
       timer = undefined;
       // `wake` starts the next read when the tab is visible again.
       if (document.hidden) return;
-      const is_asked_for = options.logged === true && logged_key.current !== key;
+      const is_requested = options.logged === true && logged_key.current !== key;
       logged_key.current = key;
       try {
-        const data = await (is_asked_for ? perform(call) : readQuietly(call));
+        const data = await (is_requested ? perform(call) : readQuietly(call));
         if (stopped) return;
         wait_ms = INTERVAL_MS;
         setState({ key, data, error: null });
       } catch (error) {
         if (stopped) return;
-        const asked_ms = error instanceof ApiError ? error.retryAfterMs ?? 0 : 0;
-        wait_ms = Math.max(asked_ms, Math.min(wait_ms * 2, MAX_INTERVAL_MS));
+        const requested_ms = error instanceof ApiError ? error.retryAfterMs ?? 0 : 0;
+        wait_ms = Math.max(requested_ms, Math.min(wait_ms * 2, MAX_INTERVAL_MS));
         setState((last) => ({ key, data: last.key === key ? last.data : null, error }));
       }
       timer = setTimeout(read, wait_ms);

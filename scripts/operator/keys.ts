@@ -139,10 +139,13 @@ async function ensureEnvironment(
 
 async function rotateKey(
   sql: postgres.Sql,
-  { id, expires_in_s, prefix: asked }: KeyCommand & { action: "rotate" },
+  { id, expires_in_s, prefix: requested }: KeyCommand & { action: "rotate" },
 ): Promise<void> {
   const key = await findKey(sql, id, "rotate");
-  const text = generateApiKey(key.livemode ? "live" : "test", asked ?? key.prefix.split("_")[0]!);
+  const text = generateApiKey(
+    key.livemode ? "live" : "test",
+    requested ?? key.prefix.split("_")[0]!,
+  );
   const { hash, prefix, last_four } = parseApiKey(text)!;
   const older_expire_at = new Date(Date.now() + expires_in_s * 1000);
   const was_expired = key.expires_at !== null && key.secrets === 0;

@@ -33,7 +33,7 @@ export type Verdict = "admitted" | "refused" | "unknown";
 /** Counts of one network in this window. */
 interface Tally {
   failures: number;
-  asked: number;
+  requested: number;
   has_spare: boolean;
 }
 
@@ -71,7 +71,7 @@ export class AddressLimit {
       if (this.#spare >= MAX_SPARE || tally?.has_spare) return null;
       this.#spare++;
       if (tally) tally.has_spare = true;
-    } else if (is_over && tally.asked++ >= MAX_UNKNOWN) {
+    } else if (is_over && tally.requested++ >= MAX_UNKNOWN) {
       return null;
     }
     this.#under_way++;
@@ -107,7 +107,7 @@ export class AddressLimit {
     let tally = this.#networks.get(network);
     if (tally === undefined) {
       if (this.#networks.size >= MAX_NETWORKS) return null;
-      tally = { failures: 0, asked: 0, has_spare: false };
+      tally = { failures: 0, requested: 0, has_spare: false };
       this.#networks.set(network, tally);
     }
     return tally;

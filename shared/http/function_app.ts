@@ -213,9 +213,9 @@ async function keyFirst(
   try {
     return await run();
   } catch (error) {
-    const unasked = state.key_id === null && error instanceof ApiError &&
+    const unrequested = state.key_id === null && error instanceof ApiError &&
       !NEEDS_NO_KEY.has(error.code);
-    if (unasked) {
+    if (unrequested) {
       const { store } = c.get("deps");
       await world.admit(c, scope, (access) => store.authenticate(access))
         .catch((refusal) => {

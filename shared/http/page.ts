@@ -14,7 +14,7 @@ interface PageQuery {
 }
 
 /** The kind of a list, and its filters from the query. */
-type Asked = Pick<PageRequest, "kind" | "parent_id"> & {
+type Requested = Pick<PageRequest, "kind" | "parent_id"> & {
   filters: Record<string, string | undefined>;
 };
 
@@ -22,7 +22,7 @@ type Asked = Pick<PageRequest, "kind" | "parent_id"> & {
 export async function answerPage(
   call: Call<unknown, PageQuery>,
   url: string,
-  { filters, ...request }: Asked,
+  { filters, ...request }: Requested,
 ): Promise<Answer> {
   const { limit, starting_after } = call.query;
   const page = await call.deps.store.list(call.request.access, {

@@ -13,17 +13,17 @@ interface Route {
 
 /** Makes the answer to a request without a route. */
 export function unknownRoute(
-  asked: string,
+  requested: string,
   routes: readonly Route[],
   base_url: string,
 ): ApiError {
-  const methods = [...new Set(routesAt(asked, routes).map(({ method }) => method))].sort();
+  const methods = [...new Set(routesAt(requested, routes).map(({ method }) => method))].sort();
   if (methods.length > 0) {
     const allow = methods.join(", ");
     const takes = `This path takes only ${methods.join(" and ")}`;
     return new ApiError("method_not_allowed", takes, {}, { Allow: allow });
   }
-  const meant = nearestRoute(asked, routes)?.replace(":id", "{id}");
+  const meant = nearestRoute(requested, routes)?.replace(":id", "{id}");
   return new ApiError(
     "not_found",
     meant === undefined
@@ -33,8 +33,8 @@ export function unknownRoute(
 }
 
 /** Returns the routes of a path, for all methods. */
-function routesAt(asked: string, routes: readonly Route[]): Route[] {
-  const steps = asked.split("/");
+function routesAt(requested: string, routes: readonly Route[]): Route[] {
+  const steps = requested.split("/");
   return routes.filter(({ path }) => {
     const parts = path.split("/");
     return parts.length === steps.length &&
@@ -46,8 +46,8 @@ function routesAt(asked: string, routes: readonly Route[]): Route[] {
  * Finds the route that the client probably meant: without superfluous slashes, with `/v1` after the
  * name of the function, in lower case, or the first route if the path is only the function's name.
  */
-function nearestRoute(asked: string, routes: readonly Route[]): string | null {
-  const [name, ...rest] = asked.toLowerCase().split("/").filter((step) => step !== "");
+function nearestRoute(requested: string, routes: readonly Route[]): string | null {
+  const [name, ...rest] = requested.toLowerCase().split("/").filter((step) => step !== "");
   const resource = rest[0] === "v1" ? rest.slice(1) : rest;
   if (resource.length === 0) return routes[0]!.path;
   for (const steps of [rest, ["v1", ...resource], resource]) {

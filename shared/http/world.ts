@@ -22,7 +22,7 @@ export interface Given {
 }
 
 /** A request as far as a world reads it. */
-interface Asked {
+interface Requested {
   route: Pick<Route, "method" | "home" | "paths" | "without_faults">;
   /** The id in the path as it was sent. */
   sent_id: string;
@@ -58,7 +58,7 @@ export interface World {
   /** Throws `test_key_required` if a request with a live key asks for what sandboxes have. */
   checkLive(headers: Headers): void;
   /** Reads what a request asks of its world. Throws `ApiError`. */
-  read(c: Context<Env>, asked: Asked): Decide;
+  read(c: Context<Env>, requested: Requested): Decide;
   /** Checks the key of a request. Throws the errors of `ask`. */
   admit<T>(
     c: Context<Env>,

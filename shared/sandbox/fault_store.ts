@@ -16,7 +16,7 @@ import {
 const MAX_OPEN_FAULTS = 100;
 
 /** The kinds of faults that functions ask for. The dispatcher finds those of deliveries itself. */
-type AskedKind = "request" | "provider";
+type RequestedKind = "request" | "provider";
 
 /** A fault to declare, with the names of the database's columns. */
 interface FaultRow {
@@ -29,7 +29,7 @@ interface FaultRow {
 }
 
 /** A fault that a thing matches. */
-export interface MatchedFault<Kind extends AskedKind> {
+export interface MatchedFault<Kind extends RequestedKind> {
   id: string;
   fault: typeof FAULTS[Kind][number];
   /** Of a delay; null for other faults. */
@@ -37,7 +37,7 @@ export interface MatchedFault<Kind extends AskedKind> {
 }
 
 /** The values of a thing, for each condition that a fault of its kind can have. */
-export type FaultThing<Kind extends AskedKind> = {
+export type FaultThing<Kind extends RequestedKind> = {
   [Name in typeof FAULT_CONDITIONS[Kind][number]]?: string | readonly string[];
 };
 
@@ -68,7 +68,7 @@ const MATCH = `select * from pay.match_fault(
 
 /** Creates the store over the entry functions. */
 export function createFaultStore(calls: EntryCalls): FaultStore {
-  async function match<Kind extends AskedKind>(
+  async function match<Kind extends RequestedKind>(
     access: Access,
     kind: Kind,
     thing: FaultThing<Kind>,

@@ -24,12 +24,12 @@ const MODES: Readonly<Record<string, EncryptionMode>> = {
  */
 export function encryptionOf(url: string): EncryptionMode {
   const { hostname, searchParams } = new URL(url);
-  const asked = searchParams.get("sslmode");
-  if (asked === null) return LOOPBACK.test(hostname) ? "disable" : "prefer";
-  const mode = MODES[asked];
+  const requested = searchParams.get("sslmode");
+  if (requested === null) return LOOPBACK.test(hostname) ? "disable" : "prefer";
+  const mode = MODES[requested];
   if (mode === undefined) {
     throw new Error(
-      `sslmode "${asked}" does not exist: use one of ${Object.keys(MODES).join(", ")}`,
+      `sslmode "${requested}" does not exist: use one of ${Object.keys(MODES).join(", ")}`,
     );
   }
   return mode;

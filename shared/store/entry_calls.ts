@@ -29,7 +29,7 @@ export class EntryCalls {
   /** The requests that wait for their turn here, or elsewhere for something else. */
   readonly waits = new WaitingRequests(this.tenants);
   readonly #database: Database;
-  readonly #loadOwner: (asked: RequestedResource) => Promise<Row>;
+  readonly #loadOwner: (requested: RequestedResource) => Promise<Row>;
   readonly #queue: FairQueue;
   /** The slots that were taken before the tenant of their key was known. */
   readonly #early = new Map<Slot, string>();
@@ -89,8 +89,13 @@ export class EntryCalls {
     const known = this.tenants.of(key_hash);
     if (known !== undefined) return known;
     // Does not count against the rate limit, because the request itself will.
-    const asked = { ...access, scope: null, rate_limits: null };
-    const row = await this.#loadOwner({ access: asked, kind: null, id: null, idempotency: null });
+    const requested = { ...access, scope: null, rate_limits: null };
+    const row = await this.#loadOwner({
+      access: requested,
+      kind: null,
+      id: null,
+      idempotency: null,
+    });
     if (row.outcome === "unauthorized") throw unauthorized();
     // An outdated request names no tenant. Its next decision finds it.
     return this.tenants.nameOf(key_hash);

@@ -62,13 +62,13 @@ export async function withAnySettings<A extends { version: number; at_ms: number
   access: A,
   ask: (access: A) => Promise<T>,
 ): Promise<T> {
-  for (let asked = access, i = 0;; i++) {
+  for (let requested = access, i = 0;; i++) {
     try {
-      return await ask(asked);
+      return await ask(requested);
     } catch (error) {
       if (!(error instanceof OutdatedSettings) || i === 20) throw error;
       const { detail } = error;
-      asked = { ...access, version: detail === null ? 0 : JSON.parse(detail).version };
+      requested = { ...access, version: detail === null ? 0 : JSON.parse(detail).version };
     }
   }
 }

@@ -158,13 +158,13 @@ export function createStore(
   );
 
   /** Like `calls.ask`, but as a costly read. */
-  function readCostly(asked: RequestedPage): Promise<PageRow> {
-    const { access } = asked;
+  function readCostly(requested: RequestedPage): Promise<PageRow> {
+    const { access } = requested;
     return calls.untilFresh(access, async () => {
       const tenant = await calls.tenantOf(access);
       const [row] = await costly_reads.run(
         tenant,
-        () => reads.query<PageRow>(LIST, [listParameter([asked])]),
+        () => reads.query<PageRow>(LIST, [listParameter([requested])]),
       );
       if (row) tenants.learn(access.key_hash, row);
       return row;
@@ -172,10 +172,10 @@ export function createStore(
   }
 
   /** Commits a change. Before that it counts the deliveries of a sandbox if the change needs it. */
-  async function commitCounted(asked: Omit<RequestedChange, "has_quota">) {
+  async function commitCounted(requested: Omit<RequestedChange, "has_quota">) {
     const send = (access: Access, has_quota: boolean) =>
-      calls.untilFresh(access, () => commit({ ...asked, access, has_quota }));
-    const { access } = asked;
+      calls.untilFresh(access, () => commit({ ...requested, access, has_quota }));
+    const { access } = requested;
     const row = await send(access, quotas.has(access.key_hash));
     if (row.outcome !== "uncounted") return row;
     // Counts against the rate limits, in place of the commit.
@@ -186,26 +186,26 @@ export function createStore(
 
   return {
     async authenticate(access) {
-      const asked = { access, kind: null, id: null, idempotency: null };
-      await calls.ask(access, LOAD, [loadParameter([asked])]);
+      const requested = { access, kind: null, id: null, idempotency: null };
+      await calls.ask(access, LOAD, [loadParameter([requested])]);
     },
 
     async load(access, kind, id, idempotency = null) {
-      const asked = { access, kind, id, idempotency };
+      const requested = { access, kind, id, idempotency };
       const row = kind === "payments"
-        ? await calls.untilFresh(access, () => loadPayment(asked))
-        : await calls.ask(access, LOAD, [loadParameter([asked])]);
+        ? await calls.untilFresh(access, () => loadPayment(requested))
+        : await calls.ask(access, LOAD, [loadParameter([requested])]);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
       return { outcome: "found", body: row.body!, detail: row.detail ?? null };
     },
 
     async list(access, page) {
-      const asked = { access, page };
+      const requested = { access, page };
       const { data, has_more, next_cursor } = isPlain(page)
-        ? await calls.untilFresh(access, () => readPage(asked))
+        ? await calls.untilFresh(access, () => readPage(requested))
         : isCheap(page)
-        ? await calls.ask<PageRow>(access, LIST, [listParameter([asked])])
-        : await readCostly(asked);
+        ? await calls.ask<PageRow>(access, LIST, [listParameter([requested])])
+        : await readCostly(requested);
       return { data, has_more, next_cursor };
     },
 

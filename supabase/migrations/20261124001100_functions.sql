@@ -1191,7 +1191,7 @@ declare
 begin
   for v_n in
     with
-    asked as materialized (
+    requested as materialized (
       select e.n, e.id, e.sequence, f.environment_id
       from unnest(p_found) f
       join jsonb_to_recordset(p_expects) as e (n integer, id text, sequence integer) on e.n = f.n
@@ -1199,7 +1199,7 @@ begin
     ),
     payment as materialized (
       select a.n, p.id
-      from asked a
+      from requested a
       join pay.payments p
         on p.environment_id = a.environment_id and p.id = a.id and p.sequence = a.sequence
       order by p.environment_id, p.id
@@ -1207,13 +1207,13 @@ begin
     ),
     transfer as materialized (
       select a.n, tr.id
-      from asked a
+      from requested a
       join pay.transfers tr
         on tr.environment_id = a.environment_id and tr.id = a.id and tr.sequence = a.sequence
       order by tr.environment_id, tr.id
       for update of tr
     )
-    select a.n from asked a
+    select a.n from requested a
     except
     select min(x.n) from (select * from payment union all select * from transfer) x group by x.id
   loop
@@ -1763,7 +1763,7 @@ begin
   -- Looked up one by one, by the whole key: without statistics a join would read all keys of the
   -- environment.
   for v_stored in
-    with asked as materialized (
+    with requested as materialized (
       select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
         decode(r.fingerprint, 'hex') as fingerprint,
         v_now + coalesce(f.ahead, '0') - pay_internal.idempotency_retention() as stored_since
@@ -1783,7 +1783,7 @@ begin
         when a.outcome = 'rate_limited' then 'rate_limited'
         else 'conflict'
       end as outcome
-    from asked a
+    from requested a
     cross join lateral (
       select o.fingerprint, o.status, o.body, o.created_at
       from pay.idempotency_keys o
@@ -1828,7 +1828,7 @@ declare
   v_are_limited boolean;
 begin
   with
-  asked as materialized (
+  requested as materialized (
     select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
       r.fingerprint, r.request_line, r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
@@ -1845,7 +1845,7 @@ begin
         created_at)
     select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
       a.request_id, a.request_line, a.status, a.body, v_now + coalesce(a.ahead, '0')
-    from asked a
+    from requested a
     order by a.api_key_id, a.idempotency_key, a.n
     on conflict on constraint idempotency_keys_pkey do nothing
     returning api_key_id, key, request_id
@@ -1854,7 +1854,7 @@ begin
     (select bool_or(f.outcome <> 'ok') from unnest(p_found) f),
     (select bool_or(f.remaining is not null) from unnest(p_found) f)
   into v_lost, v_are_refused, v_are_limited
-  from asked a
+  from requested a
   where not exists (
     select from claimed k
     where k.api_key_id = a.api_key_id
@@ -2692,7 +2692,7 @@ declare
   v_found pay.admission[] := pay_internal.admit(v_requests, 'shared', true);
 begin
   return query
-    with asked as materialized (
+    with requested as materialized (
       select f.*, r."limit", r.starting_after, r.is_plain,
         -- Every id sorts before 'pay_~'. Computed here: in the comparison, below row-level
         -- security, a coalesce is a filter and not an index condition, and a deep page would read
@@ -2709,7 +2709,7 @@ begin
     select a.n, case when c.is_known then coalesce(p.outcome, a.outcome) else 'unknown_cursor' end,
       a.api_key_id, a.environment_id, a.account, a.livemode, a.remaining, p.data, p.has_more,
       p.next_cursor, a.detail
-    from asked a
+    from requested a
     cross join lateral (
       select a.outcome <> 'ok' or not a.is_plain or a.starting_after is null or exists (
         select from pay.payments t
@@ -3276,7 +3276,7 @@ declare
 begin
   for v_n in
     with
-    asked as materialized (
+    requested as materialized (
       select r.n, r.call_id, f.environment_id
       from unnest(p_found) f
       join jsonb_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
@@ -3284,12 +3284,12 @@ begin
     ),
     call as materialized (
       select a.n, c.id, c.state
-      from asked a
+      from requested a
       join pay.provider_calls c on c.environment_id = a.environment_id and c.id = a.call_id
       order by c.environment_id, c.id
       for update of c
     )
-    select a.n from asked a
+    select a.n from requested a
     except
     select min(c.n) from call c where c.state <> 'settled' group by c.id
   loop
@@ -3376,7 +3376,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  with asked as materialized (
+  with requested as materialized (
     select r.*
     from jsonb_to_recordset(p_calls) as r (
       environment_id text, id text, state text, next_attempt_at timestamptz,
@@ -3386,7 +3386,7 @@ begin
   ),
   result as materialized (
     select a.*, coalesce(a.state, c.state) as new_state
-    from asked a
+    from requested a
     cross join lateral (
       select c.state from pay.provider_calls c
       where c.environment_id = a.environment_id and c.id = a.id limit 1
@@ -3530,7 +3530,7 @@ begin
   ));
   for v_refused in
     with
-    asked as materialized (
+    requested as materialized (
       select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
         coalesce(o.was_booked_minor, 0) as was_booked_minor
       from unnest(p_found) f
@@ -3545,13 +3545,13 @@ begin
         a.outcome is not null and coalesce(l.outcome, 'unmatched') = 'unmatched'
           and l.booked_minor <> a.was_booked_minor
           or exists (
-            select from asked b
+            select from requested b
             where b.n < a.n and b.environment_id = a.environment_id
               and b.account_id = a.account_id and b.reference = a.reference
               and b.outcome is not null and a.outcome is not null
               and (a.outcome <> 'finding' or b.outcome <> 'finding')
           ) as is_stale
-      from asked a
+      from requested a
       cross join lateral (
         select k.outcome, k.booked_minor from pay.provider_events k
         where k.environment_id = a.environment_id and k.account_id = a.account_id
@@ -5720,7 +5720,7 @@ declare
 begin
   for v_n in
     with
-    asked as materialized (
+    requested as materialized (
       select u.n, f.environment_id, u.id,
         row_number() over (partition by f.environment_id, u.id order by u.n) as place
       from unnest(p_found) f
@@ -5730,11 +5730,11 @@ begin
     locked as materialized (
       select fault.environment_id, fault.id, fault.times_left
       from pay.faults fault
-      where (fault.environment_id, fault.id) in (select a.environment_id, a.id from asked a)
+      where (fault.environment_id, fault.id) in (select a.environment_id, a.id from requested a)
       order by fault.environment_id, fault.id
       for update of fault
     )
-    select a.n from asked a
+    select a.n from requested a
     left join locked l on l.environment_id = a.environment_id and l.id = a.id
     where l.id is null or a.place > l.times_left
   loop
@@ -6349,7 +6349,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeo
 as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
-  v_asked json := p_sandbox::json;
+  v_requested json := p_sandbox::json;
   v_secret json := p_secret::json;
   v_caller record;
   v_sandbox pay.sandboxes;
@@ -6370,13 +6370,13 @@ begin
   -- In the precision of answers, so that the sandbox ends at the time that they show.
   v_sandbox.created_at := date_trunc('milliseconds', pay_internal.server_time());
   v_sandbox.environment_id := v_access.environment_id;
-  v_sandbox.id := v_asked ->> 'id';
+  v_sandbox.id := v_requested ->> 'id';
   v_sandbox.account := v_caller.account;
   v_sandbox.made_by := v_access.api_key_id;
-  v_sandbox.name := v_asked ->> 'name';
-  v_sandbox.seed := v_asked ->> 'seed';
+  v_sandbox.name := v_requested ->> 'name';
+  v_sandbox.seed := v_requested ->> 'seed';
   v_sandbox.expires_at := v_sandbox.created_at
-    + least(make_interval(secs => (v_asked ->> 'expires_in')::integer),
+    + least(make_interval(secs => (v_requested ->> 'expires_in')::integer),
       date_trunc('milliseconds', v_caller.remaining));
   v_body := left(pay_internal.sandbox_body(v_sandbox), -1) || ',"test_key":'
     || to_json(v_secret ->> 'reference')::text || '}';
@@ -6749,13 +6749,13 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_asked integer[] := array(
+  v_requested integer[] := array(
     select f.n from unnest(p_found) f
     join jsonb_to_recordset(p_requests) as r (n integer, has_quota boolean) on r.n = f.n
     where f.outcome = 'ok' and r.has_quota is not true);
   v_many constant text[] := array(
     select a.environment_id
-    from (select distinct f.environment_id from unnest(p_found) f where f.n = any (v_asked)) a
+    from (select distinct f.environment_id from unnest(p_found) f where f.n = any (v_requested)) a
     where pay_internal.count_pending(a.environment_id, pay_internal.few_pending_deliveries())
       >= pay_internal.few_pending_deliveries());
   v_n integer;
@@ -6768,7 +6768,7 @@ begin
     join pay.webhook_endpoints t
       on t.environment_id = p_found[e.n].environment_id
       and t.status = 'enabled' and t.events && pay_internal.patterns_of(e.type)
-    where e.n = any (v_asked) and p_found[e.n].environment_id = any (v_many)
+    where e.n = any (v_requested) and p_found[e.n].environment_id = any (v_many)
   loop
     p_found[v_n].outcome := 'uncounted';
   end loop;

@@ -44,7 +44,7 @@ declare
 begin
   for v_n in
     with
-    asked as materialized (
+    requested as materialized (
       select e.n, e.id, e.sequence, f.environment_id
       from unnest(p_found) f
       join jsonb_to_recordset(p_expects) as e (n integer, id text, sequence integer) on e.n = f.n
@@ -52,7 +52,7 @@ begin
     ),
     payment as materialized (
       select a.n, p.id
-      from asked a
+      from requested a
       join pay.payments p
         on p.environment_id = a.environment_id and p.id = a.id and p.sequence = a.sequence
       order by p.environment_id, p.id
@@ -60,13 +60,13 @@ begin
     ),
     transfer as materialized (
       select a.n, tr.id
-      from asked a
+      from requested a
       join pay.transfers tr
         on tr.environment_id = a.environment_id and tr.id = a.id and tr.sequence = a.sequence
       order by tr.environment_id, tr.id
       for update of tr
     )
-    select a.n from asked a
+    select a.n from requested a
     except
     select min(x.n) from (select * from payment union all select * from transfer) x group by x.id
   loop

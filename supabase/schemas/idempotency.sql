@@ -33,7 +33,7 @@ begin
   -- Looked up one by one, by the whole key: without statistics a join would read all keys of the
   -- environment.
   for v_stored in
-    with asked as materialized (
+    with requested as materialized (
       select f.n, f.environment_id, f.api_key_id, f.outcome, r.kind, r.idempotency_key as key,
         decode(r.fingerprint, 'hex') as fingerprint,
         v_now + coalesce(f.ahead, '0') - pay_internal.idempotency_retention() as stored_since
@@ -53,7 +53,7 @@ begin
         when a.outcome = 'rate_limited' then 'rate_limited'
         else 'conflict'
       end as outcome
-    from asked a
+    from requested a
     cross join lateral (
       select o.fingerprint, o.status, o.body, o.created_at
       from pay.idempotency_keys o
@@ -104,7 +104,7 @@ declare
   v_are_limited boolean;
 begin
   with
-  asked as materialized (
+  requested as materialized (
     select f.environment_id, f.api_key_id, f.ahead, r.n, r.request_id, r.idempotency_key,
       r.fingerprint, r.request_line, r.status, coalesce(r.body, p.body) as body
     from unnest(p_found) f
@@ -121,7 +121,7 @@ begin
         created_at)
     select a.environment_id, a.api_key_id, a.idempotency_key, decode(a.fingerprint, 'hex'),
       a.request_id, a.request_line, a.status, a.body, v_now + coalesce(a.ahead, '0')
-    from asked a
+    from requested a
     order by a.api_key_id, a.idempotency_key, a.n
     on conflict on constraint idempotency_keys_pkey do nothing
     returning api_key_id, key, request_id
@@ -130,7 +130,7 @@ begin
     (select bool_or(f.outcome <> 'ok') from unnest(p_found) f),
     (select bool_or(f.remaining is not null) from unnest(p_found) f)
   into v_lost, v_are_refused, v_are_limited
-  from asked a
+  from requested a
   where not exists (
     select from claimed k
     where k.api_key_id = a.api_key_id

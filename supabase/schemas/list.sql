@@ -311,7 +311,7 @@ declare
   v_found pay.admission[] := pay_internal.admit(v_requests, 'shared', true);
 begin
   return query
-    with asked as materialized (
+    with requested as materialized (
       select f.*, r."limit", r.starting_after, r.is_plain,
         -- Every id sorts before 'pay_~'. Computed here: in the comparison, below row-level
         -- security, a coalesce is a filter and not an index condition, and a deep page would read
@@ -328,7 +328,7 @@ begin
     select a.n, case when c.is_known then coalesce(p.outcome, a.outcome) else 'unknown_cursor' end,
       a.api_key_id, a.environment_id, a.account, a.livemode, a.remaining, p.data, p.has_more,
       p.next_cursor, a.detail
-    from asked a
+    from requested a
     cross join lateral (
       select a.outcome <> 'ok' or not a.is_plain or a.starting_after is null or exists (
         select from pay.payments t

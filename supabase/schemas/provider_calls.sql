@@ -233,7 +233,7 @@ declare
 begin
   for v_n in
     with
-    asked as materialized (
+    requested as materialized (
       select r.n, r.call_id, f.environment_id
       from unnest(p_found) f
       join jsonb_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
@@ -241,12 +241,12 @@ begin
     ),
     call as materialized (
       select a.n, c.id, c.state
-      from asked a
+      from requested a
       join pay.provider_calls c on c.environment_id = a.environment_id and c.id = a.call_id
       order by c.environment_id, c.id
       for update of c
     )
-    select a.n from asked a
+    select a.n from requested a
     except
     select min(c.n) from call c where c.state <> 'settled' group by c.id
   loop
@@ -343,7 +343,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  with asked as materialized (
+  with requested as materialized (
     select r.*
     from jsonb_to_recordset(p_calls) as r (
       environment_id text, id text, state text, next_attempt_at timestamptz,
@@ -353,7 +353,7 @@ begin
   ),
   result as materialized (
     select a.*, coalesce(a.state, c.state) as new_state
-    from asked a
+    from requested a
     cross join lateral (
       select c.state from pay.provider_calls c
       where c.environment_id = a.environment_id and c.id = a.id limit 1

@@ -123,7 +123,7 @@ begin
   ));
   for v_refused in
     with
-    asked as materialized (
+    requested as materialized (
       select f.n, f.environment_id, o.account_id, o.reference, o.outcome,
         coalesce(o.was_booked_minor, 0) as was_booked_minor
       from unnest(p_found) f
@@ -138,13 +138,13 @@ begin
         a.outcome is not null and coalesce(l.outcome, 'unmatched') = 'unmatched'
           and l.booked_minor <> a.was_booked_minor
           or exists (
-            select from asked b
+            select from requested b
             where b.n < a.n and b.environment_id = a.environment_id
               and b.account_id = a.account_id and b.reference = a.reference
               and b.outcome is not null and a.outcome is not null
               and (a.outcome <> 'finding' or b.outcome <> 'finding')
           ) as is_stale
-      from asked a
+      from requested a
       cross join lateral (
         select k.outcome, k.booked_minor from pay.provider_events k
         where k.environment_id = a.environment_id and k.account_id = a.account_id

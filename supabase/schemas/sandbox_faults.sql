@@ -228,7 +228,7 @@ declare
 begin
   for v_n in
     with
-    asked as materialized (
+    requested as materialized (
       select u.n, f.environment_id, u.id,
         row_number() over (partition by f.environment_id, u.id order by u.n) as place
       from unnest(p_found) f
@@ -238,11 +238,11 @@ begin
     locked as materialized (
       select fault.environment_id, fault.id, fault.times_left
       from pay.faults fault
-      where (fault.environment_id, fault.id) in (select a.environment_id, a.id from asked a)
+      where (fault.environment_id, fault.id) in (select a.environment_id, a.id from requested a)
       order by fault.environment_id, fault.id
       for update of fault
     )
-    select a.n from asked a
+    select a.n from requested a
     left join locked l on l.environment_id = a.environment_id and l.id = a.id
     where l.id is null or a.place > l.times_left
   loop

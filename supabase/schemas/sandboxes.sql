@@ -128,7 +128,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan set lock_timeo
 as $$
 declare
   v_access pay.admission := pay_internal.admit_one(p_request);
-  v_asked json := p_sandbox::json;
+  v_requested json := p_sandbox::json;
   v_secret json := p_secret::json;
   v_caller record;
   v_sandbox pay.sandboxes;
@@ -149,13 +149,13 @@ begin
   -- In the precision of answers, so that the sandbox ends at the time that they show.
   v_sandbox.created_at := date_trunc('milliseconds', pay_internal.server_time());
   v_sandbox.environment_id := v_access.environment_id;
-  v_sandbox.id := v_asked ->> 'id';
+  v_sandbox.id := v_requested ->> 'id';
   v_sandbox.account := v_caller.account;
   v_sandbox.made_by := v_access.api_key_id;
-  v_sandbox.name := v_asked ->> 'name';
-  v_sandbox.seed := v_asked ->> 'seed';
+  v_sandbox.name := v_requested ->> 'name';
+  v_sandbox.seed := v_requested ->> 'seed';
   v_sandbox.expires_at := v_sandbox.created_at
-    + least(make_interval(secs => (v_asked ->> 'expires_in')::integer),
+    + least(make_interval(secs => (v_requested ->> 'expires_in')::integer),
       date_trunc('milliseconds', v_caller.remaining));
   v_body := left(pay_internal.sandbox_body(v_sandbox), -1) || ',"test_key":'
     || to_json(v_secret ->> 'reference')::text || '}';

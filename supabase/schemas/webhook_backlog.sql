@@ -98,13 +98,13 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_asked integer[] := array(
+  v_requested integer[] := array(
     select f.n from unnest(p_found) f
     join jsonb_to_recordset(p_requests) as r (n integer, has_quota boolean) on r.n = f.n
     where f.outcome = 'ok' and r.has_quota is not true);
   v_many constant text[] := array(
     select a.environment_id
-    from (select distinct f.environment_id from unnest(p_found) f where f.n = any (v_asked)) a
+    from (select distinct f.environment_id from unnest(p_found) f where f.n = any (v_requested)) a
     where pay_internal.count_pending(a.environment_id, pay_internal.few_pending_deliveries())
       >= pay_internal.few_pending_deliveries());
   v_n integer;
@@ -117,7 +117,7 @@ begin
     join pay.webhook_endpoints t
       on t.environment_id = p_found[e.n].environment_id
       and t.status = 'enabled' and t.events && pay_internal.patterns_of(e.type)
-    where e.n = any (v_asked) and p_found[e.n].environment_id = any (v_many)
+    where e.n = any (v_requested) and p_found[e.n].environment_id = any (v_many)
   loop
     p_found[v_n].outcome := 'uncounted';
   end loop;

@@ -35,15 +35,15 @@ function silence(): Promise<Response> {
 }
 
 Deno.test("create() sends key, type, body and a new idempotency key", () =>
-  withServer([json(201, PAYMENT)], async ({ client, asked }) => {
+  withServer([json(201, PAYMENT)], async ({ client, requested }) => {
     assert.deepEqual(await client.payments.create(INPUT), PAYMENT);
     await client.payments.create(INPUT);
-    const [first, second] = asked;
+    const [first, second] = requested;
     assert.equal(first!.path, "/functions/v1/api-v1-payments/v1/payments");
     assert.equal(first!.headers.get("Authorization"), `Bearer ${API_KEY}`);
     assert.equal(first!.headers.get("Content-Type"), "application/json");
     assert.equal(first!.body, JSON.stringify(INPUT));
-    const keys = [first, second].map((asked) => asked!.headers.get("Idempotency-Key")!);
+    const keys = [first, second].map((requested) => requested!.headers.get("Idempotency-Key")!);
     for (const key of keys) assert.match(key, UUID);
     assert.notEqual(keys[0], keys[1]);
   }));
@@ -51,51 +51,51 @@ Deno.test("create() sends key, type, body and a new idempotency key", () =>
 Deno.test("create() retries with the same body and key after 5xx", () =>
   withServer(
     [error(500, "internal_error"), error(503, "service_unavailable"), json(201, PAYMENT)],
-    async ({ client, asked, waits }) => {
+    async ({ client, requested, waits }) => {
       assert.deepEqual(await client.payments.create(INPUT), PAYMENT);
-      assert.equal(asked.length, 3);
-      assert.equal(new Set(asked.map(({ headers }) => headers.get("Idempotency-Key"))).size, 1);
-      assert.deepEqual(asked.map(({ body }) => body), Array(3).fill(JSON.stringify(INPUT)));
+      assert.equal(requested.length, 3);
+      assert.equal(new Set(requested.map(({ headers }) => headers.get("Idempotency-Key"))).size, 1);
+      assert.deepEqual(requested.map(({ body }) => body), Array(3).fill(JSON.stringify(INPUT)));
       assert.deepEqual(waits, [375, 750]);
     },
   ));
 
 Deno.test("create() uses the caller's idempotency key", () =>
-  withServer([json(201, PAYMENT)], async ({ client, asked }) => {
+  withServer([json(201, PAYMENT)], async ({ client, requested }) => {
     await client.payments.create(INPUT, { idempotencyKey: "order-1" });
-    assert.equal(asked[0]!.headers.get("Idempotency-Key"), "order-1");
+    assert.equal(requested[0]!.headers.get("Idempotency-Key"), "order-1");
   }));
 
 Deno.test("update() and delete() carry idempotency keys, retrieve() does not", () =>
-  withServer([json(200, {})], async ({ client, asked }) => {
+  withServer([json(200, {})], async ({ client, requested }) => {
     await client.webhookEndpoints.update("whe_1", { status: "disabled" });
     await client.webhookEndpoints.delete("whe_1");
     await client.payments.retrieve("pay_1");
-    const sent = asked.map(({ method, headers }) => [method, headers.has("Idempotency-Key")]);
+    const sent = requested.map(({ method, headers }) => [method, headers.has("Idempotency-Key")]);
     assert.deepEqual(sent, [["PUT", true], ["DELETE", true], ["GET", false]]);
   }));
 
 for (const status of [400, 401, 402, 403, 404, 409, 415]) {
   Deno.test(`create() does not retry after ${status}`, () =>
-    withServer([error(status, "invalid_parameter")], async ({ client, asked }) => {
+    withServer([error(status, "invalid_parameter")], async ({ client, requested }) => {
       const thrown = await failure(client.payments.create(INPUT));
       assert.ok(thrown instanceof ApiError);
-      assert.deepEqual([thrown.status, thrown.attempts, asked.length], [status, 1, 1]);
+      assert.deepEqual([thrown.status, thrown.attempts, requested.length], [status, 1, 1]);
     }));
 }
 
 Deno.test("create() throws the last error and the key after maxRetries", () =>
   withServer([error(429, "rate_limited"), error(500, "internal_error")], async (server) => {
-    const { client, asked } = server;
+    const { client, requested } = server;
     const thrown = await failure(client.payments.create(INPUT));
     assert.ok(thrown instanceof ApiError && thrown.is("internal_error"));
-    assert.deepEqual([thrown.attempts, asked.length], [3, 3]);
-    assert.equal(thrown.idempotencyKey, asked[0]!.headers.get("Idempotency-Key"));
+    assert.deepEqual([thrown.attempts, requested.length], [3, 3]);
+    assert.equal(thrown.idempotencyKey, requested[0]!.headers.get("Idempotency-Key"));
     assert.equal(thrown.operation, "POST /api-v1-payments/v1/payments");
     assert.equal(thrown.requestId, "req_1");
     assert.equal(thrown.message, "It is internal_error");
     await failure(client.payments.create(INPUT, { maxRetries: 0 }));
-    assert.equal(asked.length, 4);
+    assert.equal(requested.length, 4);
   }));
 
 Deno.test("create() retries while a concurrent duplicate is in progress", () =>
@@ -121,7 +121,7 @@ Deno.test("retrieve() does not wait for a Retry-After beyond a minute", () =>
     const thrown = await failure(server.client.payments.retrieve("pay_1"));
     assert.ok(thrown instanceof ApiError);
     assert.equal(thrown.retryAfterMs, 3_600_000);
-    assert.deepEqual([server.asked.length, server.waits], [1, []]);
+    assert.deepEqual([server.requested.length, server.waits], [1, []]);
   }));
 
 Deno.test("retrieve() retries after a proxy's page, then throws UnexpectedResponseError", () =>
@@ -133,20 +133,20 @@ Deno.test("retrieve() retries after a proxy's page, then throws UnexpectedRespon
   }));
 
 Deno.test("create() throws UnexpectedResponseError at once for a page with 200", () =>
-  withServer([() => new Response("<h1>It works</h1>")], async ({ client, asked }) => {
+  withServer([() => new Response("<h1>It works</h1>")], async ({ client, requested }) => {
     const thrown = await failure(client.payments.create(INPUT));
     assert.ok(thrown instanceof UnexpectedResponseError);
-    assert.equal(asked.length, 1);
+    assert.equal(requested.length, 1);
   }));
 
 Deno.test("the client does not follow a redirect", () =>
   withServer(
     [() => new Response(null, { status: 301, headers: { Location: "/canary" } })],
-    async ({ client, asked }) => {
+    async ({ client, requested }) => {
       const thrown = await failure(client.payments.create(INPUT));
       assert.ok(thrown instanceof UnexpectedResponseError);
       assert.match(thrown.message, /redirect/);
-      assert.equal(asked.length, 1);
+      assert.equal(requested.length, 1);
     },
   ));
 
@@ -179,10 +179,10 @@ Deno.test("create() retries a broken answer, then throws ConnectionError", async
 });
 
 Deno.test("create() retries after a timeout, then throws TimeoutError", () =>
-  withServer([silence], async ({ client, asked }) => {
+  withServer([silence], async ({ client, requested }) => {
     const thrown = await failure(client.payments.create(INPUT, { maxRetries: 1 }));
     assert.ok(thrown instanceof TimeoutError);
-    assert.deepEqual([thrown.timeoutMs, thrown.attempts, asked.length], [TIMEOUT_MS, 2, 2]);
+    assert.deepEqual([thrown.timeoutMs, thrown.attempts, requested.length], [TIMEOUT_MS, 2, 2]);
   }, { timeoutMs: TIMEOUT_MS }));
 
 Deno.test("create() throws TimeoutError for an answer that never ends", () =>
@@ -195,10 +195,10 @@ Deno.test("create() throws TimeoutError for an answer that never ends", () =>
   }));
 
 Deno.test("create() with an aborted signal sends nothing", () =>
-  withServer([json(200, PAYMENT)], async ({ client, asked }) => {
+  withServer([json(200, PAYMENT)], async ({ client, requested }) => {
     const signal = AbortSignal.abort("stop");
     assert.equal(await failure(client.payments.retrieve("pay_1", { signal })), "stop");
-    assert.equal(asked.length, 0);
+    assert.equal(requested.length, 0);
   }));
 
 Deno.test("an abort ends a request in progress with its reason and without a retry", async () => {
@@ -208,10 +208,10 @@ Deno.test("an abort ends a request in progress with its reason and without a ret
     controller.abort(reason);
     return silence();
   };
-  await withServer([abort], async ({ client, asked }) => {
+  await withServer([abort], async ({ client, requested }) => {
     const { signal } = controller;
     assert.equal(await failure(client.payments.create(INPUT, { signal, maxRetries: 0 })), reason);
-    assert.equal(asked.length, 1);
+    assert.equal(requested.length, 1);
   });
 });
 
@@ -234,11 +234,11 @@ Deno.test("an abort ends a wait between attempts", async () => {
 });
 
 Deno.test("sandboxFault fails the first attempt only", () =>
-  withServer([error(500, "internal_error"), json(201, PAYMENT)], async ({ client, asked }) => {
+  withServer([error(500, "internal_error"), json(201, PAYMENT)], async ({ client, requested }) => {
     await client.payments.create(INPUT, { sandboxFault: "server_error_after" });
     await client.payments.retrieve("pay_1", { sandboxFault: { delay_ms: 50 } });
     assert.deepEqual(
-      asked.map(({ headers }) => headers.get("Sandbox-Fault")),
+      requested.map(({ headers }) => headers.get("Sandbox-Fault")),
       ["server_error_after", null, "delay; delay_ms=50"],
     );
   }));
@@ -247,10 +247,10 @@ Deno.test("an unknown parameter is a warning, once for each name", async () => {
   const unknown = { "Unknown-Parameters": "amout, card.nmuber" };
   const warnings: string[] = [];
   const runtime = { warn: (message: string) => warnings.push(message) };
-  await withServer([json(201, PAYMENT, unknown)], async ({ client, asked }) => {
+  await withServer([json(201, PAYMENT, unknown)], async ({ client, requested }) => {
     await client.payments.create(INPUT);
     await client.payments.create(INPUT);
-    assert.equal(asked[0]!.headers.get("Prefer"), null);
+    assert.equal(requested[0]!.headers.get("Prefer"), null);
   }, { runtime });
   assert.deepEqual(warnings.map((text) => /"(.*?)"/.exec(text)![1]), ["amout", "card.nmuber"]);
   await withServer([json(201, PAYMENT, unknown)], async ({ client }) => {
@@ -260,11 +260,11 @@ Deno.test("an unknown parameter is a warning, once for each name", async () => {
 });
 
 Deno.test("strict asks the API to refuse unknown parameters", () =>
-  withServer([json(201, PAYMENT)], async ({ client, asked }) => {
+  withServer([json(201, PAYMENT)], async ({ client, requested }) => {
     await client.payments.create(INPUT);
     await client.payments.list();
     assert.deepEqual(
-      asked.map(({ headers }) => headers.get("Prefer")),
+      requested.map(({ headers }) => headers.get("Prefer")),
       ["handling=strict", "handling=strict"],
     );
   }, { strict: true }));
@@ -281,7 +281,7 @@ Deno.test("onExchange gets each attempt, without the key", async () => {
     assert.equal(request.headers.Authorization, "Bearer sk_test_…");
     assert.equal(
       request.headers["Idempotency-Key"],
-      server.asked[0]!.headers.get("Idempotency-Key"),
+      server.requested[0]!.headers.get("Idempotency-Key"),
     );
     assert.equal(response!.status, 201);
     assert.equal(response!.headers["content-type"], "application/json");
@@ -310,9 +310,9 @@ Deno.test("onExchange may throw without an effect on the payment", () =>
   }));
 
 Deno.test("the client sends a User-Agent, but not in a browser", () =>
-  withServer([json(200, PAYMENT)], async ({ client, asked }) => {
+  withServer([json(200, PAYMENT)], async ({ client, requested }) => {
     await client.payments.retrieve("pay_1");
-    assert.equal(asked[0]!.headers.get("User-Agent"), `payments-client/${VERSION}`);
+    assert.equal(requested[0]!.headers.get("User-Agent"), `payments-client/${VERSION}`);
     for (const runtime of [undefined, "Deno/2.9.6", "Node.js/22", "Cloudflare-Workers"]) {
       assert.deepEqual(Object.keys(userAgentHeader(runtime)), ["User-Agent"]);
     }
@@ -356,7 +356,7 @@ for (const [name, options] of WRONG) {
 }
 
 Deno.test("a call with invalid options throws and sends nothing", () =>
-  withServer([json(200, PAYMENT)], async ({ client, asked }) => {
+  withServer([json(200, PAYMENT)], async ({ client, requested }) => {
     const wrong: [string, PromiseLike<unknown>][] = [
       ["maxRetries", client.payments.retrieve("pay_1", { maxRetries: NaN })],
       ["timeoutMs", client.payments.retrieve("pay_1", { timeoutMs: -1 })],
@@ -371,25 +371,25 @@ Deno.test("a call with invalid options throws and sends nothing", () =>
       const thrown = await failure(call);
       assert.ok(thrown instanceof TypeError && thrown.message.startsWith(name), String(thrown));
     }
-    assert.equal(asked.length, 0);
+    assert.equal(requested.length, 0);
   }));
 
 Deno.test("an id is encoded as one segment of the path", () =>
-  withServer([json(200, PAYMENT)], async ({ client, asked }) => {
+  withServer([json(200, PAYMENT)], async ({ client, requested }) => {
     await client.payments.retrieve("../refunds/re_1?x#y");
     assert.equal(
-      asked[0]!.path,
+      requested[0]!.path,
       "/functions/v1/api-v1-payments/v1/payments/..%2Frefunds%2Fre_1%3Fx%23y",
     );
   }));
 
 Deno.test("capture() and advanceRefund() send their bodies to their own paths", () =>
-  withServer([json(200, PAYMENT)], async ({ client, asked }) => {
+  withServer([json(200, PAYMENT)], async ({ client, requested }) => {
     await client.payments.capture("pay_1", { amount: 400 });
     await client.payments.capture("pay_1");
     await client.sandbox.advanceRefund("re_1", { to: "failed" });
     assert.deepEqual(
-      asked.map(({ method, path, body }) =>
+      requested.map(({ method, path, body }) =>
         `${method} ${path.replace("/functions/v1/", "")} ${body}`
       ),
       [
@@ -401,8 +401,8 @@ Deno.test("capture() and advanceRefund() send their bodies to their own paths", 
   }));
 
 Deno.test("baseUrl may end with a slash", () =>
-  withServer([json(200, PAYMENT)], async ({ base_url, asked }) => {
+  withServer([json(200, PAYMENT)], async ({ base_url, requested }) => {
     const client = new PaymentsClient({ apiKey: API_KEY, baseUrl: `${base_url}/` });
     await client.payments.retrieve("pay_1");
-    assert.equal(asked[0]!.path, "/functions/v1/api-v1-payments/v1/payments/pay_1");
+    assert.equal(requested[0]!.path, "/functions/v1/api-v1-payments/v1/payments/pay_1");
   }));

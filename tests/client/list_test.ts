@@ -2,10 +2,10 @@
 
 import assert from "node:assert/strict";
 import { ApiError } from "../../client/mod.ts";
-import { type Asked, error, withServer } from "../support/client/scripted_server.ts";
+import { error, type Requested, withServer } from "../support/client/scripted_server.ts";
 
 /** Serves a list of five items by pages. */
-function pages({ path }: Asked): Response {
+function pages({ path }: Requested): Response {
   const query = new URL(path, "http://localhost").searchParams;
   const limit = Number(query.get("limit") ?? 10);
   const start = Number(query.get("starting_after")?.slice(4) ?? 0);
@@ -17,22 +17,22 @@ function pages({ path }: Asked): Response {
 }
 
 Deno.test("list() awaited is its first page, in one request", () =>
-  withServer([pages], async ({ client, asked }) => {
+  withServer([pages], async ({ client, requested }) => {
     const list = client.payments.list({ limit: 2 });
-    assert.equal(asked.length, 0);
+    assert.equal(requested.length, 0);
     const page = await list;
     assert.deepEqual(page.data.map(({ id }) => id), ["pay_1", "pay_2"]);
     assert.equal(page.next_cursor, "pay_2");
     assert.equal(await list, page);
-    assert.equal(asked.length, 1);
+    assert.equal(requested.length, 1);
   }));
 
 Deno.test("list() iterated gives every item, with a request for each page", () =>
-  withServer([pages], async ({ client, asked }) => {
+  withServer([pages], async ({ client, requested }) => {
     const ids: string[] = [];
     for await (const { id } of client.payments.list({ limit: 2, currency: "EUR" })) ids.push(id);
     assert.deepEqual(ids, ["pay_1", "pay_2", "pay_3", "pay_4", "pay_5"]);
-    assert.deepEqual(asked.map(({ path }) => path.split("?")[1]), [
+    assert.deepEqual(requested.map(({ path }) => path.split("?")[1]), [
       "limit=2&currency=EUR",
       "limit=2&currency=EUR&starting_after=pay_2",
       "limit=2&currency=EUR&starting_after=pay_4",
@@ -47,7 +47,7 @@ Deno.test("list() iterated continues after short and empty pages", async (t) => 
     "pay_3": { data: [2, 1], next: "pay_0" },
     "pay_0": { data: [], next: null },
   };
-  const gaps = ({ path }: Asked) => {
+  const gaps = ({ path }: Requested) => {
     const query = new URL(path, "http://localhost").searchParams;
     const { data, next } = answers[query.get("starting_after") ?? ""]!;
     return Response.json({
@@ -59,10 +59,10 @@ Deno.test("list() iterated continues after short and empty pages", async (t) => 
     });
   };
   await t.step("items", () =>
-    withServer([gaps], async ({ client, asked }) => {
+    withServer([gaps], async ({ client, requested }) => {
       const items = await Array.fromAsync(client.payments.list({ limit: 3 }));
       assert.deepEqual(items.map(({ id }) => id), ["pay_9", "pay_2", "pay_1"]);
-      assert.equal(asked.length, 5);
+      assert.equal(requested.length, 5);
     }));
   await t.step("pages", () =>
     withServer([gaps], async ({ client }) => {
@@ -72,18 +72,18 @@ Deno.test("list() iterated continues after short and empty pages", async (t) => 
 });
 
 Deno.test("list() iterated starts at starting_after, and reuses an awaited page", () =>
-  withServer([pages], async ({ client, asked }) => {
+  withServer([pages], async ({ client, requested }) => {
     const list = client.payments.list({ limit: 2, starting_after: "pay_1" });
     await list;
     const ids = (await Array.fromAsync(list)).map(({ id }) => id);
     assert.deepEqual(ids, ["pay_2", "pay_3", "pay_4", "pay_5"]);
-    assert.equal(asked.length, 2);
+    assert.equal(requested.length, 2);
   }));
 
 Deno.test("list() sends no further request after a break", () =>
-  withServer([pages], async ({ client, asked }) => {
+  withServer([pages], async ({ client, requested }) => {
     for await (const { id } of client.payments.list({ limit: 2 })) if (id === "pay_2") break;
-    assert.equal(asked.length, 1);
+    assert.equal(requested.length, 1);
   }));
 
 Deno.test("list().pages() iterates over pages", () =>
@@ -96,11 +96,11 @@ Deno.test("list().pages() iterates over pages", () =>
   }));
 
 Deno.test("list() omits undefined parameters and encodes the others", () =>
-  withServer([pages], async ({ client, asked }) => {
+  withServer([pages], async ({ client, requested }) => {
     await client.payments.list({ status: undefined, reference: "a&b=c d" });
-    assert.equal(asked[0]!.path.split("?")[1], "reference=a%26b%3Dc+d");
+    assert.equal(requested[0]!.path.split("?")[1], "reference=a%26b%3Dc+d");
     await client.payments.list();
-    assert.equal(asked[1]!.path, "/functions/v1/api-v1-payments/v1/payments");
+    assert.equal(requested[1]!.path, "/functions/v1/api-v1-payments/v1/payments");
   }));
 
 Deno.test("list() rejects when it is awaited, iterated or caught", () =>

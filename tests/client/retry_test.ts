@@ -53,7 +53,7 @@ Deno.test("retryDelayMs() doubles up to its limit, and half of each delay is ran
   }
 });
 
-const ASKED: [asked_ms: number, random: number, delay_ms: number | null][] = [
+const REQUESTED: [requested_ms: number, random: number, delay_ms: number | null][] = [
   [0, 0, 250],
   [0, 0.5, 375],
   [1_000, 0, 1_000],
@@ -62,9 +62,9 @@ const ASKED: [asked_ms: number, random: number, delay_ms: number | null][] = [
   [MAX_RETRY_AFTER_MS + 1, 0, null],
   [3_600_000, 0, null],
 ];
-for (const [asked_ms, random, delay_ms] of ASKED) {
-  Deno.test(`retryDelayMs() after Retry-After ${asked_ms} ms at ${random}: ${delay_ms}`, () => {
-    assert.equal(retryDelayMs(1, asked_ms, random), delay_ms);
+for (const [requested_ms, random, delay_ms] of REQUESTED) {
+  Deno.test(`retryDelayMs() after Retry-After ${requested_ms} ms at ${random}: ${delay_ms}`, () => {
+    assert.equal(retryDelayMs(1, requested_ms, random), delay_ms);
   });
 }
 

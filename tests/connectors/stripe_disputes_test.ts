@@ -22,7 +22,7 @@ function withEvidence(status: string, submission_count: number, sent = text) {
   };
 }
 
-const REQUESTS: [name: string, asked: Operation, path: string, form: [string, string][]][] = [
+const REQUESTS: [name: string, requested: Operation, path: string, form: [string, string][]][] = [
   ["submitted evidence", submitted, "/v1/disputes/du_1", [
     ["evidence[uncategorized_text]", text],
     ["submit", "true"],
@@ -33,9 +33,9 @@ const REQUESTS: [name: string, asked: Operation, path: string, form: [string, st
   ]],
   ["an acceptance", accepted, "/v1/disputes/du_1/close", []],
 ];
-for (const [name, asked, path, form] of REQUESTS) {
+for (const [name, requested, path, form] of REQUESTS) {
   Deno.test(`send() ${name} is one POST ${path}`, async () => {
-    const { received: [got, ...others] } = await sent(asked, json(400, {}));
+    const { received: [got, ...others] } = await sent(requested, json(400, {}));
     assert.deepEqual(others, []);
     assert.equal(`${got!.method} ${got!.path}`, `POST ${path}`);
     assert.deepEqual([...got!.form], form);
@@ -49,7 +49,7 @@ const GARBAGE = { unknown: "garbage", may_repeat: true };
 const LOST = dispute("lost", TAKEN);
 
 /** Each row: the call, the dispute at Stripe, and what a look says. */
-const REPLIES: [name: string, asked: Operation, object: object, reply: unknown][] = [
+const REPLIES: [name: string, requested: Operation, object: object, reply: unknown][] = [
   ["submitted evidence", submitted, withEvidence("under_review", 1), [EVIDENCE]],
   ["saved evidence", saved, withEvidence("needs_response", 0), [EVIDENCE]],
   ["evidence that is saved only", submitted, withEvidence("needs_response", 0), ABSENT],
@@ -69,15 +69,15 @@ const REPLIES: [name: string, asked: Operation, object: object, reply: unknown][
 const references = (reply: ProviderReply) =>
   "provider_events" in reply ? reply.provider_events.map(({ reference }) => reference) : reply;
 
-for (const [name, asked, object, expected] of REPLIES) {
+for (const [name, requested, object, expected] of REPLIES) {
   Deno.test(`look() and send() at ${name} are ${JSON.stringify(expected)}`, async () => {
     await using server = await startFaultServer(json(200, object));
     const settings = { base_url: server.base_url };
-    const reply = await stripeConnector().charges.look(account({ settings }), asked, patient());
+    const reply = await stripeConnector().charges.look(account({ settings }), requested, patient());
     assert.deepEqual(references(reply), expected);
     const got = server.received.map(({ method, path }) => `${method} ${path}`);
     assert.deepEqual(got, ["GET /v1/disputes/du_1"]);
-    const answered = (await sent(asked, json(200, object))).reply;
+    const answered = (await sent(requested, json(200, object))).reply;
     // An answer that shows no trace of the call is not Stripe's answer to it.
     assert.deepEqual(references(answered), expected === ABSENT ? GARBAGE : expected);
   });
@@ -97,11 +97,11 @@ Deno.test("the provider event of evidence has the text, the reason and the date"
 
 Deno.test("send() refuses a dispute without an id at Stripe, and sends nothing", async () => {
   const { request } = submitted;
-  const asked = {
+  const requested = {
     ...submitted,
     request: { ...request, dispute: { ...request.dispute!, reference: null } },
   };
-  const { reply, received } = await sent(asked, json(200, LOST));
+  const { reply, received } = await sent(requested, json(200, LOST));
   assert.ok("refused" in reply);
   assert.deepEqual(received, []);
 });

@@ -112,15 +112,15 @@ Deno.test("send() a payment of another call in a decline is garbage", async () =
   assert.deepEqual((await sent(call(), json(402, answer))).reply, unknown("garbage"));
 });
 
-const LATER: [name: string, asked: Operation, object: unknown][] = [
+const LATER: [name: string, requested: Operation, object: unknown][] = [
   ["a capture with another payment", laterCall("capture"), intent({ id: "pi_2" })],
   ["a capture that is not done", laterCall("capture"), intent({ status: "requires_capture" })],
   ["a refund of another call", laterCall("refund"), refund({ metadata: { call: "pc_2" } })],
   ["a refund without metadata", laterCall("refund"), refund({ metadata: null })],
 ];
-for (const [name, asked, object] of LATER) {
+for (const [name, requested, object] of LATER) {
   Deno.test(`send() ${name} is garbage`, async () => {
-    assert.deepEqual((await sent(asked, json(200, object))).reply, unknown("garbage"));
+    assert.deepEqual((await sent(requested, json(200, object))).reply, unknown("garbage"));
   });
 }
 

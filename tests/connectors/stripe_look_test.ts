@@ -23,10 +23,10 @@ import {
 } from "../support/connectors/stripe_case.ts";
 
 /** Looks for a call at a server with these steps. */
-async function looked(asked: Operation, ...steps: Step[]) {
+async function looked(requested: Operation, ...steps: Step[]) {
   await using server = await startFaultServer(...steps);
   const settings = { base_url: server.base_url };
-  const reply = await stripeConnector().charges.look(account({ settings }), asked, patient());
+  const reply = await stripeConnector().charges.look(account({ settings }), requested, patient());
   return { reply, received: server.received };
 }
 
@@ -41,7 +41,7 @@ const MANUAL = intent({
   amount_capturable: 9,
 });
 
-const BY_REFERENCE: [name: string, asked: Operation, step: Step, reply: unknown][] = [
+const BY_REFERENCE: [name: string, requested: Operation, step: Step, reply: unknown][] = [
   ["a payment", known, json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
   ["a declined payment", known, json(200, declinedIntent("lost_card")), ["pi_1:declined"]],
   ["an authorized payment", known, json(200, MANUAL), ["pi_1:authorized"]],
@@ -55,9 +55,9 @@ const BY_REFERENCE: [name: string, asked: Operation, step: Step, reply: unknown]
   ["an error", known, text(503, "<html>"), unknown("server_error")],
   ["a wrong secret", known, json(401, {}), unknown("unauthorized")],
 ];
-for (const [name, asked, step, expected] of BY_REFERENCE) {
+for (const [name, requested, step, expected] of BY_REFERENCE) {
   Deno.test(`look() by reference at ${name} is ${JSON.stringify(expected)}`, async () => {
-    const { reply, received: [got, ...others] } = await looked(asked, step);
+    const { reply, received: [got, ...others] } = await looked(requested, step);
     assert.deepEqual(references(reply), expected);
     assert.deepEqual(others, []);
     assert.equal(`${got!.method} ${got!.path}`, "GET /v1/payment_intents/pi_1");
@@ -151,8 +151,8 @@ Deno.test("look() for a refund that Stripe does not have is absent", async () =>
 
 for (const op of ["capture", "cancel", "refund"] as const) {
   Deno.test(`look() for a ${op} without a payment at Stripe is absent`, async () => {
-    const asked = { ...laterCall(op), provider_reference: null };
-    const { reply, received } = await looked(asked, json(200, page([])));
+    const requested = { ...laterCall(op), provider_reference: null };
+    const { reply, received } = await looked(requested, json(200, page([])));
     assert.deepEqual(reply, ABSENT);
     assert.deepEqual(received, []);
   });

@@ -117,8 +117,8 @@ for (const [name, ask, paths] of METHODS) {
       json(200, received.path.endsWith("/pi_1") ? waiting : page([]))(response, received)
     );
     await ask(account({ settings: { base_url: server.base_url } }), patient());
-    const asked = server.received.map(({ method, path }) => `${method} ${path.slice(4)}`);
-    assert.deepEqual(asked, paths);
+    const requested = server.received.map(({ method, path }) => `${method} ${path.slice(4)}`);
+    assert.deepEqual(requested, paths);
     for (const received of server.received) {
       const answer = await repeat(base_url, received);
       const body = await answer.text();

@@ -41,46 +41,47 @@ const EXPAND_CARD = {
 const EXPAND = { "expand[]": "latest_charge.balance_transaction" };
 const MANUAL = { capture: "manual", return_url: null };
 
-const REQUESTS: [name: string, asked: Operation, path: string, form: Record<string, string>][] = [
-  ["an authorization", call(), "/v1/payment_intents", {
-    ...CREATE,
-    capture_method: "automatic",
-    return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
-    ...METADATA,
-    ...EXPAND_CARD,
-  }],
-  ["an authorization for a capture", call({}, MANUAL), "/v1/payment_intents", {
-    ...CREATE,
-    capture_method: "manual",
-    error_on_requires_action: "true",
-    ...METADATA,
-    ...EXPAND_CARD,
-  }],
-  ["500 ISK", call({ amount_minor: 500, currency: "ISK" }), "/v1/payment_intents", {
-    ...CREATE,
-    amount: "50000",
-    currency: "isk",
-    capture_method: "automatic",
-    return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
-    ...METADATA,
-    ...EXPAND_CARD,
-  }],
-  ["a capture", laterCall("capture", 700), "/v1/payment_intents/pi_1/capture", {
-    amount_to_capture: "700",
-    ...EXPAND,
-  }],
-  ["a cancel", laterCall("cancel"), "/v1/payment_intents/pi_1/cancel", EXPAND],
-  ["a refund", laterCall("refund", 300), "/v1/refunds", {
-    payment_intent: "pi_1",
-    amount: "300",
-    ...METADATA,
-    "metadata[refund]": REFUND_ID,
-    "expand[]": "balance_transaction",
-  }],
-];
-for (const [name, asked, path, form] of REQUESTS) {
+const REQUESTS: [name: string, requested: Operation, path: string, form: Record<string, string>][] =
+  [
+    ["an authorization", call(), "/v1/payment_intents", {
+      ...CREATE,
+      capture_method: "automatic",
+      return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
+      ...METADATA,
+      ...EXPAND_CARD,
+    }],
+    ["an authorization for a capture", call({}, MANUAL), "/v1/payment_intents", {
+      ...CREATE,
+      capture_method: "manual",
+      error_on_requires_action: "true",
+      ...METADATA,
+      ...EXPAND_CARD,
+    }],
+    ["500 ISK", call({ amount_minor: 500, currency: "ISK" }), "/v1/payment_intents", {
+      ...CREATE,
+      amount: "50000",
+      currency: "isk",
+      capture_method: "automatic",
+      return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
+      ...METADATA,
+      ...EXPAND_CARD,
+    }],
+    ["a capture", laterCall("capture", 700), "/v1/payment_intents/pi_1/capture", {
+      amount_to_capture: "700",
+      ...EXPAND,
+    }],
+    ["a cancel", laterCall("cancel"), "/v1/payment_intents/pi_1/cancel", EXPAND],
+    ["a refund", laterCall("refund", 300), "/v1/refunds", {
+      payment_intent: "pi_1",
+      amount: "300",
+      ...METADATA,
+      "metadata[refund]": REFUND_ID,
+      "expand[]": "balance_transaction",
+    }],
+  ];
+for (const [name, requested, path, form] of REQUESTS) {
   Deno.test(`send() ${name} is one POST ${path}`, async () => {
-    const { received: [got, ...others] } = await sent(asked, json(400, {}));
+    const { received: [got, ...others] } = await sent(requested, json(400, {}));
     assert.deepEqual(others, []);
     assert.equal(`${got!.method} ${got!.path}`, `POST ${path}`);
     assert.deepEqual([...got!.form], Object.entries(form));
@@ -100,7 +101,7 @@ Deno.test("send() names the connected account", async () => {
 });
 
 const provider_refused = { refused: "provider_refused" };
-const UNSENT: [name: string, asked: Operation, reply: Record<string, unknown>][] = [
+const UNSENT: [name: string, requested: Operation, reply: Record<string, unknown>][] = [
   ["an amount in USDC", call({ currency: "USDC" }), {
     refused: "invalid_parameter",
     param: "currency",
@@ -116,9 +117,9 @@ const UNSENT: [name: string, asked: Operation, reply: Record<string, unknown>][]
     provider_refused,
   ],
 ];
-for (const [name, asked, expected] of UNSENT) {
+for (const [name, requested, expected] of UNSENT) {
   Deno.test(`send() refuses ${name} and sends nothing`, async () => {
-    const { reply, received } = await sent(asked, json(200, intent()));
+    const { reply, received } = await sent(requested, json(200, intent()));
     assert.deepEqual({ ...reply, message: 0 }, { ...expected, message: 0 });
     assert.deepEqual(received, []);
   });
@@ -136,7 +137,7 @@ for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
 
 const CANCELLED = intent({ status: "canceled", canceled_at: 1_700_000_000 });
 const CAPTURED = intent({ capture_method: "manual" });
-const ANSWERS: [name: string, asked: Operation, step: Step, provider_events: string[]][] = [
+const ANSWERS: [name: string, requested: Operation, step: Step, provider_events: string[]][] = [
   ["a success", call(), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
   [
     "a success with 800 kB of umlauts",
@@ -158,9 +159,9 @@ const ANSWERS: [name: string, asked: Operation, step: Step, provider_events: str
     "re_1:pending",
   ]],
 ];
-for (const [name, asked, step, provider_events] of ANSWERS) {
+for (const [name, requested, step, provider_events] of ANSWERS) {
   Deno.test(`send() ${name} gives [${provider_events}]`, async () => {
-    const { reply } = await sent(asked, step);
+    const { reply } = await sent(requested, step);
     assert.deepEqual(references(reply), provider_events);
   });
 }
@@ -176,7 +177,7 @@ Deno.test("send() takes the reason of a decline from the error if the payment la
 const unexpected = json(400, {
   error: { type: "invalid_request_error", code: "payment_intent_unexpected_state" },
 });
-const MOVED: [name: string, asked: Operation, present: Step, expected: unknown][] = [
+const MOVED: [name: string, requested: Operation, present: Step, expected: unknown][] = [
   ["a capture of a captured payment", laterCall("capture"), json(200, CAPTURED), [
     "pi_1:succeeded",
     "ch_1:fee",
@@ -205,9 +206,9 @@ const MOVED: [name: string, asked: Operation, present: Step, expected: unknown][
     may_repeat: true,
   }],
 ];
-for (const [name, asked, present, expected] of MOVED) {
+for (const [name, requested, present, expected] of MOVED) {
   Deno.test(`send() ${name} answers with the present state`, async () => {
-    const { reply, received } = await sent(asked, unexpected, present);
+    const { reply, received } = await sent(requested, unexpected, present);
     assert.deepEqual(references(reply), expected);
     assert.deepEqual(received.map(({ method }) => method), ["POST", "GET"]);
   });
@@ -226,7 +227,7 @@ const EXPIRED = json(
 const HELD = intent({ status: "requires_capture", amount_capturable: 1099 });
 
 /** The end of an abandoned payment: the answers, the methods of the requests, and the reply. */
-const ABANDONED: [name: string, steps: Step[], asked: string[], reply: unknown][] = [
+const ABANDONED: [name: string, steps: Step[], requested: string[], reply: unknown][] = [
   ["a waiting payment", [WAITING, EXPIRED], ["GET", "POST"], ["pi_1:expired"]],
   ["a payment that has ended before", [EXPIRED], ["GET"], ["pi_1:expired"]],
   ["a completed payment", [json(200, intent())], ["GET"], ["pi_1:succeeded", "ch_1:fee"]],
@@ -245,11 +246,11 @@ const ABANDONED: [name: string, steps: Step[], asked: string[], reply: unknown][
     may_repeat: true,
   }],
 ];
-for (const [name, steps, asked, expected] of ABANDONED) {
+for (const [name, steps, requested, expected] of ABANDONED) {
   Deno.test(`send() abandon of ${name} is ${JSON.stringify(expected)}`, async () => {
     const { reply, received } = await sent(abandon, ...steps);
     assert.deepEqual(references(reply), expected);
-    assert.deepEqual(received.map(({ method }) => method), asked);
+    assert.deepEqual(received.map(({ method }) => method), requested);
     const posted = received.find(({ method }) => method === "POST");
     if (posted === undefined) return;
     assert.equal(posted.path, "/v1/payment_intents/pi_1/cancel");

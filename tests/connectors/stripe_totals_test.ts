@@ -51,8 +51,8 @@ Deno.test("totals() sums all pages by currency, and rounds only the whole sum", 
     { currency: "ISK", net_minor: 1 },
     { currency: "USD", net_minor: 5 },
   ]);
-  const asked = ["created[gte]", "created[lt]", "starting_after"];
-  assert.deepEqual(received.map(({ query }) => asked.map((name) => query.get(name))), [
+  const requested = ["created[gte]", "created[lt]", "starting_after"];
+  assert.deepEqual(received.map(({ query }) => requested.map((name) => query.get(name))), [
     [String(NOW), String(NOW + DAY_S), null],
     [String(NOW), String(NOW + DAY_S), "txn_1"],
     [String(NOW), String(NOW + DAY_S), "txn_2"],

@@ -91,12 +91,12 @@ const PARAMETERS = {
 };
 const LATER = ["capture", "cancel", "abandon", "refund"] as const;
 const CALLS = [call(), ...LATER.map((op) => laterCall(op))];
-for (const asked of CALLS) {
-  Deno.test(`requestOf() a call to ${asked.op} has parameters of the package`, () => {
-    const request = requestOf("env_1", asked);
+for (const requested of CALLS) {
+  Deno.test(`requestOf() a call to ${requested.op} has parameters of the package`, () => {
+    const request = requestOf("env_1", requested);
     assert.ok("fields" in request);
     const names = request.fields.map(([name]) => name.split("[")[0]!);
-    const known = Object.keys(PARAMETERS[asked.op as keyof typeof PARAMETERS]);
+    const known = Object.keys(PARAMETERS[requested.op as keyof typeof PARAMETERS]);
     assert.deepEqual([...new Set(names)], known);
   });
 }

@@ -98,10 +98,10 @@ Deno.test("siteHandler() compresses a text, and sends an unchanged file once", a
     (await answer(new Request(`http://127.0.0.1/x/${name}`, { method, headers })))!;
   const tag = (await get("style.css")).headers.get("ETag")!;
   assert.match(tag, /^W\/"[\w-]{43}"$/);
-  for (const [asked, expected] of VISITS) {
-    await t.step(`${JSON.stringify(asked)} → ${expected}`, async () => {
+  for (const [requested, expected] of VISITS) {
+    await t.step(`${JSON.stringify(requested)} → ${expected}`, async () => {
       const headers = Object.fromEntries(
-        Object.entries(asked).map(([name, value]) => [name, value.replace("<tag>", tag)]),
+        Object.entries(requested).map(([name, value]) => [name, value.replace("<tag>", tag)]),
       );
       const { status, headers: sent, body } = await get("style.css", headers);
       const encoding = sent.get("Content-Encoding");

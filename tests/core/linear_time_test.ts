@@ -10,7 +10,7 @@ import { ANSWER_BYTES_MAX } from "../../shared/delivery/http_answer.ts";
 import { createDependencies } from "../../shared/functions/dependencies.ts";
 import { createPaymentsFunction } from "../../shared/functions/payments_function.ts";
 import { findSlowText, type Reader } from "../support/core/growth.ts";
-import { asked, HEAD_BYTES, KEY, type NamedReader, READERS } from "../support/core/readers.ts";
+import { HEAD_BYTES, KEY, type NamedReader, READERS, requested } from "../support/core/readers.ts";
 
 /** HOSTILE_SEED selects other texts. */
 const SEED = Number(Deno.env.get("HOSTILE_SEED") ?? 1);
@@ -31,20 +31,28 @@ Deno.test("createPaymentsFunction() takes linear time for addresses and headers"
   });
   const serve = createPaymentsFunction(dependencies);
   const places: [name: string, samples: string[], makeRequest: (text: string) => Request][] = [
-    ["path", ["v1/payments/pay_01arz3/refund?limit=1", "v1//%2e%2e/a;b"], (text) => asked(text)],
-    ["Authorization", [`Bearer ${KEY}x`], (text) => asked("v1/payments", "Authorization", text)],
-    ["Origin", ["http://localhost:3000"], (text) => asked("v1/payments", "Origin", text)],
+    [
+      "path",
+      ["v1/payments/pay_01arz3/refund?limit=1", "v1//%2e%2e/a;b"],
+      (text) => requested(text),
+    ],
+    [
+      "Authorization",
+      [`Bearer ${KEY}x`],
+      (text) => requested("v1/payments", "Authorization", text),
+    ],
+    ["Origin", ["http://localhost:3000"], (text) => requested("v1/payments", "Origin", text)],
     [
       "X-Forwarded-For",
       ["203.0.113.9, 198.51.100.7"],
-      (text) => asked("v1/payments", "X-Forwarded-For", text),
+      (text) => requested("v1/payments", "X-Forwarded-For", text),
     ],
     [
       "Accept-Encoding",
       ["gzip;q=0.5, br"],
-      (text) => asked("openapi.json", "Accept-Encoding", text),
+      (text) => requested("openapi.json", "Accept-Encoding", text),
     ],
-    ["If-None-Match", ['"a", W/"b"'], (text) => asked("openapi.json", "If-None-Match", text)],
+    ["If-None-Match", ['"a", W/"b"'], (text) => requested("openapi.json", "If-None-Match", text)],
   ];
   try {
     for (const [name, samples, makeRequest] of places) {

@@ -22,13 +22,13 @@ type Fields = Record<string, unknown>;
 interface EntryCall {
   text: string;
   /** The request's fields, which name rows in the environment of the refused key. */
-  fields: (of: Asked) => Fields;
+  fields: (of: Requested) => Fields;
   /** The valid requests of the list and their outcome; absent if the function takes one request. */
   beside?: { fields: Fields; outcome: string };
 }
 
 /** Rows in the environment of the refused key. Another transaction has locked them. */
-interface Asked {
+interface Requested {
   payment: { id: string; sequence: number };
 }
 
@@ -145,7 +145,12 @@ Deno.test("an entry function with an invalid key opens no environment", async (t
 });
 
 /** Calls the function in a transaction, checks its locks and its visible rows, and rolls back. */
-async function assertOpensNothing(tenants: Tenants, call: EntryCall, key: TestKey, asked: Asked) {
+async function assertOpensNothing(
+  tenants: Tenants,
+  call: EntryCall,
+  key: TestKey,
+  requested: Requested,
+) {
   const { service, environments } = tenants;
   const request = (key: TestKey, fields: Fields) => ({
     key_hash: parseApiKey(key.text)!.hash,
@@ -155,7 +160,7 @@ async function assertOpensNothing(tenants: Tenants, call: EntryCall, key: TestKe
     rate: [1000, 4000],
     ...fields,
   });
-  const refused = request(key, call.fields(asked));
+  const refused = request(key, call.fields(requested));
   const valid = call.beside && request(service.key, call.beside.fields);
   const list = valid ? [valid, refused, valid] : [refused];
   const expected = list.map((one) => one === refused ? "unauthorized" : call.beside!.outcome);

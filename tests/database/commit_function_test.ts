@@ -8,12 +8,12 @@ import postgres from "postgres";
 import type { Payment } from "../../shared/schema/payment.ts";
 import { startService, type TestService } from "../support/service/service.ts";
 import {
-  type Asked,
   commit,
   created,
   DAY,
   NOW,
   refunded,
+  type Requested,
   stored,
 } from "../support/database/commit_list.ts";
 
@@ -22,11 +22,14 @@ const REFUNDED = "1 1 1 3";
 const NOTHING = "0 0 0 0";
 
 type Expected = [outcome: string, stored: string][];
-type List = [Asked[], Expected];
+type List = [Requested[], Expected];
 type Case = (service: TestService, sql: postgres.Sql) => List | Promise<List>;
 
 /** A case of one failing change between two valid ones. */
-function between(outcome: string, make: (service: TestService) => Promise<Partial<Asked>>): Case {
+function between(
+  outcome: string,
+  make: (service: TestService) => Promise<Partial<Requested>>,
+): Case {
   return async (service) => {
     const key = service.key.text;
     const good = () => ({ change: created(), key });
@@ -107,18 +110,18 @@ const CASES: [name: string, run: Case][] = [
     ];
   }],
   ["duplicates", ({ key }) => {
-    const asked = { key: key.text, idempotency_key: "duplicates" };
+    const requested = { key: key.text, idempotency_key: "duplicates" };
     return [
-      [{ ...asked, change: created() }, { ...asked, change: created() }],
+      [{ ...requested, change: created() }, { ...requested, change: created() }],
       [["committed", CREATED], ["replay", NOTHING]],
     ];
   }],
   ["an idempotency key with two fingerprints", ({ key }) => {
-    const asked = { key: key.text, idempotency_key: "two" };
+    const requested = { key: key.text, idempotency_key: "two" };
     return [
       [
-        { ...asked, change: created() },
-        { ...asked, change: created(), fingerprint: "b" },
+        { ...requested, change: created() },
+        { ...requested, change: created(), fingerprint: "b" },
       ],
       [["committed", CREATED], ["conflict", NOTHING]],
     ];
@@ -132,11 +135,11 @@ const CASES: [name: string, run: Case][] = [
   ]],
   ["two refunds of one payment", async (service) => {
     const payment = await paid(service);
-    const asked = (amount: number) => ({
+    const requested = (amount: number) => ({
       change: refunded(payment, amount),
       key: service.key.text,
     });
-    return [[asked(10), asked(20)], [["committed", REFUNDED], ["stale", NOTHING]]];
+    return [[requested(10), requested(20)], [["committed", REFUNDED], ["stale", NOTHING]]];
   }],
   ["refunds of two environments and a create", async (service) => {
     const { key, other } = service;
@@ -150,21 +153,21 @@ const CASES: [name: string, run: Case][] = [
     ];
   }],
   ["a stored answer of 24 hours ago, and a create", async ({ key, setClock }, sql) => {
-    const asked = { key: key.text, idempotency_key: "old" };
+    const requested = { key: key.text, idempotency_key: "old" };
     await setClock(NOW - DAY);
-    await commit(sql, [{ ...asked, change: created() }]);
+    await commit(sql, [{ ...requested, change: created() }]);
     await setClock(NOW);
     return [
-      [{ ...asked, change: created() }, { change: created(), key: key.text }],
+      [{ ...requested, change: created() }, { change: created(), key: key.text }],
       [["expired", NOTHING], ["committed", CREATED]],
     ];
   }],
   ["an answer of a millisecond less than 24 hours ago", async ({ key, setClock }, sql) => {
-    const asked = { key: key.text, idempotency_key: "not yet old" };
+    const requested = { key: key.text, idempotency_key: "not yet old" };
     await setClock(NOW - DAY + 1);
-    await commit(sql, [{ ...asked, change: created() }]);
+    await commit(sql, [{ ...requested, change: created() }]);
     await setClock(NOW);
-    return [[{ ...asked, change: created() }], [["replay", NOTHING]]];
+    return [[{ ...requested, change: created() }], [["replay", NOTHING]]];
   }],
 ];
 

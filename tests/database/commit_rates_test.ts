@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { startService } from "../support/service/service.ts";
-import { type Asked, commit, created, NOW } from "../support/database/commit_list.ts";
+import { commit, created, NOW, type Requested } from "../support/database/commit_list.ts";
 
 /** Five requests a second allow ten in two seconds. */
 const LIMIT = 10;
@@ -17,7 +17,7 @@ const LATER = NOW + 60_000;
 Deno.test("pay.commit() at the rate limit", async (t) => {
   const service = await startService();
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
-  const asked = (idempotency_key: string, at_ms = LATER): Asked => ({
+  const requested = (idempotency_key: string, at_ms = LATER): Requested => ({
     change: created(),
     key: service.key.text,
     rate_limits: RATE_LIMITS,
@@ -25,8 +25,8 @@ Deno.test("pay.commit() at the rate limit", async (t) => {
     at_ms,
   });
   const list = (from: number, to: number, at_ms?: number) =>
-    Array.from({ length: to - from }, (_, i) => asked(`key ${from + i}`, at_ms));
-  const outcomes = async (asks: readonly Asked[]) =>
+    Array.from({ length: to - from }, (_, i) => requested(`key ${from + i}`, at_ms));
+  const outcomes = async (asks: readonly Requested[]) =>
     (await commit(functions, asks)).map(({ outcome, remaining }) => `${outcome} ${remaining}`);
   const used = async () => {
     const [row] = await service.sql`

@@ -8,7 +8,7 @@ import postgres from "postgres";
 import { idGenerator, systemRandom } from "../../shared/core/ids.ts";
 import { decideTransfer } from "../support/domain/decided_change.ts";
 import { startService } from "../support/service/service.ts";
-import { type Asked, commit, NOW } from "../support/database/commit_list.ts";
+import { commit, NOW, type Requested } from "../support/database/commit_list.ts";
 
 type Case = [name: string, lists: [amount: number, key: string | null, outcome: string][][]];
 
@@ -42,10 +42,10 @@ Deno.test("pay.commit() of transfers", async (t) => {
         const key = (await service.issueKey(await emptySandbox(service.sql))).text;
         await service.make({ amount_minor: 100, outcome: "success" }, { key });
         for (const list of lists) {
-          const asked = list.map(([amount, idempotency_key]) =>
+          const requested = list.map(([amount, idempotency_key]) =>
             transferred(key, amount, idempotency_key)
           );
-          const rows = await commit(functions, asked);
+          const rows = await commit(functions, requested);
           assert.deepEqual(rows.map(({ outcome }) => outcome), list.map(([, , told]) => told));
         }
         const drawn = lists.flat().filter(([, , told]) => told === "committed")
@@ -68,7 +68,7 @@ async function emptySandbox(sql: postgres.Sql): Promise<string> {
 }
 
 /** A new transfer. The fingerprint of its key depends on its amount. */
-function transferred(key: string, amount: number, name: string | null): Asked {
+function transferred(key: string, amount: number, name: string | null): Requested {
   const newId = idGenerator(NOW);
   const change = decideTransfer(
     {

@@ -64,11 +64,11 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
       "claims at the same moment, alone and in lists, never share an index",
       async () => {
         const lists = await Promise.all(Array.from({ length: 4 }, async () => {
-          const asked = [
+          const requested = [
             await claimed(live.text, STABLECOIN),
             await claimed(live.text, STABLECOIN),
           ];
-          return await commit(functions, asked);
+          return await commit(functions, requested);
         }));
         const indexes = lists.flat().map(({ detail }) => JSON.parse(detail!).reserved.index);
         assert.deepEqual(indexes.sort((a, b) => a - b), [1, 2, 3, 4, 5, 6, 7, 8]);

@@ -57,14 +57,14 @@ Deno.test("pay.commit() with calls", async (t) => {
     await t.step(
       "without a provider: unconfigured, nothing is written, no key claimed",
       async () => {
-        const asked = await claimed(live.text, {}, { idempotency_key: "none" });
+        const requested = await claimed(live.text, {}, { idempotency_key: "none" });
         const good = async () => ({ change: await created(), key: key.text });
-        const rows = await commit(functions, [await good(), asked, await good()]);
+        const rows = await commit(functions, [await good(), requested, await good()]);
         assert.deepEqual(
           rows.map(({ outcome }) => outcome),
           ["committed", "unconfigured", "committed"],
         );
-        assert.equal(await countOf(service, asked.change.payment!.id), "0 0 0");
+        assert.equal(await countOf(service, requested.change.payment!.id), "0 0 0");
         assert.equal((await sql`select from pay.idempotency_keys where key = 'none'`).count, 0);
       },
     );
@@ -86,8 +86,8 @@ Deno.test("pay.commit() with calls", async (t) => {
       );
     });
     await t.step("claims the key at 102 and writes the call in one transaction", async () => {
-      const asked = await claimed(live.text, {}, { idempotency_key: "claims" });
-      const [row] = await commit(functions, [asked]);
+      const requested = await claimed(live.text, {}, { idempotency_key: "claims" });
+      const [row] = await commit(functions, [requested]);
       assert.equal(row!.outcome, "committed");
       const [call] = await sql`
         select c.*, k.status as key_status, k.body as key_body, c.xmin = k.xmin as is_together,
@@ -96,7 +96,7 @@ Deno.test("pay.commit() with calls", async (t) => {
           c.next_look_at - c.created_at as look_after
         from pay.provider_calls c
         join pay.idempotency_keys k on k.request_id = c.request_id
-        where c.subject_id = ${asked.change.payment!.id}`;
+        where c.subject_id = ${requested.change.payment!.id}`;
       assert.equal(call!.key_status, 102);
       assert.equal(call!.key_body, "");
       assert.equal(call!.is_together, true);
@@ -109,7 +109,7 @@ Deno.test("pay.commit() with calls", async (t) => {
       );
       assert.deepEqual(call!.first_sent_at, call!.created_at);
       assert.deepEqual(JSON.parse(row!.detail!), {
-        id: asked.change.calls[0]!.id,
+        id: requested.change.calls[0]!.id,
         account: {
           id: account,
           environment_id: live.environment_id,
@@ -122,7 +122,7 @@ Deno.test("pay.commit() with calls", async (t) => {
         reserved: null,
         created_at: call!.created_at.toISOString(),
       });
-      const [duplicate] = await commit(functions, [{ ...asked, change: await created() }]);
+      const [duplicate] = await commit(functions, [{ ...requested, change: await created() }]);
       assert.equal(duplicate!.outcome, "in_progress");
     });
     await t.step("the store returns the call, or throws provider_not_configured", async () => {
@@ -240,8 +240,8 @@ Deno.test("pay.commit() with calls", async (t) => {
     );
     await t.step("a stored answer comes before unconfigured", async () => {
       await sql`delete from pay.provider_methods`;
-      const asked = await claimed(live.text, {}, { idempotency_key: "claims" });
-      const [row] = await commit(functions, [asked]);
+      const requested = await claimed(live.text, {}, { idempotency_key: "claims" });
+      const [row] = await commit(functions, [requested]);
       assert.equal(row!.outcome, "in_progress");
     });
   } finally {

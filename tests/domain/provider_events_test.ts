@@ -460,7 +460,7 @@ function applyAll(payment: Payment, provider_events: readonly ProviderEvent[]): 
 }
 
 const Refunds = fc.array(
-  fc.record({ asked: fc.integer({ min: 1, max: 600 }), fails: fc.boolean() }),
+  fc.record({ requested: fc.integer({ min: 1, max: 600 }), fails: fc.boolean() }),
   { maxLength: 3 },
 );
 /** Each takes some of the captured money, whatever refunds and other disputes have taken. */
@@ -490,9 +490,9 @@ const Life = fc.record({
   provider_events.push(event("authorize", "succeeded"));
   if (fee > 0) provider_events.push(event("fee", "succeeded", { amount_minor: fee }));
   let left = AMOUNT;
-  for (const [i, { asked, fails }] of refunds.entries()) {
+  for (const [i, { requested, fails }] of refunds.entries()) {
     // A refund that fails is not counted as left again: its failure can come after the others.
-    const amount_minor = Math.min(asked, left);
+    const amount_minor = Math.min(requested, left);
     if (amount_minor === 0) break;
     left -= amount_minor;
     const done = (state: ProviderEventState) =>

@@ -161,7 +161,7 @@ Deno.test("transactionHash() does not depend on the case of an address", () => {
   assert.equal(transactionHash(5, "EUR", WALLET), transactionHash(5, "EUR", lower));
 });
 
-interface Asked {
+interface Requested {
   behaviour: TestBehaviour | null;
   kind: MethodKind;
   manual?: boolean;
@@ -171,7 +171,7 @@ interface Asked {
 const context = requestContext();
 
 /** The reply to an authorization as one line. */
-function answer({ behaviour, kind, manual = false, outcome = null }: Asked): string {
+function answer({ behaviour, kind, manual = false, outcome = null }: Requested): string {
   const payment = paymentWith({ method_kind: kind, sequence: 0 });
   const begun = beginOperation(new ChangeBuilder(payment, context), "authorize");
   return lineOf({ ...begun, test: { behaviour, outcome, is_manual: manual } });

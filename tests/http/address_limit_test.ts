@@ -58,14 +58,14 @@ function ask(
   verdict: Verdict = "refused",
   at_ms = START,
 ): number {
-  let asked = 0;
+  let requested = 0;
   for (let i = 0; i < count; i++) {
     const settle = limit.admit(address(i), `${verdict} ${at_ms} ${i} ${address(i)}`, at_ms);
     if (settle === null) continue;
-    asked++;
+    requested++;
     settle(verdict);
   }
-  return asked;
+  return requested;
 }
 
 const inOne64 = (i: number) =>

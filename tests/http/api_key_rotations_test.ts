@@ -163,7 +163,7 @@ serviceCase("the expiry of an API key", async (t, service) => {
   await t.step("an expiring key creates keys that end when it does, or earlier", async () => {
     const end = Date.now() + 10 * MINUTE;
     const parent = await make(service, { expires_at: iso(end) });
-    const cases: [asked: string | undefined, given: string][] = [
+    const cases: [requested: string | undefined, given: string][] = [
       [undefined, iso(end)],
       [iso(end + MINUTE), iso(end)],
       [iso(end - MINUTE), iso(end - MINUTE)],

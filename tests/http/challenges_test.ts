@@ -195,8 +195,8 @@ serviceCase("a token opens its own payment and nothing else", async (t, service)
 serviceCase("guessing tokens is limited by network", async (t, service) => {
   const { path } = await waiting(service);
   await service.setClock(Date.now());
-  const from = (address: string, asked: string) =>
-    service.call("GET", asked, {
+  const from = (address: string, requested: string) =>
+    service.call("GET", requested, {
       key: null,
       headers: { "X-Forwarded-For": address },
       unchecked: true,

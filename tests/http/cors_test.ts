@@ -72,9 +72,9 @@ serviceCase("Origin", async (t, service) => {
           }
           assert.equal(answer.headers.get("Access-Control-Allow-Credentials"), null);
         }
-        const asked = await preflight(service, PAYMENTS, Origin);
-        assert.equal(asked.status, allowed ? 204 : 403);
-        if (!allowed) assertError(asked, "origin_not_allowed", null);
+        const requested = await preflight(service, PAYMENTS, Origin);
+        assert.equal(requested.status, allowed ? 204 : 403);
+        if (!allowed) assertError(requested, "origin_not_allowed", null);
         service.assertStatements(allowed ? 3 : 0);
       },
     );

@@ -42,25 +42,25 @@ function open(
   /** Adds items; the first letter of each is its owner. */
   const add = (...items: string[]) =>
     items.map((item) => {
-      const asked = batcher.add(item, item.charAt(0));
-      asked.catch(() => {});
-      return asked;
+      const requested = batcher.add(item, item.charAt(0));
+      requested.catch(() => {});
+      return requested;
     });
   return { batcher, sent, most_at_once, add, endAll };
 }
 
-async function settle(asked: Promise<string>[]): Promise<string[]> {
-  const settled = await Promise.allSettled(asked);
+async function settle(requested: Promise<string>[]): Promise<string[]> {
+  const settled = await Promise.allSettled(requested);
   return settled.map((one) => one.status === "fulfilled" ? one.value : one.reason.code);
 }
 
 Deno.test("Batcher sends an item at once, and those that wait together", async () => {
   const { sent, add, endAll } = open();
-  const asked = add("a1", "a2", "a3", "a4", "a5");
+  const requested = add("a1", "a2", "a3", "a4", "a5");
   assert.deepEqual(sent, [["a1"]]);
   await endAll();
   assert.deepEqual(sent, [["a1"], ["a2", "a3", "a4"], ["a5"]]);
-  assert.deepEqual(await settle(asked), ["a1", "a2", "a3", "a4", "a5"]);
+  assert.deepEqual(await settle(requested), ["a1", "a2", "a3", "a4", "a5"]);
 });
 
 Deno.test("Batcher takes owners in turns, for any number of items", async () => {
@@ -89,13 +89,13 @@ Deno.test("Batcher has as many statements under way as it may", async () => {
 Deno.test("Batcher refuses an item beyond the bound of its owner, and of all", async () => {
   const { add, endAll } = open({ waiting_of_owner: 2, waiting: 3 });
   // The first one is under way and does not wait.
-  const asked = add("a1", "a2", "a3");
+  const requested = add("a1", "a2", "a3");
   const [beyond] = add("a4");
   await assert.rejects(beyond!, { code: "rate_limited", headers: { "Retry-After": "1" } });
-  asked.push(...add("b1"));
+  requested.push(...add("b1"));
   await assert.rejects(add("c1")[0]!, { code: "rate_limited" });
   await endAll();
-  assert.deepEqual(await settle(asked), ["a1", "a2", "a3", "b1"]);
+  assert.deepEqual(await settle(requested), ["a1", "a2", "a3", "b1"]);
 });
 
 for (const in_order of [true, false]) {
@@ -104,9 +104,9 @@ for (const in_order of [true, false]) {
       { in_order },
       (items) => items.includes("bad") ? "23514" : null,
     );
-    const asked = add("a1", "a2", "bad", "c1", "a3");
+    const requested = add("a1", "a2", "bad", "c1", "a3");
     await endAll();
-    assert.deepEqual(await settle(asked), ["a1", "a2", "23514", "c1", "a3"]);
+    assert.deepEqual(await settle(requested), ["a1", "a2", "23514", "c1", "a3"]);
     assert.deepEqual(sent, [["a1"], ["a2", "bad", "c1"], ["a2"], ["bad"], ["c1"], ["a3"]]);
     assert.equal(most_at_once.value, in_order ? 1 : 4);
   });
@@ -115,41 +115,41 @@ for (const in_order of [true, false]) {
 Deno.test("Batcher sends an item again alone if it has waited too long for a lock", async () => {
   let tries = 0;
   const { add, endAll } = open({}, () => ++tries === 1 ? "55P03" : null);
-  const asked = add("a1");
+  const requested = add("a1");
   await endAll();
-  assert.deepEqual([await settle(asked), tries], [["a1"], 2]);
+  assert.deepEqual([await settle(requested), tries], [["a1"], 2]);
 });
 
 Deno.test("Batcher refuses a whole batch if the database is unavailable", async () => {
   const { sent, add, endAll } = open({}, (items) => items.length > 1 ? "57P01" : null);
-  const asked = add("a1", "a2", "a3", "a4", "a5");
+  const requested = add("a1", "a2", "a3", "a4", "a5");
   await endAll();
-  assert.deepEqual(await settle(asked), ["a1", "57P01", "57P01", "57P01", "a5"]);
+  assert.deepEqual(await settle(requested), ["a1", "57P01", "57P01", "57P01", "a5"]);
   assert.equal(sent.length, 3);
 });
 
 Deno.test("Batcher refuses what waits after a deadline", async () => {
   const { sent, add, endAll } = open({}, () => "CONNECT_TIMEOUT");
-  const asked = add("a1", "a2", "b1");
+  const requested = add("a1", "a2", "b1");
   await endAll();
-  assert.deepEqual(await settle(asked), Array(3).fill("CONNECT_TIMEOUT"));
+  assert.deepEqual(await settle(requested), Array(3).fill("CONNECT_TIMEOUT"));
   assert.equal(sent.length, 1);
 });
 
 Deno.test("Batcher with a time to collect sends a full batch at once", async () => {
   const { sent, add, endAll } = open({ collect_ms: 5 });
-  const asked = add("a1", "a2");
+  const requested = add("a1", "a2");
   assert.deepEqual(sent, []);
   while (sent.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
-  asked.push(...add("b1", "b2", "b3"));
+  requested.push(...add("b1", "b2", "b3"));
   await endAll();
   assert.deepEqual(sent, [["a1", "a2"], ["b1", "b2", "b3"]]);
-  await Promise.all(asked);
+  await Promise.all(requested);
 });
 
 Deno.test("Batcher.flush() sends what waits and waits for what is under way", async () => {
   const { batcher, sent, add, endAll } = open({ collect_ms: 60_000 });
-  const asked = add("a1", "a2", "a3", "a4", "a5", "a6", "a7");
+  const requested = add("a1", "a2", "a3", "a4", "a5", "a6", "a7");
   assert.deepEqual(sent, [["a1", "a2", "a3"]]);
   let has_ended = false;
   const flushed = batcher.flush().then(() => has_ended = true);
@@ -158,5 +158,5 @@ Deno.test("Batcher.flush() sends what waits and waits for what is under way", as
   await endAll();
   await flushed;
   assert.deepEqual(sent, [["a1", "a2", "a3"], ["a4", "a5", "a6"], ["a7"]]);
-  await Promise.all(asked);
+  await Promise.all(requested);
 });

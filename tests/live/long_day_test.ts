@@ -18,13 +18,13 @@ const DAY_MS = 24 * 3_600_000;
 
 /** A provider whose list of movements has many pages of two: 1 cent, and 1 hundredth of a króna. */
 function startProvider() {
-  const asked: number[] = [];
+  const requested: number[] = [];
   let is_broken = false;
   const server = Deno.serve({ port: 0, hostname: "127.0.0.1", onListen() {} }, (request) => {
     const { searchParams } = new URL(request.url);
     const after = searchParams.get("starting_after");
     const page = after === null ? 0 : Number(after.slice("txn_".length)) + 1;
-    asked.push(page);
+    requested.push(page);
     if (page === BROKEN_PAGE && !is_broken) {
       is_broken = true;
       return new Response(null, { status: 500 });
@@ -41,7 +41,7 @@ function startProvider() {
   });
   return {
     base_url: `http://127.0.0.1:${server.addr.port}`,
-    asked,
+    requested,
     close: () => server.shutdown(),
   };
 }
@@ -60,10 +60,10 @@ Deno.test("the totals of a long day are read in several jobs", async () => {
     await sql`update pay.provider_cursors set polled_at = ${new Date(now)}`;
     /** The pages that one job asks for. */
     const poll = async () => {
-      provider.asked.length = 0;
+      provider.requested.length = 0;
       await provider_worker.notify();
       await service.setClock(now += LEASE_MS);
-      return [provider.asked[0], provider.asked.at(-1), provider.asked.length];
+      return [provider.requested[0], provider.requested.at(-1), provider.requested.length];
     };
     const totals = async () => {
       const rows = await sql`

@@ -26,13 +26,13 @@ Deno.test("CostlyReads.run() rests after a read for a multiple of its time", asy
 Deno.test("CostlyReads.run() refuses all waiting reads if the database is unavailable", async () => {
   const reads = new CostlyReads();
   const begun: string[] = [];
-  const asked = ["a", "b", "a"].map((tenant) =>
+  const requested = ["a", "b", "a"].map((tenant) =>
     reads.run(tenant, () => {
       begun.push(tenant);
       return Promise.reject(tryAgain("service_unavailable", "away"));
     })
   );
-  for (const one of await Promise.allSettled(asked)) {
+  for (const one of await Promise.allSettled(requested)) {
     assert.equal((one as PromiseRejectedResult).reason.code, "service_unavailable");
   }
   assert.deepEqual(begun, ["a"]);

@@ -15,21 +15,21 @@ async function withNameServer(
   zone: Zone,
   use: (resolve: ReturnType<typeof publicNameResolver>) => Promise<void>,
 ): Promise<string[]> {
-  const asked = new Set<string>();
+  const requested = new Set<string>();
   const socket = createSocket("udp4");
   socket.on("message", (query: Uint8Array, from: { port: number; address: string }) => {
-    socket.send(answerTo(query, zone, asked), from.port, from.address);
+    socket.send(answerTo(query, zone, requested), from.port, from.address);
   });
   socket.bind(0, "127.0.0.1");
   await once(socket, "listening");
   await use(publicNameResolver({ ipAddr: "127.0.0.1", port: socket.address().port }));
   socket.close();
   await once(socket, "close");
-  return [...asked].sort();
+  return [...requested].sort();
 }
 
 /** One DNS answer (RFC 1035 §4): the question, then the records with a pointer to its name. */
-function answerTo(query: Uint8Array, zone: Zone, asked: Set<string>): Uint8Array {
+function answerTo(query: Uint8Array, zone: Zone, requested: Set<string>): Uint8Array {
   const labels: string[] = [];
   let at = 12;
   for (; query[at] !== 0; at += query[at]! + 1) {
@@ -37,7 +37,7 @@ function answerTo(query: Uint8Array, zone: Zone, asked: Set<string>): Uint8Array
   }
   const end = at + 5;
   const name = labels.join(".").toLowerCase();
-  asked.add(name);
+  requested.add(name);
   const type = query[at + 2] === 1 ? "A" : "AAAA";
   const records = zone[name]?.[type];
   const answers = (records ?? []).flatMap((address) => {
@@ -77,12 +77,12 @@ const CASES: [name: string, records: Zone[string], expected: string[]][] = [
 ];
 for (const [name, records, expected] of CASES) {
   Deno.test(`publicNameResolver() ${name}`, async () => {
-    const asked = await withNameServer({ [NAME]: records }, async (resolve) => {
+    const requested = await withNameServer({ [NAME]: records }, async (resolve) => {
       const addresses = await resolve(NAME, AbortSignal.timeout(5_000));
       assert.deepEqual(addresses.sort(), expected);
     });
     // The resolver has tried no search domain.
-    assert.deepEqual(asked, [NAME]);
+    assert.deepEqual(requested, [NAME]);
   });
 }
 

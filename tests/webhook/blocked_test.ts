@@ -20,7 +20,7 @@ const ENDPOINTS = 15;
 /** A poll that reads all of them reaches the statement timeout of 5 s. */
 const LONGEST_TURN_MS = 1_500;
 /** The limits of a dispatcher without claims (delivery_queue.ts). */
-const ASKED = { limit: 1024, per_endpoint: 32, per_environment: 32, per_account: 64 };
+const REQUESTED = { limit: 1024, per_endpoint: 32, per_environment: 32, per_account: 64 };
 
 webhookCase("poll_deliveries() is fast with thousands of waiting events", async (t, service) => {
   await service.setClock(AT);
@@ -48,7 +48,7 @@ webhookCase("poll_deliveries() is fast with thousands of waiting events", async 
     async () => {
       for (let left = due, i = 0; i < 3; i++) {
         const began = performance.now();
-        assert.equal((await poll(service, AT, ASKED)).length, 0);
+        assert.equal((await poll(service, AT, REQUESTED)).length, 0);
         const took_ms = performance.now() - began;
         assert.ok(took_ms < LONGEST_TURN_MS, `${took_ms} ms`);
         const now = await countDue(AT);
@@ -61,12 +61,12 @@ webhookCase("poll_deliveries() is fast with thousands of waiting events", async 
     const far = async () =>
       await service.sql`
         select from pay.webhook_deliveries where next_attempt_at >= ${new Date(AT + 60_000)}`;
-    for (let i = 0; i < 20 && (await far()).length === 0; i++) await poll(service, AT, ASKED);
+    for (let i = 0; i < 20 && (await far()).length === 0; i++) await poll(service, AT, REQUESTED);
     assert.ok((await far()).length > 0);
   });
   await t.step("the next poll claims another tenant's delivery", async () => {
     await insertEndpoint(service, ENDPOINTS, { environment_id: service.other.environment_id });
     await service.make({ outcome: "pending" }, { key: service.other.text });
-    assert.deepEqual((await poll(service, AT, ASKED)).map(({ account }) => account), ["two"]);
+    assert.deepEqual((await poll(service, AT, REQUESTED)).map(({ account }) => account), ["two"]);
   });
 }, NO_DISPATCHER);

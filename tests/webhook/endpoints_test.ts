@@ -27,13 +27,13 @@ const OPERATIONS: [method: string, suffix: string, body?: unknown][] = [
 serviceCase("POST /v1/webhook_endpoints", async (t, service) => {
   await service.setClock(Date.parse(AT));
   await t.step("answers with every field, and shows the secret", async () => {
-    const asked = {
+    const requested = {
       url: "https://hooks.example.com/a/../b",
       events: ["payment.*", "refund.completed"],
       description: "Größe",
       metadata: { shop: "1" },
     };
-    const made = await service.call("POST", ENDPOINTS, { body: asked });
+    const made = await service.call("POST", ENDPOINTS, { body: requested });
     assert.equal(made.status, 201, made.text);
     const { id, secret, ...rest } = made.body;
     assert.match(id, /^whe_[0-9a-hjkmnp-tv-z]{26}$/);
@@ -41,7 +41,7 @@ serviceCase("POST /v1/webhook_endpoints", async (t, service) => {
     assert.deepEqual(rest, {
       object: "webhook_endpoint",
       delivery: "url",
-      ...asked,
+      ...requested,
       url: "https://hooks.example.com/b",
       status: "enabled",
       disabled_reason: null,

@@ -228,7 +228,7 @@ Deno.test("nothing of a live exchange is stored", async () => {
 
 for (const livemode of [false, true]) {
   Deno.test(`makeAttempt() asks for the answer only of a sandbox: ${!livemode}`, async () => {
-    let asked: number | undefined;
+    let requested: number | undefined;
     const attempt = {
       event_id: "evt_1",
       body: "{}",
@@ -240,10 +240,10 @@ for (const livemode of [false, true]) {
       signed_ms: AT,
     };
     const { exchange } = await makeAttempt(attempt, AT, ({ answer_bytes }) => {
-      asked = answer_bytes;
+      requested = answer_bytes;
       return Promise.resolve({ outcome: "timeout", duration_ms: 100 });
     });
-    assert.deepEqual([asked, exchange === null], livemode ? [undefined, true] : [1024, false]);
+    assert.deepEqual([requested, exchange === null], livemode ? [undefined, true] : [1024, false]);
   });
 }
 

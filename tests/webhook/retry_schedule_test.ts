@@ -48,7 +48,7 @@ Deno.test("nextAttemptAt() is null after the last attempt", () => {
 });
 
 /** [Retry-After of the second test attempt, the wait]. Without the header the wait is 60 s. */
-const ASKED: [retry_after: string, wait_ms: number][] = [
+const REQUESTED: [retry_after: string, wait_ms: number][] = [
   ["0", 60 * S],
   ["59", 60 * S],
   ["60", 60 * S],
@@ -64,7 +64,7 @@ const ASKED: [retry_after: string, wait_ms: number][] = [
   ["-5", 60 * S],
   ["", 60 * S],
 ];
-for (const [retry_after, wait_ms] of ASKED) {
+for (const [retry_after, wait_ms] of REQUESTED) {
   Deno.test(`nextAttemptAt() Retry-After "${retry_after}": ${wait_ms} ms`, () => {
     assert.equal(waitAfter(2, false, 0.5, retry_after), wait_ms);
   });
@@ -74,10 +74,10 @@ Deno.test("nextAttemptAt() limits a live Retry-After to the base and twice the b
   for (const [i, base] of LIVE.entries()) {
     for (const random of [0, 0.3, 0.7, NEARLY_ONE]) {
       for (const share of [0, 0.5, 0.9, 1, 1.1, 1.5, 1.9, 2, 3]) {
-        const asked_s = Math.round(base * share / S);
-        const wait = waitAfter(i + 1, true, random, String(asked_s))!;
+        const requested_s = Math.round(base * share / S);
+        const wait = waitAfter(i + 1, true, random, String(requested_s))!;
         assert.ok(wait >= base && wait <= 2 * base, `${base} ${random} ${share}: ${wait}`);
-        if (share >= 1.5 && share <= 2) assert.equal(wait, Math.min(asked_s * S, 2 * base));
+        if (share >= 1.5 && share <= 2) assert.equal(wait, Math.min(requested_s * S, 2 * base));
       }
     }
   }

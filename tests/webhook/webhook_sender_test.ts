@@ -346,12 +346,12 @@ async function stalledHandshake() {
 
 Deno.test("sendWebhook() does not follow a name that changes from public to loopback", async () => {
   const canary = openReceiver(say(OK));
-  const asked: string[] = [];
+  const requested: string[] = [];
   const answers = [[PUBLIC], ["127.0.0.1"]];
   const receiver = openReceiver(say(OK), HOOKS_CERTIFICATE);
   const request = toPublic(receiver.port, {
     resolve: (host) => {
-      asked.push(host);
+      requested.push(host);
       return Promise.resolve(answers.shift() ?? ["127.0.0.1"]);
     },
   });
@@ -359,7 +359,7 @@ Deno.test("sendWebhook() does not follow a name that changes from public to loop
   const second = await sendWebhook(request);
   await receiver.close();
   await canary.close();
-  assert.deepEqual(asked, ["hooks.example.com", "hooks.example.com"]);
+  assert.deepEqual(requested, ["hooks.example.com", "hooks.example.com"]);
   assert.equal(first.outcome, "response");
   assert.deepEqual(second, FAILED);
   assert.equal(receiver.requests.length, 1);

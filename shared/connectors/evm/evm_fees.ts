@@ -56,8 +56,8 @@ export function excessOf(
   const { base_fee, tip } = lowest(quotes);
   const advice = "if a block explorer agrees, raise it; if not, change rpc_urls";
   if (tip > tipLimit(quotes, limits)) {
-    const [asked, base, most] = [tip, base_fee, limits.max_tip].map((wei) => wei / WEI_OF_GWEI);
-    return `the tip is ${asked} gwei at a base fee of ${base}, and max_tip ${most}: ${advice}`;
+    const [requested, base, most] = [tip, base_fee, limits.max_tip].map((wei) => wei / WEI_OF_GWEI);
+    return `the tip is ${requested} gwei at a base fee of ${base}, and max_tip ${most}: ${advice}`;
   }
   if (base_fee + tip <= gasPriceLimit(gas, limits)) return null;
   const cost = costOf(gas, base_fee + tip, limits);

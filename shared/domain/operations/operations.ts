@@ -88,9 +88,12 @@ export class Operations {
 
   /** Creates a payment or transfer, whose operation begins with it. */
   create(request: ServiceRequest, begin: () => Begun): Promise<Reply> {
-    return this.#run(request, async (asked) => {
+    return this.#run(request, async (requested) => {
       const decided: Decided = {};
-      const reply = await this.#changes.create(asked, () => this.#decide(asked, begin(), decided));
+      const reply = await this.#changes.create(
+        requested,
+        () => this.#decide(requested, begin(), decided),
+      );
       return await this.#finish(reply, decided);
     });
   }
@@ -102,13 +105,13 @@ export class Operations {
     id: string,
     begin: (subject: T) => Begun | Promise<Begun>,
   ): Promise<Reply> {
-    return this.#run(request, async (asked) => {
+    return this.#run(request, async (requested) => {
       const decided: Decided = {};
       const reply = await this.#changes.change<T>(
-        asked,
+        requested,
         kind,
         id,
-        async (subject) => this.#decide(asked, await begin(subject), decided),
+        async (subject) => this.#decide(requested, await begin(subject), decided),
       );
       return await this.#finish(reply, decided);
     });
@@ -124,9 +127,9 @@ export class Operations {
       this.#store,
       request,
       id,
-      (asked, payment_id, present) =>
+      (requested, payment_id, present) =>
         this.change<Payment>(
-          asked,
+          requested,
           "payments",
           payment_id,
           async (payment) => begin(payment, await present()),
@@ -216,9 +219,12 @@ async function afterDuplicate(
   run: (request: ServiceRequest) => Promise<Reply>,
 ): Promise<Reply> {
   const give_up_at = performance.now() + DUPLICATE_PATIENCE_MS;
-  for (let asked = request;; asked = { ...request, access: withoutRateCount(request.access) }) {
+  for (
+    let requested = request;;
+    requested = { ...request, access: withoutRateCount(request.access) }
+  ) {
     try {
-      return await run(asked);
+      return await run(requested);
     } catch (error) {
       const waits = error instanceof ApiError && error.code === "idempotency_in_progress" &&
         performance.now() < give_up_at;

@@ -34,16 +34,16 @@ export function readInstrument(
   if (given.length > 1) {
     throw invalidParameter(given[1]!, 'Send only one of "card", "iban" and "wallet"');
   }
-  const asked = askedKind(body);
+  const requested = requestedKind(body);
   const instrument = body.card
     ? readCard(body.card, livemode, at_ms)
     : body.iban
-    ? readIban(body.iban.iban, asked?.kind, body.currency)
+    ? readIban(body.iban.iban, requested?.kind, body.currency)
     : body.wallet
     ? readWallet(body.wallet, body.currency)
-    : { kind: asked?.kind ?? "card", method: null, behaviour: null };
-  if (asked && asked.kind !== instrument.kind) {
-    const { param } = asked;
+    : { kind: requested?.kind ?? "card", method: null, behaviour: null };
+  if (requested && requested.kind !== instrument.kind) {
+    const { param } = requested;
     throw invalidParameter(
       param,
       `"${param}" is "${body[param]}", but the payment has "${given[0]}": leave one of them out`,
@@ -54,7 +54,7 @@ export function readInstrument(
 }
 
 /** The kind that `capability` or `method_kind` names, and the field that names it. */
-function askedKind(body: CreatePaymentBody) {
+function requestedKind(body: CreatePaymentBody) {
   const byCapability = body.capability && kindOf(body.capability);
   if (byCapability && body.method_kind && byCapability !== body.method_kind) {
     throw invalidParameter(
@@ -164,10 +164,10 @@ interface Place {
   prefix: string;
 }
 
-/** Reads an IBAN. `asked` is the kind that the request names, if any. */
+/** Reads an IBAN. `requested` is the kind that the request names, if any. */
 export function readIban(
   text: string,
-  asked: MethodKind | undefined,
+  requested: MethodKind | undefined,
   currency: string,
   { prefix }: Place = { prefix: "" },
 ): Instrument {
@@ -181,7 +181,7 @@ export function readIban(
     );
   }
   const inferred = test?.kind ?? (currency === "EUR" ? "sepa" : "swift");
-  const kind = asked === "sepa" || asked === "swift" ? asked : inferred;
+  const kind = requested === "sepa" || requested === "swift" ? requested : inferred;
   return {
     kind,
     method: { type: kind, iban: { country: ibanCountry(iban), last4: ibanLastFour(iban) } },

@@ -45,8 +45,10 @@ export function nextAttemptAt(failed: FailedAttempt, random: number): number | n
   const base = delays[failed.number - 1];
   if (base === undefined) return null;
   const jittered = failed.livemode ? base * (1 + JITTER * (2 * random - 1)) : base;
-  const asked = readRetryAfter(failed.retry_after, failed.at_ms);
-  const wait = asked === null ? jittered : Math.min(Math.max(asked, jittered, base), 2 * base);
+  const requested = readRetryAfter(failed.retry_after, failed.at_ms);
+  const wait = requested === null
+    ? jittered
+    : Math.min(Math.max(requested, jittered, base), 2 * base);
   return failed.at_ms + Math.round(wait);
 }
 

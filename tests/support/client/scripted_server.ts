@@ -6,7 +6,7 @@
 import { PaymentsClient, type PaymentsClientOptions } from "../../../client/mod.ts";
 
 /** A request that the server received. */
-export interface Asked {
+export interface Requested {
   method: string;
   path: string;
   headers: Headers;
@@ -14,13 +14,13 @@ export interface Asked {
 }
 
 /** Answers one request. The last step answers all requests that follow. */
-type Step = (asked: Asked, request: Request) => Response | Promise<Response>;
+type Step = (requested: Requested, request: Request) => Response | Promise<Response>;
 
 /** The server and its client. */
 interface ScriptedServer {
   client: PaymentsClient;
   base_url: string;
-  asked: Asked[];
+  requested: Requested[];
   /** The waits between attempts that the client requested, in milliseconds. */
   waits: number[];
 }
@@ -46,20 +46,20 @@ export async function withServer(
   run: (server: ScriptedServer) => Promise<void>,
   options: Partial<PaymentsClientOptions> = {},
 ): Promise<void> {
-  const asked: Asked[] = [];
+  const requested: Requested[] = [];
   const waits: number[] = [];
   const abort = new AbortController();
   const server = Deno.serve(
     { hostname: "127.0.0.1", port: 0, signal: abort.signal, onListen: () => {} },
     async (request) => {
       const { pathname, search } = new URL(request.url);
-      const seen: Asked = {
+      const seen: Requested = {
         method: request.method,
         path: pathname + search,
         headers: new Headers(request.headers),
         body: await request.text(),
       };
-      const step = steps[Math.min(asked.push(seen), steps.length) - 1]!;
+      const step = steps[Math.min(requested.push(seen), steps.length) - 1]!;
       return await step(seen, request);
     },
   );
@@ -78,7 +78,7 @@ export async function withServer(
     ...options,
   });
   try {
-    await run({ client, base_url, asked, waits });
+    await run({ client, base_url, requested, waits });
   } finally {
     abort.abort();
     await server.finished;

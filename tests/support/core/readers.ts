@@ -225,7 +225,7 @@ async function readAnswer(text: string, step: number): Promise<number | undefine
 }
 
 async function readFor(operation: Route, text: string) {
-  const body = await readBody(asked("", "Content-Type", "application/json", text));
+  const body = await readBody(requested("", "Content-Type", "application/json", text));
   const input = parseBody(operation.body, body);
   if (operation.id === "createPayment") readInstrument(input as never, false, 0);
   return fingerprint(operation.method, "/v1", body.value as never);
@@ -236,7 +236,7 @@ function operationOf(id: string): Route {
 }
 
 /** A request to the payments function; throws if no client can send it. */
-export function asked(path: string, header = "Accept", value = "*/*", body?: string): Request {
+export function requested(path: string, header = "Accept", value = "*/*", body?: string): Request {
   return new Request(`http://127.0.0.1:1/api-v1-payments/${path}`, {
     headers: { [header]: value },
     ...(body === undefined ? {} : { method: "POST", body }),

@@ -17,7 +17,7 @@ import type { RateLimits } from "../../../shared/store/outcome.ts";
 import { COMMIT, commitParameters } from "../../../shared/store/commit_statement.ts";
 
 /** One change of a list, with the key and the options of its request. */
-export interface Asked {
+export interface Requested {
   change: Change;
   key: string;
   scope?: Scope;
@@ -67,7 +67,7 @@ export function completed(payment: Payment): Change {
 }
 
 /** Commits a list in one statement. Returns the outcomes in the order of the list. */
-export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
+export async function commit(sql: postgres.Sql, list: readonly Requested[]) {
   const parameters = commitParameters(
     list.map((
       { change, key, scope, idempotency_key, fingerprint = "a", at_ms = NOW, rate_limits },
@@ -106,7 +106,7 @@ export async function commit(sql: postgres.Sql, list: readonly Asked[]) {
 }
 
 /** Counts the stored payment, refunds, movements and events of each change of a list. */
-export async function stored(sql: postgres.Sql, list: readonly Asked[]) {
+export async function stored(sql: postgres.Sql, list: readonly Requested[]) {
   const counts = [];
   for (const { change } of list) {
     const rows = await Promise.all([

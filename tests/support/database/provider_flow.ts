@@ -10,7 +10,7 @@ import type { HandledProviderEvent, ProviderRecord } from "../../../shared/store
 import { createProviderStore, type ProviderStore } from "../../../shared/store/provider_store.ts";
 import type { ReservedOperation } from "../../../shared/store/store.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
-import { type Asked, commit, completed, created } from "./commit_list.ts";
+import { commit, completed, created, type Requested } from "./commit_list.ts";
 
 /** How long a request holds its call in these tests. */
 export const LEASE_MS = 15_000;
@@ -68,8 +68,8 @@ export function callOf(
 export async function claimed(
   key: string,
   patch: Partial<NewOperationRow> = {},
-  options: Partial<Asked> = {},
-): Promise<Asked> {
+  options: Partial<Requested> = {},
+): Promise<Requested> {
   const change = await created("pending");
   const calls = [callOf(change.payment!, patch)];
   return { key, ...options, change: { ...change, answer: { status: 102, body: "" }, calls } };
@@ -87,14 +87,14 @@ export async function claim(
   sql: postgres.Sql,
   { text, environment_id }: { text: string; environment_id: string },
   patch: Partial<NewOperationRow> = {},
-  options: Partial<Asked> = {},
+  options: Partial<Requested> = {},
 ): Promise<Claim> {
-  const asked = await claimed(text, patch, options);
-  const [row] = await commit(sql, [asked]);
+  const requested = await claimed(text, patch, options);
+  const [row] = await commit(sql, [requested]);
   assert.equal(row!.outcome, "committed");
   return {
     environment_id,
-    payment: JSON.parse(asked.change.payment!.body),
+    payment: JSON.parse(requested.change.payment!.body),
     call: JSON.parse(row!.detail!),
   };
 }

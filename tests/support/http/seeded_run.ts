@@ -116,8 +116,8 @@ async function money(
   const late = await send("POST", `${PAYMENTS}/payments/${slow.body.id}/refund`, { body: {} });
   await send("POST", `${SANDBOX}/refunds/${late.body.id}/advance`, { body: { to: "failed" } });
   await send("GET", `${PAYMENTS}/payments?status=completed&limit=2`);
-  const asked = await pay(INSTRUMENTS[3]!);
-  await send("POST", `${SANDBOX}/payments/${asked.body.id}/authenticate`, { body: {} });
+  const requested = await pay(INSTRUMENTS[3]!);
+  await send("POST", `${SANDBOX}/payments/${requested.body.id}/authenticate`, { body: {} });
   const pending = await send("POST", `${SANDBOX}/payments`, {
     body: { amount: 700, currency: "USD", outcome: "pending", ...INSTRUMENTS[0] },
   });

@@ -24,9 +24,9 @@ export interface Sent {
   reply: ProviderReply;
 }
 
-const is_asked = Deno.env.get("LIVE_CARD") === "1";
+const is_requested = Deno.env.get("LIVE_CARD") === "1";
 const test_url = Deno.env.get("STRIPE_TEST_URL");
-if (!is_asked) {
+if (!is_requested) {
   console.warn(
     "Tests at Stripe itself are not run: STRIPE_TEST_KEY=sk_test_… deno task test --live-card",
   );
@@ -47,7 +47,7 @@ export function liveCard(
   fn: (t: Deno.TestContext) => Promise<void>,
   { only_stripe = false } = {},
 ): void {
-  Deno.test({ name, fn, ignore: !is_asked || (only_stripe && test_url !== undefined) });
+  Deno.test({ name, fn, ignore: !is_requested || (only_stripe && test_url !== undefined) });
 }
 
 /** Sends an authorization of 10.99 EUR with a new key. */
@@ -87,13 +87,13 @@ export async function change(
 }
 
 /** Sends a call. */
-export async function send(asked: Operation): Promise<Sent> {
-  return { call: asked, reply: await connector.charges.send(ACCOUNT, asked, deadline()) };
+export async function send(requested: Operation): Promise<Sent> {
+  return { call: requested, reply: await connector.charges.send(ACCOUNT, requested, deadline()) };
 }
 
 /** Looks for the result of a call. */
-export async function look(asked: Operation): Promise<ProviderReply> {
-  return await connector.charges.look(ACCOUNT, asked, deadline());
+export async function look(requested: Operation): Promise<ProviderReply> {
+  return await connector.charges.look(ACCOUNT, requested, deadline());
 }
 
 /** Returns the first provider event of a reply. */
@@ -121,9 +121,12 @@ export async function polled(
 }
 
 /** Waits until a look shows a state. A refund that fails later shows its success too. */
-export async function looksLike(asked: Operation, state: ProviderEvent["state"]): Promise<void> {
-  await until(`${asked.op} is ${state}`, async () => {
-    const reply = await look(asked);
+export async function looksLike(
+  requested: Operation,
+  state: ProviderEvent["state"],
+): Promise<void> {
+  await until(`${requested.op} is ${state}`, async () => {
+    const reply = await look(requested);
     return "provider_events" in reply &&
       reply.provider_events.some((event) => event.state === state);
   }, LATER_MS);

@@ -113,16 +113,16 @@ export class ServiceModel {
   /**
    * Returns the expected answer to a change that is sent now.
    * @param sent null: no declared fault of requests concerns it
-   * @param asked the fault that the header of the request asks for
+   * @param requested the fault that the header of the request asks for
    */
   judge(
     change: ChangeStep,
     key: number | null,
     sent: SentRequest | null = null,
-    asked: string | null = null,
+    requested: string | null = null,
   ): Judgement {
     const idempotency_key = key === null ? null : `key-${key}`;
-    const fault = asked ??
+    const fault = requested ??
       (sent && this.faults.take("request", { ...sent, idempotency_key }));
     const refusal = refusalOf(fault);
     if (refusal) return { ...refusal, fault, replays: null, standing: null, happen: () => {} };
@@ -254,8 +254,8 @@ export class ServiceModel {
           return { http: 402, code, replays: null, standing: null, happen: () => {} };
         }
         const usual = expectTransfer(destination, is_manual, amount);
-        const asked = { operation: "transfer", method_kind: RAILS[destination] };
-        const fault = this.faults.take("provider", asked);
+        const requested = { operation: "transfer", method_kind: RAILS[destination] };
+        const fault = this.faults.take("provider", requested);
         const { http, code, next, events } = fault === null
           ? usual
           : expectFaultyTransfer(amount, fault);

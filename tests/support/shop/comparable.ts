@@ -36,7 +36,7 @@ export function comparableExchange({ request, response }: Exchange) {
   const { pathname } = new URL(request.url);
   const body = JSON.parse(response?.body ?? "null");
   return comparable({
-    asked: `${request.method} ${pathname}`,
+    requested: `${request.method} ${pathname}`,
     status: response?.status,
     body: withoutEarlyCard(body, body?.status),
   });

@@ -82,9 +82,9 @@ export class Work {
   }
 
   /** Opens a dispute, which takes the money and a fee. */
-  dispute(charge: StripeObject, asked?: number, reason = "fraudulent"): StripeObject {
+  dispute(charge: StripeObject, requested?: number, reason = "fraudulent"): StripeObject {
     const dispute = this.make("dispute", "du", {
-      amount: asked ?? charge.amount_captured - charge.amount_refunded,
+      amount: requested ?? charge.amount_captured - charge.amount_refunded,
       charge: charge.id,
       currency: charge.currency,
       reason,

@@ -43,28 +43,28 @@ export async function openManagementApi(folder: string): Promise<ManagementApi> 
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     async (request) => {
       const { pathname, searchParams } = new URL(request.url);
-      const asked = `${request.method} ${pathname.replace(/^\/v1\/projects\/[a-z]{20}/, "")}`;
-      if (asked === "POST /functions/deploy") {
+      const requested = `${request.method} ${pathname.replace(/^\/v1\/projects\/[a-z]{20}/, "")}`;
+      if (requested === "POST /functions/deploy") {
         const slug = searchParams.get("slug")!;
         functions.set(slug, await readUpload(request));
         return Response.json(describe(slug, functions), { status: 201 });
       }
-      if (asked === "POST /secrets") {
+      if (requested === "POST /secrets") {
         for (const { name, value } of await request.json()) secrets.set(name, value);
         return new Response(null, { status: 201 });
       }
       await request.body?.cancel();
       // `link` sends this request to check the token.
-      if (asked === "GET /api-keys") {
+      if (requested === "GET /api-keys") {
         return Response.json([{ name: "anon", type: "legacy", api_key: "x.y.z" }]);
       }
-      if (asked === "PUT /functions") {
+      if (requested === "PUT /functions") {
         return Response.json({
           functions: [...functions.keys()].map((slug) => describe(slug, functions)),
         });
       }
-      if (asked === "GET /functions") return Response.json([]);
-      if (!UNANSWERED.has(asked)) unknown.push(asked);
+      if (requested === "GET /functions") return Response.json([]);
+      if (!UNANSWERED.has(requested)) unknown.push(requested);
       return Response.json({ message: "not found" }, { status: 404 });
     },
   );

@@ -14,7 +14,7 @@ export const LEASE_MS = 25_000;
 export async function poll(
   { deps, setClock }: TestService,
   at_ms: number,
-  asked: Partial<DeliveryPoll> = {},
+  requested: Partial<DeliveryPoll> = {},
 ): Promise<ClaimedDelivery[]> {
   await setClock(at_ms);
   return await deps.webhook_store.pollDeliveries({
@@ -28,7 +28,7 @@ export async function poll(
     at_ms,
     leased_until_ms: at_ms + LEASE_MS,
     aside: [],
-    ...asked,
+    ...requested,
   });
 }
 
