@@ -359,7 +359,7 @@ export const MUTATIONS: readonly Mutation[] = [
     noticed_by: "tests/faults/request_faults_test.ts",
   },
   {
-    name: "a note outlives its sandbox",
+    name: "a log entry outlives its sandbox",
     edits: [{
       file: `${SCHEMAS}/sandbox_requests.sql`,
       find: "      for share of e skip locked\n",

@@ -49,10 +49,10 @@ const deps = createDependencies({
   ...(settings.provider_deadline_ms !== undefined &&
     { provider_deadline_ms: settings.provider_deadline_ms }),
   clock: () => Date.now() + ahead_ms,
-  // The run makes the database unavailable on purpose: then answers are 503, and notes about requests
-  // can be lost (ADR 0022). Every other fault is a finding.
+  // The run makes the database unavailable on purpose: then answers are 503, and log entries of
+  // requests can be lost (ADR 0022). Every other fault is a finding.
   log: ({ route, status, fault }) => {
-    if (status === 503 || route === "request notes") return;
+    if (status === 503 || route === "request log") return;
     if (fault && !fault.includes("service_unavailable")) {
       tell({ route, fault } satisfies ServerFault);
     }

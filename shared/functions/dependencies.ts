@@ -32,13 +32,13 @@ import { createProviderStore } from "../store/provider_store.ts";
 import { createSeededStore } from "../sandbox/seeded_store.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import { createSandboxStore } from "../sandbox/sandbox_store.ts";
-import { noteIn, RequestNotes } from "../store/request_notes.ts";
+import { RequestLog, writeTo } from "../store/request_log.ts";
 import { createInboxStore } from "../store/inbox_store.ts";
 import { createStore } from "../store/store.ts";
 import { createWebhookStore } from "../store/webhook_store.ts";
 import { inBackground } from "../http/background.ts";
 import { readSettings } from "./read_settings.ts";
-import { attemptLine, failedPoll, lostNotes, writeLogLine } from "../http/request_log.ts";
+import { attemptLine, failedPoll, lostEntries, writeLogLine } from "../http/log_line.ts";
 import type { Settings } from "./settings.ts";
 import type { Dependencies } from "../http/dependencies.ts";
 import type { Sandbox } from "../sandbox/sandbox.ts";
@@ -131,9 +131,9 @@ export function createDependencies(settings: Settings): OpenDependencies {
     at_once: createSandboxProvider(faults, urls),
     waits: live_waits,
   });
-  const notes = new RequestNotes(
-    noteIn(database),
-    (count) => log(lostNotes(clock(), count)),
+  const request_log = new RequestLog(
+    writeTo(database),
+    (count) => log(lostEntries(clock(), count)),
     inBackground,
   );
   const known_settings = new KnownSettings();
@@ -171,9 +171,9 @@ export function createDependencies(settings: Settings): OpenDependencies {
     random,
     allowed_origins: settings.allowed_origins ?? [],
     log,
-    notes,
+    request_log,
     async close() {
-      await Promise.all([webhooks?.close(), provider_worker.stop(), notes.close()]);
+      await Promise.all([webhooks?.close(), provider_worker.stop(), request_log.close()]);
       await Promise.all([database.close(), reads.close()]);
     },
   };

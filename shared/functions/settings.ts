@@ -3,7 +3,7 @@
 import type { Clock } from "../core/clock.ts";
 import type { RandomSource } from "../core/ids.ts";
 import type { WebhookRequest } from "../delivery/webhook_sender.ts";
-import type { LogLine } from "../http/request_log.ts";
+import type { LogLine } from "../http/log_line.ts";
 
 /** Settings of a function. Only the database and the base URL have no default. */
 export interface Settings {

@@ -9,10 +9,10 @@ import type { ProviderWorker } from "../domain/operations/provider_worker.ts";
 import type { Webhooks } from "../domain/webhooks/webhooks.ts";
 import type { RateLimits } from "../store/outcome.ts";
 import type { ProviderStore } from "../store/provider_store.ts";
-import type { RequestNotes } from "../store/request_notes.ts";
+import type { RequestLog } from "../store/request_log.ts";
 import type { Store } from "../store/store.ts";
 import type { WebhookStore } from "../store/webhook_store.ts";
-import type { LogLine } from "./request_log.ts";
+import type { LogLine } from "./log_line.ts";
 
 /** What the routes of both functions use. */
 export interface Dependencies {
@@ -38,8 +38,8 @@ export interface Dependencies {
   /** Origins that may call from a browser: exact, or `http://localhost:*` for any port. */
   allowed_origins: readonly string[];
   log: (line: LogLine) => void;
-  /** Notes that are written behind the answers. */
-  notes: RequestNotes;
+  /** The log of requests, which is written behind the answers. */
+  request_log: RequestLog;
   /** What the routes and the worlds of sandboxes share, which only they read. */
   sandbox: unknown;
 }

@@ -31,7 +31,7 @@ import {
 } from "./parse_input.ts";
 import { noSuchResource, pathKind, pathOfResource } from "./path_id.ts";
 import { type ReadBody, readBody } from "./request_body.ts";
-import { faultOf } from "./request_log.ts";
+import { faultOf } from "./log_line.ts";
 import type { Env } from "./request_state.ts";
 import { unknownRoute } from "./unknown_route.ts";
 import type { Given, World } from "./world.ts";

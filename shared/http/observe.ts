@@ -68,8 +68,8 @@ export function observe(deps: Dependencies, world: World): MiddlewareHandler<Env
       is_from_page: isFromPage(c.req.raw.headers),
       duration_ms,
     };
-    world.note(state, seen);
-    noteReplay(deps, state, is_replay);
+    world.log(state, seen);
+    countReplay(deps, state, is_replay);
     if (state.is_tick && status < 400) return;
     deps.log({
       time: formatTime(at_ms),
@@ -90,10 +90,10 @@ function isFromPage(headers: Headers): boolean {
 }
 
 /** Counts a replay for its idempotency key. */
-function noteReplay({ notes }: Dependencies, state: RequestState, is_replay: boolean): void {
+function countReplay({ request_log }: Dependencies, state: RequestState, is_replay: boolean): void {
   const { key_id, environment_id, idempotency_key } = state;
   if (is_replay && idempotency_key !== null) {
-    notes.countReplay(environment_id!, key_id!, idempotency_key);
+    request_log.countReplay(environment_id!, key_id!, idempotency_key);
   }
 }
 

@@ -36,7 +36,7 @@ export const REQUEST_ROUTES: readonly Route[] = [route({
   errors: ["not_found"],
   async run({ deps, request, named_key }) {
     // So that the answer counts the replays that this isolate has answered before.
-    await deps.notes.flush();
+    await deps.request_log.flush();
     const loaded = await deps.store.load(request.access, "idempotency_keys", named_key)
       .catch((error) => {
         throw error instanceof ApiError && error.code === "not_found" ? unknownKey() : error;
@@ -65,7 +65,7 @@ export const listRequests: Route = route({
   unlogged: true,
   async run(call) {
     // So that the list has the requests that this isolate has answered before.
-    await call.deps.notes.flush();
+    await call.deps.request_log.flush();
     const { method, path, status, request_id, idempotency_key, api_key_id, source } = call.query;
     return await answerPage(call, "/v1/requests", {
       kind: "requests",

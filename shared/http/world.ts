@@ -67,6 +67,6 @@ export interface World {
   ): Promise<T>;
   /** Answers an error of this world, or returns null. */
   answerTo(c: Context<Env>, error: unknown): Response | null;
-  /** Takes note of an answered request. */
-  note(state: RequestState, seen: Seen): void;
+  /** Logs an answered request. */
+  log(state: RequestState, seen: Seen): void;
 }

@@ -1,8 +1,8 @@
 /**
- * Wakes this process when work is due that it has put off itself, such as the retry of a delivery.
- * Otherwise the work would wait for the next wake from outside, which comes every 5 seconds
- * (architecture §4). Nothing depends on an alarm: a process that ends loses its alarms, and the next
- * wake from outside finds the work.
+ * Wakes this process when work is due that it has rescheduled itself, such as the retry of a
+ * delivery. Otherwise the work would wait for the next wake from outside, which comes every 5
+ * seconds (architecture §4). Nothing depends on an alarm: a process that ends loses its alarms, and
+ * the next wake from outside finds the work.
  */
 
 import type { Clock } from "../core/clock.ts";

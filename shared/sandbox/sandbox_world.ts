@@ -5,7 +5,7 @@
 
 import { ApiError } from "../core/errors.ts";
 import type { Dependencies } from "../http/dependencies.ts";
-import { notedRequest } from "./noted_request.ts";
+import { requestLogEntry } from "./request_log_entry.ts";
 import { withPresentSettings } from "./present_settings.ts";
 import {
   breakOff,
@@ -24,7 +24,7 @@ const TRANSCRIPT = /\/transcript$/;
 
 /** Creates the worlds. */
 export function sandboxWorld(deps: Dependencies): World {
-  const { random, notes } = deps;
+  const { random, request_log } = deps;
   const { logs_requests } = sandboxOf(deps);
   return {
     around: storeTranscript(),
@@ -66,9 +66,9 @@ export function sandboxWorld(deps: Dependencies): World {
 
     answerTo: (c, error) => error instanceof ConnectionLost ? breakOff(c) : null,
 
-    note(state, seen) {
-      const noted = logs_requests ? notedRequest(state, seen) : null;
-      if (noted) notes.logRequest(noted);
+    log(state, seen) {
+      const entry = logs_requests ? requestLogEntry(state, seen) : null;
+      if (entry) request_log.logRequest(entry);
     },
   };
 }

@@ -12,7 +12,7 @@ import { readSettings, timeIn } from "./known_settings.ts";
 import type { Access } from "../store/outcome.ts";
 import { accessOf } from "./present_settings.ts";
 import type { Env, RequestState } from "../http/request_state.ts";
-import { faultOf } from "../http/request_log.ts";
+import { faultOf } from "../http/log_line.ts";
 import { transcriptLine } from "./transcript_line.ts";
 
 /** A request of a seeded sandbox. */

@@ -5793,7 +5793,7 @@ as $$
   ) t
 $$;
 
-create or replace function pay.note_requests(p_keys text, p_requests text, p_replays text)
+create or replace function pay.log_requests(p_keys text, p_requests text, p_replays text)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -5845,7 +5845,7 @@ begin
   end if;
 end
 $$;
-grant execute on function pay.note_requests(text, text, text) to pay_api;
+grant execute on function pay.log_requests(text, text, text) to pay_api;
 
 create or replace function pay_internal.purge_requests(
   p_environment_id text,
@@ -6928,7 +6928,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.put_off_deliveries(
+create or replace function pay_internal.reschedule_deliveries(
   p_due pay_internal.due_delivery[], p_at timestamptz
 )
 returns void
@@ -7015,7 +7015,7 @@ begin
     v_is_claimed := found;
     -- Postpones poison deliveries that wait for an earlier delivery, and cancels those of disabled
     -- endpoints.
-    perform pay_internal.put_off_deliveries(v_due, p_at);
+    perform pay_internal.reschedule_deliveries(v_due, p_at);
     exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;
 end
@@ -7854,7 +7854,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.put_off_behind_held(
+create or replace function pay_internal.reschedule_behind_held(
   p_environment_id text, p_endpoint_id text, p_at timestamptz
 )
 returns void
@@ -7933,7 +7933,7 @@ begin
       v_added := v_added + pay_internal.add_to_inbox(
         p_environment_id, p_endpoint_id, v_position + v_added, p_most, v_at, v_checked);
     end if;
-    perform pay_internal.put_off_behind_held(p_environment_id, p_endpoint_id, v_at);
+    perform pay_internal.reschedule_behind_held(p_environment_id, p_endpoint_id, v_at);
   end if;
   if v_added > 0 then
     update pay.webhook_endpoints t
@@ -8339,7 +8339,7 @@ begin
       v_due, v_capacity, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
     get diagnostics v_claimed = row_count;
     if v_claimed < cardinality(v_due) then
-      perform pay_internal.put_off_deliveries(v_due, v_at);
+      perform pay_internal.reschedule_deliveries(v_due, v_at);
     end if;
     exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;

@@ -30,7 +30,7 @@ as $$
   ) t
 $$;
 
--- Writes what the functions have noted behind their answers. The service calls it.
+-- Writes what the functions have logged behind their answers. The service calls it.
 -- p_keys      [{k, environment_id, api_key_id}]: the API keys of the requests, by numbers. A key
 --             that has left the environment, because the sandbox was reset meanwhile, is left out
 --             with its requests, and so is a live key
@@ -38,11 +38,11 @@ $$;
 --             duration_us, source, at}]: requests for the logs of sandboxes; without a source it
 --             is program
 -- p_replays   [{environment_id, api_key_id, key, count}]: replays of stored answers
--- The commit does not wait for the disk: a crash of the server can lose the last notes.
+-- The commit does not wait for the disk: a crash of the server can lose the last entries.
 -- Concurrency: locks idempotency keys in the order in which pay_internal.find_answers deletes them.
--- After that it waits for nothing. It locks the environments, so none is retired before the notes
+-- After that it waits for nothing. It locks the environments, so none is retired before the entries
 -- are visible to retention, and leaves out the requests of one that is being retired.
-create or replace function pay.note_requests(p_keys text, p_requests text, p_replays text)
+create or replace function pay.log_requests(p_keys text, p_requests text, p_replays text)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -94,7 +94,7 @@ begin
   end if;
 end
 $$;
-grant execute on function pay.note_requests(text, text, text) to pay_api;
+grant execute on function pay.log_requests(text, text, text) to pay_api;
 
 -- Deletes one batch of the requests that are older than 30 days or no longer among the last of a
 -- sandbox. Returns the number of deleted rows. An advance of the clock leaves them to retention,

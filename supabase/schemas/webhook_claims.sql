@@ -169,7 +169,7 @@ $$;
 -- or disabled, and postpones a delivery that waits for an earlier one. A chain that would exceed
 -- the limit stays due as a whole. The first due delivery waits for none of the others. So in a
 -- poll that claims nothing this function changes at least one row.
-create or replace function pay_internal.put_off_deliveries(
+create or replace function pay_internal.reschedule_deliveries(
   p_due pay_internal.due_delivery[], p_at timestamptz
 )
 returns void
@@ -259,7 +259,7 @@ begin
     v_is_claimed := found;
     -- Postpones poison deliveries that wait for an earlier delivery, and cancels those of disabled
     -- endpoints.
-    perform pay_internal.put_off_deliveries(v_due, p_at);
+    perform pay_internal.reschedule_deliveries(v_due, p_at);
     exit when v_is_claimed or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;
 end

@@ -291,7 +291,7 @@ $$;
 -- due. Otherwise every poll of the dispatcher would look at them, and an advance of the clock would
 -- wait for them. They enter the inbox with that one, whatever their own time is.
 -- Concurrency: skips deliveries that another transaction has locked.
-create or replace function pay_internal.put_off_behind_held(
+create or replace function pay_internal.reschedule_behind_held(
   p_environment_id text, p_endpoint_id text, p_at timestamptz
 )
 returns void

@@ -55,7 +55,7 @@ begin
       v_added := v_added + pay_internal.add_to_inbox(
         p_environment_id, p_endpoint_id, v_position + v_added, p_most, v_at, v_checked);
     end if;
-    perform pay_internal.put_off_behind_held(p_environment_id, p_endpoint_id, v_at);
+    perform pay_internal.reschedule_behind_held(p_environment_id, p_endpoint_id, v_at);
   end if;
   if v_added > 0 then
     update pay.webhook_endpoints t

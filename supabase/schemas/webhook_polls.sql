@@ -104,7 +104,7 @@ begin
       v_due, v_capacity, p_limit, p_per_environment, p_per_account, v_leased_until, v_ahead);
     get diagnostics v_claimed = row_count;
     if v_claimed < cardinality(v_due) then
-      perform pay_internal.put_off_deliveries(v_due, v_at);
+      perform pay_internal.reschedule_deliveries(v_due, v_at);
     end if;
     exit when v_claimed > 0 or clock_timestamp() > statement_timestamp() + v_longest_look;
   end loop;

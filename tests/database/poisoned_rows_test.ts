@@ -1,11 +1,11 @@
 /**
  * A row with which the statement of a loop fails: the provider worker, retention, stored provider
- * events and notes about requests leave it out, and handle all others.
+ * events and log entries of requests leave it out, and handle all others.
  */
 
 import assert from "node:assert/strict";
 import postgres from "postgres";
-import { type NotedRequest, noteIn, RequestNotes } from "../../shared/store/request_notes.ts";
+import { RequestLog, type RequestLogEntry, writeTo } from "../../shared/store/request_log.ts";
 import { openDatabase } from "../../shared/store/database.ts";
 import { poison, POISON_CODE, poisonFunction } from "../support/database/poison.ts";
 import {
@@ -99,16 +99,16 @@ serviceCase("storeProviderEvents() stores all but a bad one", async (_, service)
   }
 });
 
-serviceCase("a note that cannot be written is lost alone", async (_, service) => {
+serviceCase("an entry that cannot be written is lost alone", async (_, service) => {
   const database = openDatabase({ url: service.database.functions_url });
   const lost: number[] = [];
-  const notes = new RequestNotes(noteIn(database), (count) => lost.push(count));
+  const request_log = new RequestLog(writeTo(database), (count) => lost.push(count));
   await service.pay({}, { idempotency_key: "good" });
   await service.pay({}, { idempotency_key: "bad" });
   await poison(service.sql, { table: "requests", on: "insert", when: "new.path = '/bad'" });
   const { environment_id, id: api_key_id } = service.key;
   for (let i = 0; i < 5; i++) {
-    notes.logRequest(
+    request_log.logRequest(
       {
         environment_id,
         api_key_id,
@@ -118,12 +118,12 @@ serviceCase("a note that cannot be written is lost alone", async (_, service) =>
         status: 200,
         duration_us: 1,
         at: new Date().toISOString(),
-      } satisfies NotedRequest,
+      } satisfies RequestLogEntry,
     );
   }
-  notes.countReplay(environment_id, api_key_id, "good");
+  request_log.countReplay(environment_id, api_key_id, "good");
   try {
-    await notes.close();
+    await request_log.close();
   } finally {
     await database.close();
   }

@@ -44,6 +44,11 @@ const GONE: readonly GoneWord[] = [
     word: /(take|has|free|account)_places?\b|free places?\b|places of the (dispatcher|tenant)/,
     now: "slot or quota",
   },
+  {
+    word: /NotedRequest|RequestNotes|request[_ ]notes|note_requests|notes about requests/i,
+    now: "log entry",
+  },
+  { word: /\bput[ _]off\b|put_off|puts off/, now: "reschedule" },
 ];
 
 const FILES = (await projectFiles([

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { faultOf } from "../../shared/http/request_log.ts";
+import { faultOf } from "../../shared/http/log_line.ts";
 import { databaseUnavailable, toApiError } from "../../shared/store/database.ts";
 import { type CallOptions, type TestAnswer, type TestService } from "../support/service/service.ts";
 import { assertError } from "../support/http/error_envelope.ts";

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { generateApiKey } from "../../shared/core/api_key.ts";
-import { writeLogLine } from "../../shared/http/request_log.ts";
+import { writeLogLine } from "../../shared/http/log_line.ts";
 import type { CallOptions, TestService } from "../support/service/service.ts";
 import { mutatingRoutes, pathOf, ROUTES } from "../support/http/routes.ts";
 import { paymentIn, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";
@@ -155,7 +155,7 @@ serviceCase("canaries on every route and in every error", async (t, service) => 
     assert.deepEqual(found(lines, { ...CANARY, key, key_in_dashes: key.replaceAll("_", "-") }), []);
   });
   await t.step("tables contain only the canaries that the service stores", async () => {
-    await service.deps.notes.flush();
+    await service.deps.request_log.flush();
     const [log] = await service.sql`select count(*)::int as n from pay.requests`;
     assert.ok(log!.n > 1_000);
     const dump = await dumpTables(service);

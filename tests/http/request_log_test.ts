@@ -271,10 +271,10 @@ serviceCase("GET /requests shows one sandbox, and no live one", async (t, servic
       where environment_id = ${service.live.environment_id}`;
     assert.equal(rows.length, 0);
   });
-  await t.step("the database refuses notes of live keys, and of keys elsewhere", async () => {
+  await t.step("the database refuses entries of live keys, and of keys elsewhere", async () => {
     const { key, other, live } = service;
     for (const [at, of] of [[live, live], [key, other], [live, key], [key, live]] as const) {
-      service.deps.notes.logRequest({
+      service.deps.request_log.logRequest({
         environment_id: at.environment_id,
         api_key_id: of.id,
         id: `req_${"1".repeat(26)}`,
@@ -285,7 +285,7 @@ serviceCase("GET /requests shows one sandbox, and no live one", async (t, servic
         at: new Date().toISOString(),
       });
     }
-    await service.deps.notes.flush();
+    await service.deps.request_log.flush();
     const rows = await service.sql`select from pay.requests where id like 'req_111%'`;
     assert.equal(rows.length, 0);
   });
@@ -293,7 +293,7 @@ serviceCase("GET /requests shows one sandbox, and no live one", async (t, servic
     const [before] = await service.sql`select count(*)::int as n from pay.requests`;
     await service.call("GET", PAYMENTS, { key: null });
     await service.call("GET", PAYMENTS, { key: "sk_test_wrong" });
-    await service.deps.notes.flush();
+    await service.deps.request_log.flush();
     const [after] = await service.sql`select count(*)::int as n from pay.requests`;
     assert.equal(after!.n, before!.n);
   });
@@ -326,7 +326,7 @@ serviceCase("GET /requests has refusals by the rate limit", async (_, service) =
   );
   const limited = answers.filter(({ status }) => status === 429).length;
   assert.ok(limited > 0);
-  await service.deps.notes.flush();
+  await service.deps.request_log.flush();
   const rows = await service.sql`select from pay.requests
     where status = 429 and error_code = 'rate_limited'`;
   assert.equal(rows.length, limited);
@@ -398,14 +398,14 @@ serviceCase("the log of a disposable sandbox has a limit too", async (_, service
   assert.deepEqual(left.map(({ requests }) => requests), [1, 1000]);
 }, LOGGED);
 
-serviceCase("no note outlives its disposable sandbox", async (t, service) => {
+serviceCase("no entry outlives its disposable sandbox", async (t, service) => {
   const made = await service.call("POST", `${SANDBOX}/sandboxes`, { body: {} });
   const { id, test_key: key } = made.body;
   const [owner] = await service.sql`
     select k.id, k.environment_id from pay.api_keys k
     join pay.environments e on e.id = k.environment_id where e.public_id = ${id}`;
-  const note = (sql: TestService["sql"], request: string) =>
-    sql`select pay.note_requests(
+  const log = (sql: TestService["sql"], request: string) =>
+    sql`select pay.log_requests(
       ${JSON.stringify([{ k: 0, environment_id: owner!.environment_id, api_key_id: owner!.id }])},
       ${
       JSON.stringify([{
@@ -423,18 +423,18 @@ serviceCase("no note outlives its disposable sandbox", async (t, service) => {
     or id like 'req_222%'`;
   await service.call("GET", PAYMENTS, { key });
 
-  await t.step("the end of the sandbox waits for a note under way, and purges it", async () => {
+  await t.step("the end of the sandbox waits for an entry under way, and purges it", async () => {
     let deleted: ReturnType<TestService["call"]>;
     await service.sql.begin(async (sql) => {
-      await note(sql as unknown as TestService["sql"], "1");
+      await log(sql as unknown as TestService["sql"], "1");
       deleted = service.call("DELETE", `${SANDBOX}/sandboxes/${id}`);
       await untilWaiting(service.sql, { calls: "pay.end_sandbox" });
     });
     assert.equal((await deleted!).status, 200);
     assert.equal((await left()).length, 1);
   });
-  await t.step("a note that comes later is left out", async () => {
-    await note(service.sql, "2");
+  await t.step("an entry that comes later is left out", async () => {
+    await log(service.sql, "2");
     assert.deepEqual((await left()).map((row) => row["id"]), [`req_${"1".repeat(26)}`]);
     for (let rows = 1; rows > 0;) {
       const [purged] = await service

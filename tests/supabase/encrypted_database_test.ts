@@ -10,7 +10,7 @@ import postgres from "postgres";
 import { migrate } from "../../scripts/schema/migrate.ts";
 import { openOperatorDatabase } from "../../scripts/operator/operator_database.ts";
 import { giveTo, postgresAccount } from "../../scripts/postgres/postgres_account.ts";
-import type { LogLine } from "../../shared/http/request_log.ts";
+import type { LogLine } from "../../shared/http/log_line.ts";
 import { startFunction } from "../support/supabase/function_process.ts";
 import { DEBIAN_15, hasVersion, startSupabaseServer } from "../support/supabase/supabase_server.ts";
 import { makeSandboxKey } from "../support/database/api_keys.ts";

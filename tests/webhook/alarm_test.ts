@@ -1,4 +1,4 @@
-/** Alarms: a process wakes itself for the work that it has put off. */
+/** Alarms: a process wakes itself for the work that it has rescheduled. */
 
 import assert from "node:assert/strict";
 import { Alarm } from "../../shared/jobs/alarm.ts";

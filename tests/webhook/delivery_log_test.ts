@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { Settings } from "../../shared/functions/settings.ts";
-import type { LogLine } from "../../shared/http/request_log.ts";
+import type { LogLine } from "../../shared/http/log_line.ts";
 import { startService } from "../support/service/service.ts";
 import { PUBLIC_ADDRESS } from "../support/webhook/live_endpoint.ts";
 import { openReceiver, say } from "../support/webhook/loopback_receiver.ts";

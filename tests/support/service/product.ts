@@ -14,7 +14,7 @@ import {
 } from "../../../shared/functions/dependencies.ts";
 import type { Settings } from "../../../shared/functions/settings.ts";
 import { createPaymentsFunction } from "../../../shared/functions/payments_function.ts";
-import type { LogLine } from "../../../shared/http/request_log.ts";
+import type { LogLine } from "../../../shared/http/log_line.ts";
 import { createSandboxFunction } from "../../../shared/functions/sandbox_function.ts";
 import { testServer } from "../database/database.ts";
 import { type FunctionProcess, startFunction } from "../supabase/function_process.ts";

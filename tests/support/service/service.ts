@@ -9,7 +9,7 @@ import postgres from "postgres";
 import { idGenerator } from "../../../shared/core/ids.ts";
 import type { OpenDependencies } from "../../../shared/functions/dependencies.ts";
 import type { Settings } from "../../../shared/functions/settings.ts";
-import type { LogLine } from "../../../shared/http/request_log.ts";
+import type { LogLine } from "../../../shared/http/log_line.ts";
 import { createApiKey, createEnvironment } from "../database/api_keys.ts";
 import { cloneDatabase } from "../database/database.ts";
 import { NeedsInternals } from "./needs_internals.ts";

@@ -4,7 +4,7 @@
  */
 
 import { fileURLToPath } from "node:url";
-import type { LogLine } from "../../../shared/http/request_log.ts";
+import type { LogLine } from "../../../shared/http/log_line.ts";
 import { edgeDeno } from "./edge_deno.ts";
 
 const PROJECT = fileURLToPath(new URL("../../../", import.meta.url));

@@ -1,13 +1,13 @@
 /**
- * The note of a request for the log of its sandbox (store/request_notes.ts). A note has the path and
- * the query in a form without the client's own text: ids, words of the API, numbers and times stay,
- * and everything else is masked (security §2, leaks through logs). It has no header but the
+ * The entry of a request in the log of its sandbox (store/request_log.ts). An entry has the path
+ * and the query in a form without the client's own text: ids, words of the API, numbers and times
+ * stay, and everything else is masked (security §2, leaks through logs). It has no header but the
  * idempotency key, and no body.
  */
 
 import { formatTime } from "../core/clock.ts";
 import { memberOf } from "../schema/requirement.ts";
-import type { NotedRequest } from "../store/request_notes.ts";
+import type { RequestLogEntry } from "../store/request_log.ts";
 import type { RequestState } from "../http/request_state.ts";
 import type { Seen } from "../http/world.ts";
 
@@ -24,8 +24,8 @@ const PLAIN_VALUE =
 /** Parameters whose value is free text, even if it looks like a word. */
 const FREE_TEXT: ReadonlySet<string> = new Set(["reference", "customer"]);
 
-/** Makes the note of a request, or null if it does not belong into the log of a sandbox. */
-export function notedRequest(state: RequestState, seen: Seen): NotedRequest | null {
+/** Makes the entry of a request, or null if it does not belong into the log of a sandbox. */
+export function requestLogEntry(state: RequestState, seen: Seen): RequestLogEntry | null {
   const { key, key_id, environment_id, route, code, idempotency_key } = state;
   if (key_id === null || environment_id === null || key!.livemode) return null;
   if (route?.unlogged) return null;

@@ -92,13 +92,13 @@ export function failedPoll(
   };
 }
 
-/** Makes the line of notes about requests that were dropped (store/request_notes.ts). */
-export function lostNotes(at_ms: number, count: number): LogLine {
+/** Makes the line of log entries of requests that were dropped (store/request_log.ts). */
+export function lostEntries(at_ms: number, count: number): LogLine {
   return {
     time: formatTime(at_ms),
     request_id: null,
     key_id: null,
-    route: "request notes",
+    route: "request log",
     status: 500,
     ms: 0,
     code: "internal_error",

@@ -1,10 +1,10 @@
 /**
- * Notes about requests, written behind their answers: the log of the requests of sandboxes, and the
- * replays of each idempotency key. No request waits for a note.
+ * The log of the requests of sandboxes, and the number of replays of each idempotency key. Both are
+ * written behind the answers, so no request waits for them.
  *
- * Notes collect for a moment, so that many requests share a statement (`pay.note_requests`). The
+ * Entries collect for a moment, so that many requests share a statement (`pay.log_requests`). The
  * memory is bounded: when too many wait, the queue drops the new ones and counts them. It also drops
- * and counts a note that the database refuses, without the others. `close` writes everything that
+ * and counts an entry that the database refuses, without the others. `close` writes everything that
  * waits. A process that is killed loses what it has not written (ADR 0022).
  */
 
@@ -13,7 +13,7 @@ import { Batcher } from "../jobs/batcher.ts";
 import type { Database } from "./database.ts";
 
 /** A request in the log of its sandbox. Members without a value are absent. */
-export interface NotedRequest {
+export interface RequestLogEntry {
   environment_id: string;
   api_key_id: string;
   /** `req_…` */
@@ -33,35 +33,35 @@ export interface NotedRequest {
 }
 
 /** A replay of the stored answer of an idempotency key. */
-interface NotedReplay {
+interface Replay {
   environment_id: string;
   api_key_id: string;
   key: string;
 }
 
-type CountedReplay = NotedReplay & { count: number };
+type CountedReplay = Replay & { count: number };
 
-type Note = NotedRequest | CountedReplay;
+type Entry = RequestLogEntry | CountedReplay;
 
-function isReplay(note: Note): note is CountedReplay {
-  return "count" in note;
+function isReplay(entry: Entry): entry is CountedReplay {
+  return "count" in entry;
 }
 
-function isRequest(note: Note): note is NotedRequest {
-  return !isReplay(note);
+function isRequest(entry: Entry): entry is RequestLogEntry {
+  return !isReplay(entry);
 }
 
-/** Sends notes in one statement. Throws the driver's error. */
+/** Sends entries in one statement. Throws the driver's error. */
 type Send = (
-  requests: readonly NotedRequest[],
+  requests: readonly RequestLogEntry[],
   replays: readonly CountedReplay[],
 ) => Promise<unknown>;
 
-/** Limits of the notes. */
-interface NoteLimits {
-  /** Milliseconds for which notes collect. */
+/** Limits of the entries. */
+interface Limits {
+  /** Milliseconds for which entries collect. */
   collect_ms: number;
-  /** Most notes of one statement. */
+  /** Most entries of one statement. */
   most: number;
   /** Most requests, and most idempotency keys, that wait. */
   waiting: number;
@@ -71,21 +71,21 @@ interface NoteLimits {
  * Half a second is short for a person who looks at the log, and at a thousand requests a second it
  * makes two statements of them. 5 000 waiting requests take about 2 MB.
  */
-const LIMITS: NoteLimits = { collect_ms: 500, most: 500, waiting: 5_000 };
+const LIMITS: Limits = { collect_ms: 500, most: 500, waiting: 5_000 };
 /** Longest time between two attempts while the database is unavailable. */
 const MAX_PAUSE_MS = 10_000;
 
-const NOTE = `select pay.note_requests(
+const LOG_REQUESTS = `select pay.log_requests(
   p_keys => $1::text, p_requests => $2::text, p_replays => $3::text)`;
 
-/** Sends notes to a database. */
-export function noteIn(database: Database): Send {
+/** Sends entries to a database. */
+export function writeTo(database: Database): Send {
   return (requests, replays) =>
-    database.attempt(NOTE, [...requestParameters(requests), JSON.stringify(replays)]);
+    database.attempt(LOG_REQUESTS, [...requestParameters(requests), JSON.stringify(replays)]);
 }
 
 /** Returns the API keys of requests, and the requests with the numbers of their keys. */
-function requestParameters(requests: readonly NotedRequest[]): [keys: string, requests: string] {
+function requestParameters(requests: readonly RequestLogEntry[]): [keys: string, requests: string] {
   const numbers = new Map<string, number>();
   const keys: { k: number; environment_id: string; api_key_id: string }[] = [];
   const rows = requests.map(({ environment_id, api_key_id, ...row }) => {
@@ -101,12 +101,12 @@ function requestParameters(requests: readonly NotedRequest[]): [keys: string, re
   return [JSON.stringify(keys), JSON.stringify(rows)];
 }
 
-/** The notes that wait. */
-export class RequestNotes {
-  readonly #batcher: Batcher<Note>;
-  readonly #on_loss: (notes: number) => void;
+/** The entries that wait. */
+export class RequestLog {
+  readonly #batcher: Batcher<Entry>;
+  readonly #on_loss: (entries: number) => void;
   readonly #background: (work: Promise<unknown>) => void;
-  readonly #limits: NoteLimits;
+  readonly #limits: Limits;
   #requests = 0;
   /** The replays that wait, by key. Further ones of a key only add to its count. */
   readonly #replays = new Map<string, CountedReplay>();
@@ -118,29 +118,29 @@ export class RequestNotes {
   #is_closed = false;
 
   /**
-   * @param on_loss called with the number of notes that were dropped
+   * @param on_loss called with the number of entries that were dropped
    * @param background keeps the process alive for work behind an answer
    * @param limits only tests pass others
    */
   constructor(
     send: Send,
-    on_loss: (notes: number) => void,
+    on_loss: (entries: number) => void,
     background: (work: Promise<unknown>) => void = () => {},
-    limits: NoteLimits = LIMITS,
+    limits: Limits = LIMITS,
   ) {
     const { collect_ms, most } = limits;
     this.#batcher = new Batcher({
       collect_ms,
       most,
       in_order: true,
-      send: async (notes) => {
+      send: async (entries) => {
         this.#reportLoss();
-        for (const replay of notes.filter(isReplay)) {
+        for (const replay of entries.filter(isReplay)) {
           const name = nameOf(replay);
           if (this.#replays.get(name) === replay) this.#replays.delete(name);
         }
-        await send(notes.filter(isRequest), notes.filter(isReplay));
-        return notes.map(() => {});
+        await send(entries.filter(isRequest), entries.filter(isReplay));
+        return entries.map(() => {});
       },
     });
     this.#on_loss = on_loss;
@@ -149,7 +149,7 @@ export class RequestNotes {
   }
 
   /** Adds a request to the log of its sandbox. */
-  logRequest(request: NotedRequest): void {
+  logRequest(request: RequestLogEntry): void {
     if (this.#requests >= this.#limits.waiting) return void this.#lost++;
     this.#requests++;
     this.#background(this.#write(request).finally(() => this.#requests--));
@@ -165,7 +165,7 @@ export class RequestNotes {
     this.#background(this.#write(replay));
   }
 
-  /** Writes the notes that wait now. Does not throw: requests that cannot be written stay. */
+  /** Writes the entries that wait now. Does not throw: requests that cannot be written stay. */
   async flush(): Promise<void> {
     this.#resume();
     // The resumed requests join the others.
@@ -174,22 +174,22 @@ export class RequestNotes {
     this.#reportLoss();
   }
 
-  /** Writes what waits and stops. Notes that the database does not take are lost and counted. */
+  /** Writes what waits and stops. Entries that the database does not take are lost and counted. */
   async close(): Promise<void> {
     this.#is_closed = true;
     await this.flush();
   }
 
-  async #write(note: Note): Promise<void> {
+  async #write(entry: Entry): Promise<void> {
     for (;;) {
       try {
-        await this.#batcher.add(note);
+        await this.#batcher.add(entry);
         this.#pause_ms = 0;
         return;
       } catch (error) {
         // The statement may have been committed. A request that comes again changes nothing, but a
         // replay would be counted twice.
-        if (isReplay(note) || this.#is_closed || !isUnavailable(error)) return void this.#lost++;
+        if (isReplay(entry) || this.#is_closed || !isUnavailable(error)) return void this.#lost++;
         await this.#pause();
       }
     }
@@ -217,6 +217,6 @@ export class RequestNotes {
   }
 }
 
-function nameOf({ environment_id, api_key_id, key }: NotedReplay): string {
+function nameOf({ environment_id, api_key_id, key }: Replay): string {
   return `${environment_id} ${api_key_id} ${key}`;
 }
