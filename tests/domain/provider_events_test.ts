@@ -222,6 +222,34 @@ for (const [name, reported, effects] of TABLE) {
   }
 }
 
+Deno.test("applyProviderEvent() moves a sandbox payment as it moves a live one", () => {
+  const shown = (reported: ProviderEvent, status: PaymentStatus, livemode: boolean) => {
+    const payment = livePayment(status, { livemode });
+    const effect = applyProviderEvent(
+      subjectOf(payment, reported),
+      { ...reported, livemode },
+      requestContext(livemode),
+    );
+    if (effect.outcome !== "applied") return effect;
+    const { subject, events, ledger } = effect.change;
+    return {
+      ...effect,
+      change: null,
+      subject: { ...subject, livemode },
+      events: events.map(({ type, sequence }) => `${sequence} ${type}`),
+      ledger: ledger.map(({ kind, amount_minor }) => `${kind} ${amount_minor}`),
+    };
+  };
+  for (const [name, reported] of TABLE) {
+    for (const status of PAYMENT_STATUSES) {
+      const in_sandbox = shown(reported, status, false);
+      const live = { ...shown(reported, status, true) };
+      if ("subject" in live) live.subject = { ...live.subject, livemode: false } as never;
+      assert.deepEqual(in_sandbox, live, `${name} of a ${status} payment`);
+    }
+  }
+});
+
 Deno.test("applyProviderEvent() no provider event waits for a payment that is over", () => {
   for (const [name, reported] of TABLE) {
     for (const status of ["declined", "failed", "cancelled"] as const) {
