@@ -73,7 +73,7 @@ export function expectedOf(
 /** Another currency or token has come. Its final parts are booked for the account. */
 function applyOtherCurrency({ subject, context }: PaymentChange, event: ProviderEvent): Effect {
   if (event.state !== "succeeded") return IGNORED;
-  const text = `${shown(event)} was sent to the address of ${subject.id}, which is in ` +
+  const text = `${shown(event)} was sent to ${subject.id}, which is in ` +
     `${subject.currency}`;
   return applyForAccount(event, text, context);
 }
@@ -87,14 +87,14 @@ function receive(change: PaymentChange, { reports }: DepositState, event: Provid
 /** Takes back a part that was undone. */
 function undo(change: PaymentChange, { reports }: DepositState, event: ProviderEvent): Effect {
   if (isFinal(reports)) {
-    return finding(`the chain has undone a transfer of ${shown(event)} that was final`);
+    return finding(`${shown(event)} was undone after it had been final`);
   }
-  const block = blockOf(event);
-  // The event that the block has the part is stored but not applied yet.
+  const version = versionOf(event);
+  // The event that the part has come is stored but not applied yet.
   const is_known = event.is_counted ||
-    reports.some((report) => report.state === "received" && blockOf(report) === block);
+    reports.some((report) => report.state === "received" && versionOf(report) === version);
   if (!is_known) return WAIT;
-  // Another block has the same part.
+  // Another version of the part counts.
   if (!isOpenDeposit(change.subject) || isCounted([...reports, event])) return IGNORED;
   const { subject: payment } = change;
   return apply(() => {
@@ -149,20 +149,23 @@ function isFinal(reports: Reports): boolean {
   return reports.some(({ state }) => state === "succeeded");
 }
 
-/** Reports whether `amount_received` includes the part: it is final, or a block has it. */
+/** Reports whether `amount_received` includes the part: it is final, or a version of it counts. */
 function isCounted(reports: Reports): boolean {
-  const gone = new Set(reports.filter(({ state }) => state === "reorged").map(blockOf));
+  const gone = new Set(reports.filter(({ state }) => state === "reorged").map(versionOf));
   return isFinal(reports) ||
-    reports.some((report) => report.state === "received" && !gone.has(blockOf(report)));
+    reports.some((report) => report.state === "received" && !gone.has(versionOf(report)));
 }
 
-/** Returns the hash of the block in a reference `<transaction>:<log>:<block>:<state>`. */
-function blockOf({ reference }: Pick<ProviderEvent, "reference">): string {
+/**
+ * Returns the version of a part that a reference `<part>:<number>:<version>:<state>` names: on a
+ * chain the block, because two blocks can have the same transfer.
+ */
+function versionOf({ reference }: Pick<ProviderEvent, "reference">): string {
   return reference.split(":")[2] ?? "";
 }
 
 /** Reports whether an event comes from a time after that of the payment. */
 function isLate({ next_action }: Payment, { at }: ProviderEvent): boolean {
-  return next_action?.type === "send_stablecoin" &&
+  return next_action !== null && "expires_at" in next_action &&
     Date.parse(at) > Date.parse(next_action.expires_at);
 }
