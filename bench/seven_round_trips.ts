@@ -1,8 +1,8 @@
 /**
  * The usual way to write a create: one transaction of single statements, each a round trip. Begin,
- * key, idempotency key, payment, ledger, events, commit: seven. The rows, tables and constraints are
- * those of `pay.commit`. The comparison favours this way: it makes fewer checks, and its role bypasses
- * row-level security except in the function that adds to the totals.
+ * key, idempotency key, payment, ledger, events, commit: seven. The rows, tables and constraints
+ * are those of `pay.commit`. The comparison favours this way: it makes fewer checks, and its role
+ * bypasses row-level security except in the function that adds to the totals.
  */
 
 import type { Sql } from "postgres";
@@ -53,6 +53,6 @@ export function commitInSevenRoundTrips(sql: Sql): Store["commit"] {
       }));
       await sql`insert into pay.events ${sql(rows)}`;
     });
-    return { outcome: "committed", answer, call: null };
+    return { outcome: "committed", answer, operation: null };
   };
 }

@@ -150,7 +150,7 @@ class ChainRun {
     await this.#settle("every transfer is final", false);
     await this.#until("every payout has its result", async () => {
       await this.#node.mine();
-      return await this.#stage.sql`select from pay.provider_calls where state = 'pending'`;
+      return await this.#stage.sql`select from pay.provider_operations where state = 'pending'`;
     });
   }
 
@@ -179,7 +179,7 @@ class ChainRun {
       await this.#until(`${what}: every provider event is applied`, () =>
         sql`
           select from pay.provider_events where outcome is null
-          union all select from pay.provider_calls where state = 'pending' and op = 'authorize'
+          union all select from pay.provider_operations where state = 'pending' and op = 'authorize'
           limit 1`);
     }
     if (is_open_allowed) return;
@@ -216,7 +216,7 @@ class ChainRun {
   /** Makes the next attempts of payouts due, and makes their transactions older. */
   async #passMinutes(): Promise<void> {
     await this.#stage.sql`
-      update pay.provider_calls set
+      update pay.provider_operations set
         leased_until = least(leased_until, now() + interval '3 seconds'),
         next_attempt_at = case when leased_until is null then now()
           else least(next_attempt_at, now() + interval '3 seconds') end

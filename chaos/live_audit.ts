@@ -1,6 +1,6 @@
 /**
- * The judge of the live run. It compares the books of the provider with the rows, the ledger and the
- * answers. It shares no rule with the product.
+ * The judge of the live run. It compares the books of the provider with the rows, the ledger and
+ * the answers. It shares no rule with the product.
  */
 
 import type postgres from "postgres";
@@ -213,11 +213,11 @@ function sumOf(objects: readonly StripeObject[], field: string): number {
   return objects.reduce((sum, object) => sum + object[field], 0);
 }
 
-/** Describes the state of a payment, its calls and its provider events. */
+/** Describes the state of a payment, its operations and its provider events. */
 export async function explainPayment(sql: postgres.Sql, payment_id: string): Promise<string> {
   const rows = await sql<{ row: string }[]>`
     select to_jsonb(c) || jsonb_build_object('now', now()) as row
-    from pay.provider_calls c where c.subject_id = ${payment_id}
+    from pay.provider_operations c where c.subject_id = ${payment_id}
     union all select to_jsonb(f) - 'body' from pay.provider_events f
     where f.subject_id = ${payment_id}
     union all select to_jsonb(p) from pay.payments p where p.id = ${payment_id}`

@@ -34,7 +34,7 @@ interface LiveClientsOptions {
   api_key: string;
   /** Whether the clients tell a further story, and how long one waits before it. */
   next: () => { is_over: boolean; pause_ms: number };
-  /** Describes the calls and provider events of a payment that has no result. */
+  /** Describes the operations and provider events of a payment that has no result. */
   explain: (payment_id: string) => Promise<string>;
 }
 

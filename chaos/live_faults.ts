@@ -1,7 +1,7 @@
 /**
- * The faults of the live run: a table of the points of the flow (architecture §7) at which a process
- * is killed, a table of the provider's answers that are no answers, and ways in which notifications
- * arrive.
+ * The faults of the live run: a table of the points of the flow (architecture §7) at which a
+ * process is killed, a table of the provider's answers that are no answers, and ways in which
+ * notifications arrive.
  */
 
 import postgres from "postgres";
@@ -24,13 +24,13 @@ interface KillPoint {
   kill(processes: LiveProcesses, path: string): Promise<boolean>;
 }
 
-/** The calls of the provider, by the ends of their paths. */
+/** The operations of the provider, by the ends of their paths. */
 export const CALLS = ["/payment_intents$", "/capture$", "/cancel$", "/refunds$"];
 
 const CLAIM = "pay.commit(";
 const RECORD = "pay.record(";
 const WORKER = "pay.claim_provider_work(";
-/** Longest wait for a call or a statement at the point. A statement gives up after 1.5 s. */
+/** Longest wait for an operation or a statement at the point. A statement gives up after 1.5 s. */
 const CALL_WAIT_MS = 15_000;
 const STATEMENT_WAIT_MS = 1_000;
 /** localstripe is killed in this time after its verdict and before the commit of the double. */
@@ -38,19 +38,22 @@ const VERDICT_MS = 300;
 
 /** The points. Each is in the table of docs/reliability.md. */
 export const KILL_POINTS: readonly KillPoint[] = [
-  { name: "servers, claim lost", kill: atStatement("provider_calls", CLAIM, killServersAndCut) },
-  { name: "servers, claim kept", kill: atStatement("provider_calls", CLAIM, killServers) },
-  { name: "servers, call sent", kill: atCall("before", "hang", killServers) },
-  { name: "servers, call done", kill: atCall("after", "hang", killServers) },
+  {
+    name: "servers, claim lost",
+    kill: atStatement("provider_operations", CLAIM, killServersAndCut),
+  },
+  { name: "servers, claim kept", kill: atStatement("provider_operations", CLAIM, killServers) },
+  { name: "servers, operation sent", kill: atOperation("before", "hang", killServers) },
+  { name: "servers, operation done", kill: atOperation("after", "hang", killServers) },
   { name: "servers, record lost", kill: atStatement("provider_events", RECORD, killServersAndCut) },
   { name: "servers, record kept", kill: atStatement("provider_events", RECORD, killServers) },
-  { name: "PostgreSQL, claim", kill: atStatement("provider_calls", CLAIM, killDatabase) },
+  { name: "PostgreSQL, claim", kill: atStatement("provider_operations", CLAIM, killDatabase) },
   { name: "PostgreSQL, record", kill: atStatement("provider_events", RECORD, killDatabase) },
-  { name: "PostgreSQL, worker", kill: atStatement("provider_calls", WORKER, killDatabase) },
+  { name: "PostgreSQL, worker", kill: atStatement("provider_operations", WORKER, killDatabase) },
   { name: "provider, before its work", kill: atProvider("before") },
   { name: "provider, before its commit", kill: atProvider("engine") },
   { name: "provider, after its commit", kill: atProvider("after") },
-  { name: "localstripe, in a call", kill: atCall("engine", "delay", killEngine) },
+  { name: "localstripe, in an operation", kill: atOperation("engine", "delay", killEngine) },
 ];
 
 /** Longest time of a call in this run, in place of 8 s. */
@@ -80,7 +83,9 @@ export const NOTIFICATION_WAYS: Readonly<Record<string, Partial<NotificationSett
   lost: { copies: 1, reverse_ms: 0, delay_ms: 0, lose: 1_000_000 },
 };
 
-/** Plants a fault and waits until a call meets it. Returns false if none does, or the double ends. */
+/**
+ * Plants a fault and waits until a call meets it. Returns false if none does, or the double ends.
+ */
 export async function meets(double: StripeDouble, fault: Fault, name: string): Promise<boolean> {
   try {
     await double.plant({ ...fault, name, method: "POST" });
@@ -104,7 +109,7 @@ interface Killed {
 type Kill = (processes: LiveProcesses, sql: postgres.Sql, pids: number[]) => Promise<Killed>;
 
 /** Kills while a call is at a point of the provider. */
-function atCall(at: Fault["at"], act: "hang" | "delay", kill: Kill): KillPoint["kill"] {
+function atOperation(at: Fault["at"], act: "hang" | "delay", kill: Kill): KillPoint["kill"] {
   return async (processes, path) => {
     const fault: Fault = { at, act, path, ...(act === "delay" && { delay_ms: VERDICT_MS }) };
     if (!await meets(processes.double, fault, "kill point")) {

@@ -1,4 +1,6 @@
-/** Time in the live run: it passes faster for the provider worker, and the run waits for its end. */
+/**
+ * Time in the live run: it passes faster for the provider worker, and the run waits for its end.
+ */
 
 import postgres from "postgres";
 import { until } from "../tests/support/common/until.ts";
@@ -12,9 +14,9 @@ const SETTLE_MS = 180_000;
 const STUCK_MS = 5_000;
 
 /**
- * Makes hours pass in seconds for the provider worker: the next attempt of a call and the next look
- * at an open payment are due after a second, and leases of dead processes end after 3 s. The call
- * that ends a payment without an authentication waits until the payer has come.
+ * Makes hours pass in seconds for the provider worker: the next attempt of an operation and the
+ * next look at an open payment are due after a second, and leases of dead processes end after 3 s.
+ * The call that ends a payment without an authentication waits until the payer has come.
  */
 export function passTime({ postgres: { superuser_url } }: Stage): { end(): Promise<void> } {
   let is_over = false;
@@ -48,7 +50,7 @@ function isRefusal(error: unknown): boolean {
 
 async function passSecond(sql: postgres.Sql, is_poll_due: boolean): Promise<void> {
   await sql`
-    update pay.provider_calls set
+    update pay.provider_operations set
       leased_until = least(leased_until, now() + interval '3 seconds'),
       next_attempt_at = case
         when op = 'abandon' and exists (
@@ -58,7 +60,7 @@ async function passSecond(sql: postgres.Sql, is_poll_due: boolean): Promise<void
         else least(next_attempt_at, now() + interval '3 seconds') end
     where state = 'pending'`;
   await sql`
-    update pay.provider_calls
+    update pay.provider_operations
     set next_look_at = greatest(now(), created_at + interval '5 seconds')
     where next_look_at > greatest(now(), created_at + interval '5 seconds')`;
   await sql`
@@ -75,7 +77,7 @@ async function makePollDue(sql: postgres.Sql): Promise<void> {
 export async function settle({ sql }: Stage, environment_id: string): Promise<void> {
   const isSettled = async () => {
     const [open] = await sql`
-      select from pay.provider_calls
+      select from pay.provider_operations
       where environment_id = ${environment_id} and state = 'pending'
       union all select from pay.provider_events
       where environment_id = ${environment_id} and outcome is null
@@ -100,10 +102,10 @@ export async function settle({ sql }: Stage, environment_id: string): Promise<vo
   await until("every polled provider event has a result", isSettled, SETTLE_MS);
 }
 
-/** Describes some of the calls and provider events that have no result. */
+/** Describes some of the operations and provider events that have no result. */
 async function explainOpen(sql: postgres.Sql, environment_id: string): Promise<string> {
   const rows = await sql<{ row: unknown }[]>`
-    (select to_jsonb(c) || jsonb_build_object('now', now()) as row from pay.provider_calls c
+    (select to_jsonb(c) || jsonb_build_object('now', now()) as row from pay.provider_operations c
       where c.environment_id = ${environment_id} and c.state = 'pending' limit 3)
     union all (select to_jsonb(f) - 'body' from pay.provider_events f
       where f.environment_id = ${environment_id} and f.outcome is null limit 3)`;

@@ -143,13 +143,13 @@ export const MUTATIONS: readonly Mutation[] = [
     name: "live run: a retry has a new idempotency key",
     edits: [{
       file: "shared/connectors/stripe/stripe_requests.ts",
-      find: "key: call.id }",
-      replace: "key: call.id + crypto.randomUUID() }",
+      find: "key: operation.id }",
+      replace: "key: operation.id + crypto.randomUUID() }",
     }],
     noticed_by: "chaos --live --operations 150",
   },
   {
-    name: "live run: a call is sent before its claim",
+    name: "live run: an operation is sent before its claim",
     edits: [
       {
         file: "shared/domain/operations/operations.ts",
@@ -157,10 +157,10 @@ export const MUTATIONS: readonly Mutation[] = [
           "const reply = await this.#changes.create(\n        requested,\n        () => this.#decide(requested, begin(), decided),\n      );",
         replace: `const begun = begin();
       const early = await this.#decide(requested, begun, decided);
-      if (known_account && early.calls[0]) {
+      if (known_account && early.operations[0]) {
         await this.#runner.run(known_account, {
           ...begun.operation,
-          id: early.calls[0].id,
+          id: early.operations[0].id,
           environment_id: known_account.environment_id,
           attempts: 1,
         }).catch(() => {});
@@ -169,14 +169,14 @@ export const MUTATIONS: readonly Mutation[] = [
       },
       {
         file: "shared/domain/operations/operations.ts",
-        find: "const { account, ...row } = reply.call;",
-        replace: `const { account, ...row } = reply.call;
+        find: "const { account, ...row } = reply.operation;",
+        replace: `const { account, ...row } = reply.operation;
     known_account = account;`,
       },
       {
         file: "shared/domain/operations/operations.ts",
         find: "/** Runs operations. */",
-        replace: `let known_account: Parameters<CallRunner["run"]>[0] | null = null;
+        replace: `let known_account: Parameters<OperationRunner["run"]>[0] | null = null;
 
 /** Runs operations. */`,
       },

@@ -83,7 +83,7 @@ async function killNext(stage: Stage, servers: ApiServer[], i: number): Promise<
 /** Ends the leases of dead processes soon, because an advance of a clock waits for them. */
 async function endLeases({ sql }: Stage): Promise<void> {
   await sql`
-    update pay.provider_calls
+    update pay.provider_operations
     set leased_until = least(leased_until, now() + interval '2 seconds'),
       next_attempt_at = least(next_attempt_at, now() + interval '2 seconds')
     where state = 'pending' and leased_until is not null`;

@@ -6,13 +6,17 @@ import { PACKAGE_NAME } from "./package_name.ts";
 
 /** Returns the help of the program, or of the commands of a group. */
 export function renderHelp(commands: readonly Command[] = COMMANDS): string {
-  const width = Math.max(...commands.map((command) => callOf(command).length));
+  const width = Math.max(...commands.map((command) => operationFor(command).length));
   return `${PACKAGE_NAME}: a payments API with a deterministic sandbox
 
 Usage: ${PACKAGE_NAME} COMMAND [OPTIONS]
 
 Commands:
-${commands.map((command) => `  ${callOf(command).padEnd(width)}  ${command.summary}`).join("\n")}
+${
+    commands.map((command) => `  ${operationFor(command).padEnd(width)}  ${command.summary}`).join(
+      "\n",
+    )
+  }
 
 Examples:
 ${commands.map(({ examples }) => `  ${PACKAGE_NAME} ${examples[0]}`).join("\n")}
@@ -30,7 +34,7 @@ export function renderCommandHelp(command: Command): string {
   const width = Math.max(...rows.map(([flag]) => flag.length));
   return `${command.summary}
 
-Usage: ${PACKAGE_NAME} ${callOf(command)} [OPTIONS]
+Usage: ${PACKAGE_NAME} ${operationFor(command)} [OPTIONS]
 
 Options:
 ${rows.map(([flag, help]) => `  ${flag.padEnd(width)}  ${help}`).join("\n")}
@@ -40,7 +44,7 @@ ${command.examples.map((example) => `  ${PACKAGE_NAME} ${example}`).join("\n")}
 `;
 }
 
-function callOf({ name, args }: Command): string {
+function operationFor({ name, args }: Command): string {
   return args === undefined ? name : `${name} ${args}`;
 }
 

@@ -27,9 +27,9 @@ const SUCCEEDED: Record<Operation["op"], readonly ProviderEvent["state"][]> = {
   dispute_expire: ["dispute_lost"],
 };
 
-/** Checks that an object of the provider is the result of a call. */
-export function checkResult(call: Operation, found: ProviderEvent, reference: string): void {
-  const { id, op, subject, refund, amount_minor, currency, provider_reference } = call;
+/** Checks that an object of the provider is the result of an operation. */
+export function checkResult(operation: Operation, found: ProviderEvent, reference: string): void {
+  const { id, op, subject, refund, amount_minor, currency, provider_reference } = operation;
   const refuse = (reason: string) =>
     new CommandError(`${id} left unchanged: ${reference} ${reason}`);
   if (!SUCCEEDED[op].includes(found.state)) {

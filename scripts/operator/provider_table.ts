@@ -19,7 +19,7 @@ export interface ListedAccount {
   /** Null if the worker has not polled it yet. */
   polled_at: Date | null;
   /** A bigint as text. */
-  unsettled_calls: string;
+  unsettled_operations: string;
   /** Time of the first failed reading after the last good one; null: the last one worked. */
   stalled_since: Date | null;
   last_error: string | null;
@@ -29,7 +29,7 @@ export interface ListedAccount {
 export function renderAccounts(accounts: readonly ListedAccount[]): string {
   if (accounts.length === 0) return "No accounts\n";
   return accounts.map((account) => {
-    const { secret_name, notification_secret_names: signs, unsettled_calls } = account;
+    const { secret_name, notification_secret_names: signs, unsettled_operations } = account;
     const { stalled_since, last_error } = account;
     const settings = Object.entries(account.settings).map(([name, value]) => `${name}=${value}`);
     const secrets = [...secret_name === null ? [] : [secret_name], ...signs];
@@ -40,7 +40,9 @@ export function renderAccounts(accounts: readonly ListedAccount[]): string {
       ...account.ignored_notifications === "0"
         ? []
         : [`  ignored notifications of other accounts: ${account.ignored_notifications}\n`],
-      ...unsettled_calls === "0" ? [] : [`  calls without a result: ${unsettled_calls}\n`],
+      ...unsettled_operations === "0"
+        ? []
+        : [`  operations without a result: ${unsettled_operations}\n`],
       ...stalled_since === null
         ? []
         : [`  readings have failed since ${stalled_since.toISOString()}: ${last_error}\n`],

@@ -39,15 +39,15 @@ Accounts:
                            undone a final block. Print the booked transfers that are
                            gone.
 
-Calls without a result:
+Operations without a result:
   calls [--all]            List those that need you, oldest first: the service has given
                            up, and you decide. --all: also those that it still settles.
   retry pc_...             Look at the provider now, and record the result that is there.
   settle pc_... --succeeded REFERENCE
                            Record the object of the provider with this id, such as pi_...
                            or re_..., as the result. It must have the amount, the currency
-                           and the payment of the call.
-  settle pc_... --failed   Record that the call did nothing. Only for state "operator".
+                           and the payment of the operation.
+  settle pc_... --failed   Record that the operation did nothing. Only for state "operator".
 
 Provider events that need a person:
   facts                    List unmatched provider events and findings, each with the reason.

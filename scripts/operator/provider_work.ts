@@ -1,6 +1,6 @@
 /**
- * The commands of `deno task providers` that settle calls and provider events. A result that the
- * operator decides takes the path of every provider event: the pure functions of
+ * The commands of `deno task providers` that settle operations and provider events. A result that
+ * the operator decides takes the path of every provider event: the pure functions of
  * `shared/domain/live` decide it, and `pay.record` writes it. So it cannot meet the result of a
  * worker twice.
  */
@@ -42,10 +42,10 @@ import { databaseOf } from "./operator_database.ts";
 import { checkResult, eventsIn, type ProviderEvents, reasonOf } from "./provider_results.ts";
 import type { ProviderEventName, WorkCommand } from "./provider_work_command.ts";
 import {
-  type ListedCall,
+  type ListedOperation,
   type ListedProviderEvent,
-  renderCalls,
   renderEvents,
+  renderOperations,
 } from "./provider_work_table.ts";
 
 /** Deadline of a look. */
@@ -69,12 +69,12 @@ export async function runWorkCommand(
   const { sql, print } = surroundings;
   switch (command.action) {
     case "calls": {
-      const calls = await sql<ListedCall[]>`
-        select * from pay.list_unsettled_calls(p_all => ${command.is_all})`;
+      const operations = await sql<ListedOperation[]>`
+        select * from pay.list_unsettled_operations(p_all => ${command.is_all})`;
       return print(
         command.is_json
-          ? asJson(calls.map(withNumbers))
-          : renderCalls(calls, systemClock(), command.is_all),
+          ? asJson(operations.map(withNumbers))
+          : renderOperations(operations, systemClock(), command.is_all),
       );
     }
     case "facts": {
@@ -109,7 +109,7 @@ async function dismiss(sql: postgres.Sql, event: ProviderEventName, reason: stri
   throw row!.found === 0 ? unreported(event) : ambiguous(event);
 }
 
-/** Settles calls and provider events of one database. */
+/** Settles operations and provider events of one database. */
 class Desk {
   readonly #surroundings: WorkSurroundings;
   readonly #is_json: boolean;
@@ -123,48 +123,58 @@ class Desk {
 
   /** Looks at the provider, and records the result if there is one. */
   async retry(id: string): Promise<void> {
-    const work = await this.#openCall(id);
-    const call = operationOf(work.call!, work);
+    const work = await this.#openOperation(id);
+    const operation = operationOf(work.operation!, work);
     const ready = this.#open(work);
-    const reply = await look(ready, call);
-    const provider_events = eventsIn(reply, ready, `${id} left unchanged`, "nothing of this call");
-    await this.#record(work, call, ours(work, provider_events));
+    const reply = await look(ready, operation);
+    const provider_events = eventsIn(
+      reply,
+      ready,
+      `${id} left unchanged`,
+      "nothing of this operation",
+    );
+    await this.#record(work, operation, ours(work, provider_events));
   }
 
-  /** Records the result that the operator has found, or that the call did nothing. */
+  /** Records the result that the operator has found, or that the operation did nothing. */
   async settle(id: string, reference: string | null): Promise<void> {
-    const work = await this.#openCall(id);
-    const call = operationOf(work.call!, work);
+    const work = await this.#openOperation(id);
+    const operation = operationOf(work.operation!, work);
     const ready = this.#open(work);
-    if (reference === null) return await this.#settleFailed(work, call, ready);
-    const reply = await portOf(ready.connector, call.op)
-      .find(ready.account, call, reference, deadline());
+    if (reference === null) return await this.#settleFailed(work, operation, ready);
+    const reply = await portOf(ready.connector, operation.op)
+      .find(ready.account, operation, reference, deadline());
     const provider_events = eventsIn(reply, ready, `${id} left unchanged`, `no ${reference}`);
     const [first, ...others] = ours(work, provider_events);
-    checkResult(call, first, reference);
-    const { subject, refund } = call;
+    checkResult(operation, first, reference);
+    const { subject, refund } = operation;
     const own = (event: ProviderEvent): ProviderEvent => ({
       ...event,
       subject_id: subject.id,
       source: "operator",
     });
     const result = { ...own(first), refund_id: refund?.id ?? first.refund_id };
-    await this.#record(work, call, [result, ...others.map(own)]);
+    await this.#record(work, operation, [result, ...others.map(own)]);
   }
 
-  async #settleFailed(work: ProviderWork, call: Operation, ready: ReadyAccount): Promise<void> {
-    const { id, op, subject, refund, amount_minor, currency, provider_reference } = call;
-    if (work.call!.state !== "operator") {
+  async #settleFailed(
+    work: ProviderWork,
+    operation: Operation,
+    ready: ReadyAccount,
+  ): Promise<void> {
+    const { id, op, subject, refund, amount_minor, currency, provider_reference } = operation;
+    if (work.operation!.state !== "operator") {
       throw new CommandError(
         `${id} left unchanged: the service still asks for its result. Use "retry ${id}", or wait ` +
           'until "calls" shows the state operator',
       );
     }
-    const reply = await look(ready, call);
+    const reply = await look(ready, operation);
     if (!("absent" in reply)) {
       const [found] = ours(work, eventsIn(reply, ready, `${id} left unchanged`, ""));
-      const { effect } = effectOn(call, found, contextOf(work));
-      // A result that contradicts the books can never be recorded, so it does not stop the operator.
+      const { effect } = effectOn(operation, found, contextOf(work));
+      // A result that contradicts the books can never be recorded, so it does not stop the
+      // operator.
       if (effect.outcome !== "finding" && effect.outcome !== "unmatched") {
         throw new CommandError(
           `${id} left unchanged: ${ready.connector.name} says ${found.state} ` +
@@ -172,7 +182,7 @@ class Desk {
         );
       }
     }
-    await this.#record(work, call, [{
+    await this.#record(work, operation, [{
       account_id: work.account.id,
       reference: `${id}:failed`,
       op,
@@ -203,14 +213,14 @@ class Desk {
         subject_id: subject.id,
         refund_id,
       };
-      const call = work.call === null || work.call.state === "settled"
+      const operation = work.operation === null || work.operation.state === "settled"
         ? null
-        : operationOf(work.call!, work);
+        : operationOf(work.operation!, work);
       const { environment_id } = work;
       const context = contextOf(work);
       const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
       const decided = decideProviderEvent(
-        { subject, refund, dispute, deposit: work.deposit, operation: call },
+        { subject, refund, dispute, deposit: work.deposit, operation: operation },
         environment_id,
         event,
         context,
@@ -228,20 +238,20 @@ class Desk {
     throw busy(nameOf(name));
   }
 
-  /** Records the provider events of a call as its result. */
+  /** Records the provider events of an operation as its result. */
   async #record(
     work: ProviderWork,
-    call: Operation,
+    operation: Operation,
     provider_events: ProviderEvents,
   ): Promise<void> {
-    const { id, environment_id, refund } = call;
+    const { id, environment_id, refund } = operation;
     for (let i = 0; i < MAX_DECISIONS; i++) {
       const refund_id = refund?.id ?? null;
       const present = await this.#store
-        .readSubject(environment_id, call.subject.id, refund_id, provider_events[0]);
+        .readSubject(environment_id, operation.subject.id, refund_id, provider_events[0]);
       if (!present) break;
       const { booked_minor } = present;
-      const current = operationOf(call, present, call.dispute);
+      const current = operationOf(operation, present, operation.dispute);
       const context = contextOf(work);
       const { subject } = current;
       const { effect, status } = effectOn(current, provider_events[0], context, booked_minor);
@@ -275,14 +285,14 @@ class Desk {
     return result!.outcome;
   }
 
-  async #openCall(id: string): Promise<ProviderWork> {
+  async #openOperation(id: string): Promise<ProviderWork> {
     const rows = await this.#surroundings.sql.unsafe<WorkRow[]>(
-      `select ${WORK_COLUMNS} from pay.read_provider_call(p_id => $1::text) w`,
+      `select ${WORK_COLUMNS} from pay.read_provider_operation(p_id => $1::text) w`,
       [id],
     );
     const [work] = rows.map(readWork);
-    if (!work || work.subject_body === null) throw new CommandError(`${id}: no such call`);
-    if (work.call!.state === "settled") throw new CommandError(`${id} is settled already`);
+    if (!work || work.subject_body === null) throw new CommandError(`${id}: no such operation`);
+    if (work.operation!.state === "settled") throw new CommandError(`${id} is settled already`);
     return work;
   }
 
@@ -340,8 +350,8 @@ function contextOf({ livemode }: ProviderWork): EventContext {
   };
 }
 
-function look({ account, connector }: ReadyAccount, call: Operation): Promise<ProviderReply> {
-  return portOf(connector, call.op).look(account, call, deadline());
+function look({ account, connector }: ReadyAccount, operation: Operation): Promise<ProviderReply> {
+  return portOf(connector, operation.op).look(account, operation, deadline());
 }
 
 function deadline(): AbortSignal {

@@ -1,4 +1,4 @@
-/** Parses the commands of `deno task providers` that settle calls and provider events. */
+/** Parses the commands of `deno task providers` that settle operations and provider events. */
 
 import { parseArgs } from "node:util";
 import { isId } from "../../shared/core/ids.ts";
@@ -11,7 +11,7 @@ export interface ProviderEventName {
   reference: string;
 }
 
-/** A command that settles calls or provider events. */
+/** A command that settles operations or provider events. */
 export type WorkCommand =
   | { action: "calls"; is_all: boolean; is_json: boolean }
   | { action: "facts"; is_json: boolean }
@@ -19,7 +19,7 @@ export type WorkCommand =
   | {
     action: "settle";
     id: string;
-    /** The provider's id of the result; null: the call did nothing. */
+    /** The provider's id of the result; null: the operation did nothing. */
     reference: string | null;
     is_json: boolean;
   }
@@ -49,7 +49,9 @@ const SETTLE_OPTIONS = {
 } as const;
 const DISMISS_OPTIONS = { ...JSON_OPTION, reason: { type: "string" } } as const;
 
-/** Parses the arguments after the name of the command. Throws `UsageError` or the parser's error. */
+/**
+ * Parses the arguments after the name of the command. Throws `UsageError` or the parser's error.
+ */
 export function readWorkCommand(
   action: typeof WORK_ACTIONS[number],
   args: string[],
@@ -72,7 +74,7 @@ export function readWorkCommand(
   });
   const is_json = values.json === true;
   if (action === "facts") return { action, is_json };
-  if (action === "retry") return { action, id: readCallId(positionals), is_json };
+  if (action === "retry") return { action, id: readOperationId(positionals), is_json };
   const [event, target] = positionals;
   if (target === undefined || positionals.length > 2) {
     throw new UsageError(
@@ -101,7 +103,7 @@ function readSettle(args: string[]): WorkCommand {
   if (succeeded !== undefined && !REFERENCE.test(succeeded)) {
     throw new UsageError("--succeeded must be the provider's id of the result, such as pi_...");
   }
-  const id = readCallId(positionals);
+  const id = readOperationId(positionals);
   return { action: "settle", id, reference: succeeded ?? null, is_json: json };
 }
 
@@ -133,11 +135,11 @@ function readEventName(text: string): ProviderEventName {
   return { account_id, reference };
 }
 
-function readCallId([id, ...more]: readonly string[]): string {
-  if (id === undefined) throw new UsageError("The id of the call is missing: pc_...");
+function readOperationId([id, ...more]: readonly string[]): string {
+  if (id === undefined) throw new UsageError("The id of the operation is missing: pc_...");
   if (more.length > 0) {
-    throw new UsageError(`Unexpected argument "${more[0]}": give the id of one call`);
+    throw new UsageError(`Unexpected argument "${more[0]}": give the id of one operation`);
   }
   if (isId("pc_", id)) return id;
-  throw new UsageError("The argument is not the id of a call: an id begins with pc_");
+  throw new UsageError("The argument is not the id of an operation: an id begins with pc_");
 }

@@ -2,8 +2,8 @@
 
 import { formatAmount } from "../../shared/core/currency.ts";
 
-/** A row of `pay.list_unsettled_calls`. A bigint is text. */
-export interface ListedCall {
+/** A row of `pay.list_unsettled_operations`. A bigint is text. */
+export interface ListedOperation {
   id: string;
   account: string;
   account_id: string;
@@ -40,29 +40,35 @@ export interface ListedProviderEvent {
 }
 
 /**
- * Renders calls without a result.
+ * Renders operations without a result.
  * @param is_all false: only those that need a person
  */
-export function renderCalls(calls: readonly ListedCall[], at_ms: number, is_all: boolean): string {
-  if (calls.length === 0) {
+export function renderOperations(
+  operations: readonly ListedOperation[],
+  at_ms: number,
+  is_all: boolean,
+): string {
+  if (operations.length === 0) {
     return is_all
-      ? "No calls without a result\n"
-      : 'No calls that need you. "calls --all" lists those under way too\n';
+      ? "No operations without a result\n"
+      : 'No operations that need you. "calls --all" lists those under way too\n';
   }
-  return calls.map((call) => {
-    const { id, state, op, subject_id, refund_id, subject_status, account, account_id } = call;
-    const amount = formatAmount(Number(call.amount_minor), call.currency);
+  return operations.map((operation) => {
+    const { id, state, op, subject_id, refund_id, subject_status, account, account_id } = operation;
+    const amount = formatAmount(Number(operation.amount_minor), operation.currency);
     const subject = `${refund_id ?? subject_id} (${subject_status ?? "missing"})`;
-    const object = call.provider_reference === null
+    const object = operation.provider_reference === null
       ? ""
-      : `, at the provider ${call.provider_reference}`;
-    const next = call.next_attempt_at === null
+      : `, at the provider ${operation.provider_reference}`;
+    const next = operation.next_attempt_at === null
       ? 'decide: "retry", or "settle" with --succeeded or --failed'
-      : `the service ${call.may_repeat ? "asks" : "looks"} again at ` +
-        call.next_attempt_at.toISOString();
-    return `${id}  ${state}  ${op} of ${subject}  ${amount}  ${ageOf(call.created_at, at_ms)}\n` +
+      : `the service ${operation.may_repeat ? "asks" : "looks"} again at ` +
+        operation.next_attempt_at.toISOString();
+    return `${id}  ${state}  ${op} of ${subject}  ${amount}  ${
+      ageOf(operation.created_at, at_ms)
+    }\n` +
       `  account: ${account} ${account_id}${object}\n` +
-      `  tried: ${call.attempts} times; last reply: ${call.last_reply ?? "none"}\n` +
+      `  tried: ${operation.attempts} times; last reply: ${operation.last_reply ?? "none"}\n` +
       `  next: ${next}\n`;
   }).join("");
 }

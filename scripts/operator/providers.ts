@@ -1,6 +1,6 @@
 /**
  * `deno task providers` adds, lists, tests and disables accounts at payment providers, for the
- * operator, and settles calls and provider events that need a person (provider_work.ts). The
+ * operator, and settles operations and provider events that need a person (provider_work.ts). The
  * database stores the names of the variables with the secrets, never the secrets.
  *
  * provider_command.ts parses the arguments, operator_database.ts opens the database.

@@ -10,7 +10,7 @@ import { createApiKeys } from "../domain/keys/api_keys.ts";
 import { ChangeWriter } from "../domain/changes/change_writer.ts";
 import { createChainStore } from "../store/chain_store.ts";
 import { createConnectors } from "./connectors.ts";
-import { CallRunner } from "../domain/operations/call_runner.ts";
+import { OperationRunner } from "../domain/operations/operation_runner.ts";
 import { ProviderAccounts } from "../domain/operations/provider_accounts.ts";
 import { ProviderWorker } from "../domain/operations/provider_worker.ts";
 import { createChallenges } from "../sandbox/challenges.ts";
@@ -105,7 +105,7 @@ export function createDependencies(settings: Settings): OpenDependencies {
     isLoopback(new URL(settings.base_url).hostname),
   );
   const { provider_deadline_ms: deadline_ms } = settings;
-  const runner = new CallRunner({
+  const runner = new OperationRunner({
     store: provider_store,
     accounts: provider_accounts,
     origins,

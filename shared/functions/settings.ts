@@ -41,7 +41,7 @@ export interface Settings {
   unavailable_after_ms?: number;
   /** Reads a secret of a provider by the name of its variable, which begins with `PROVIDER_`. */
   provider_secret?: (name: string) => string | undefined;
-  /** Longest time that a call of a provider takes. */
+  /** Longest time that an operation of a provider takes. */
   provider_deadline_ms?: number;
   /** Longest time of a request that advances a clock, in a sandbox without a seed. */
   advance_ms?: number;

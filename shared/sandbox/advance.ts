@@ -110,7 +110,7 @@ function applied(
   const { subject: payment } = change;
   for (const event of provider_events) {
     const { provider_reference } = event;
-    if (provider_reference !== null) change.addCall({ op: "authorize", provider_reference });
+    if (provider_reference !== null) change.addOperation({ op: "authorize", provider_reference });
     const { effect } = applyEvent(change, parts, event);
     if (effect.outcome !== "applied") {
       throw invalidState(`advance to "${to}"`, payment, advancesOf(payment));

@@ -50,8 +50,8 @@ export function createChallenges(
         authenticate(change, result);
         const [recorded] = await store.record([{
           environment_id,
-          call_id: null,
-          call: null,
+          operation_id: null,
+          operation: null,
           provider_events: [],
           change: change.finish({ status: 200, body: "" }),
           answer: null,

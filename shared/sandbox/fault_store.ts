@@ -55,8 +55,8 @@ export interface FaultStore {
   delete(access: Access, id: string, idempotency: Idempotency | null): Promise<WrittenAnswer>;
   /** Counts the fault of a request, and returns it. Null: no fault matches. */
   take(access: Access, request: FaultThing<"request">): Promise<MatchedFault<"request"> | null>;
-  /** Finds the fault of a call to the provider. The commit of its result counts it. */
-  find(access: Access, call: FaultThing<"provider">): Promise<MatchedFault<"provider"> | null>;
+  /** Finds the fault of an operation of the provider. The commit of its result counts it. */
+  find(access: Access, operation: FaultThing<"provider">): Promise<MatchedFault<"provider"> | null>;
 }
 
 const CREATE = `select * from pay.create_fault(
@@ -108,6 +108,6 @@ export function createFaultStore(calls: EntryCalls): FaultStore {
     },
 
     take: (access, request) => match(access, "request", request, true),
-    find: (access, call) => match(access, "provider", call, false),
+    find: (access, operation) => match(access, "provider", operation, false),
   };
 }

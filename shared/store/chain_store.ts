@@ -1,6 +1,6 @@
 /**
- * The store of what only chains need: watched addresses, payouts and their nonces. Each call runs one
- * entry function in one round trip (supabase/schemas/chain_*.sql).
+ * The store of what only chains need: watched addresses, payouts and their nonces. Each call runs
+ * one entry function in one round trip (supabase/schemas/chain_*.sql).
  */
 
 import { formatTime } from "../core/clock.ts";
@@ -37,7 +37,7 @@ interface UnfinalTransfer {
 
 /** A refund or transfer that leaves as a transaction on a chain. */
 export interface ChainPayout {
-  call_id: string;
+  operation_id: string;
   op: "refund" | "transfer";
   subject_id: string;
   refund_id: string | null;
@@ -74,27 +74,27 @@ export interface ChainStore {
     after: number | null,
     limit: number,
   ): Promise<WatchedDeposit[]>;
-  /** Stores the payout of a call, unless it is stored, and returns it. */
-  storePayout(account_id: string, call_id: string, destination: string): Promise<ChainPayout>;
+  /** Stores the payout of an operation, unless it is stored, and returns it. */
+  storePayout(account_id: string, operation_id: string, destination: string): Promise<ChainPayout>;
   /**
    * Assigns a payout its permanent nonce, and returns it; null if the payout was exported.
    * @param signer.count the number of transactions that the chain has of the signer
    */
   assignNonce(
     account_id: string,
-    call_id: string,
+    operation_id: string,
     signer: { chain_id: number; address: string; count: number },
   ): Promise<number | null>;
   /** Stores the fees, in wei, of the transaction that is sent next. */
   storePayoutFees(
     account_id: string,
-    call_id: string,
+    operation_id: string,
     fees: { max_fee: number; priority_fee: number },
   ): Promise<void>;
   /** Stores the hash of a transaction that was sent. */
-  storePayoutHash(account_id: string, call_id: string, tx_hash: string): Promise<void>;
+  storePayoutHash(account_id: string, operation_id: string, tx_hash: string): Promise<void>;
   /**
-   * Returns the payouts without an event of the chain, oldest first: those whose calls have no
+   * Returns the payouts without an event of the chain, oldest first: those whose operations have no
    * result, and those with a nonce that the operator has settled as failed in the last days.
    */
   openPayouts(account_id: string): Promise<ChainPayout[]>;
@@ -112,15 +112,15 @@ const WATCHED_DEPOSITS = `select d.xpub_index::text, d.payment_id, d.address, d.
   from pay.watched_deposits(
     p_account_id => $1::text, p_after => $2::text::bigint, p_limit => $3::text::int) d`;
 const STORE_PAYOUT = `select pay.store_payout(
-  p_account_id => $1::text, p_call_id => $2::text, p_destination => $3::text)::text as payout`;
+  p_account_id => $1::text, p_operation_id => $2::text, p_destination => $3::text)::text as payout`;
 const ASSIGN_NONCE = `select pay.give_nonce(
-  p_account_id => $1::text, p_call_id => $2::text, p_chain_id => $3::text::bigint,
+  p_account_id => $1::text, p_operation_id => $2::text, p_chain_id => $3::text::bigint,
   p_signer => $4::text, p_count => $5::text::bigint)::text as nonce`;
 const STORE_FEES = `select pay.note_payout_fees(
-  p_account_id => $1::text, p_call_id => $2::text, p_max_fee => $3::text::bigint,
+  p_account_id => $1::text, p_operation_id => $2::text, p_max_fee => $3::text::bigint,
   p_priority_fee => $4::text::bigint)`;
 const STORE_HASH = `select pay.note_payout_hash(
-  p_account_id => $1::text, p_call_id => $2::text, p_tx_hash => $3::text)`;
+  p_account_id => $1::text, p_operation_id => $2::text, p_tx_hash => $3::text)`;
 const OPEN = `select p::text as payout from pay.open_payouts(p_account_id => $1::text) p`;
 const TAKEN = `select reference from pay.taken_transfers(
   p_account_id => $1::text, p_transfers => $2::text) t (reference)`;
@@ -148,24 +148,28 @@ export function createChainStore(database: Pick<Database, "query">): ChainStore 
       }));
     },
 
-    async storePayout(account_id, call_id, destination) {
-      const [payout] = await list<ChainPayout>(STORE_PAYOUT, [account_id, call_id, destination]);
+    async storePayout(account_id, operation_id, destination) {
+      const [payout] = await list<ChainPayout>(STORE_PAYOUT, [
+        account_id,
+        operation_id,
+        destination,
+      ]);
       return payout!;
     },
 
-    async assignNonce(account_id, call_id, { chain_id, address, count }) {
-      const parameters = [account_id, call_id, String(chain_id), address, String(count)];
+    async assignNonce(account_id, operation_id, { chain_id, address, count }) {
+      const parameters = [account_id, operation_id, String(chain_id), address, String(count)];
       const [row] = await database.query<{ nonce: string | null }>(ASSIGN_NONCE, parameters);
       return row!.nonce === null ? null : Number(row!.nonce);
     },
 
-    async storePayoutFees(account_id, call_id, { max_fee, priority_fee }) {
-      const parameters = [account_id, call_id, String(max_fee), String(priority_fee)];
+    async storePayoutFees(account_id, operation_id, { max_fee, priority_fee }) {
+      const parameters = [account_id, operation_id, String(max_fee), String(priority_fee)];
       await database.query(STORE_FEES, parameters);
     },
 
-    async storePayoutHash(account_id, call_id, tx_hash) {
-      await database.query(STORE_HASH, [account_id, call_id, tx_hash]);
+    async storePayoutHash(account_id, operation_id, tx_hash) {
+      await database.query(STORE_HASH, [account_id, operation_id, tx_hash]);
     },
 
     openPayouts: (account_id) => list(OPEN, [account_id]),

@@ -142,10 +142,10 @@ export interface Change {
   ledger: MovementRow[];
   events: EventRow[];
   /**
-   * At most one that the request sends: then its idempotency key is claimed with the status 102. The
-   * others have a delay.
+   * At most one that the request sends: then its idempotency key is claimed with the status 102.
+   * The others have a delay.
    */
-  calls: NewOperationRow[];
+  operations: NewOperationRow[];
   /** The declared fault that has decided the change, in a sandbox. The commit counts it. */
   fault_id?: string;
 }

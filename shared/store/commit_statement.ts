@@ -68,7 +68,9 @@ function withoutZeros(change: Change): SentRows {
   };
 }
 
-/** Returns the rows of changes in the document, whose members `pay.commit` and `pay.record` share. */
+/**
+ * Returns the rows of changes in the document, whose members `pay.commit` and `pay.record` share.
+ */
 export function changedRows(list: readonly SentRows[]) {
   return {
     payments: numberedRows(list, ({ payment }) => [payment]),
@@ -77,7 +79,7 @@ export function changedRows(list: readonly SentRows[]) {
     disputes: numberedRows(list, ({ disputes }) => disputes),
     ledger: numberedRows(list, ({ ledger }) => ledger),
     events: numberedRows(list, ({ events }) => events),
-    calls: numberedRows(list, ({ calls }) => calls),
+    operations: numberedRows(list, ({ operations }) => operations),
   };
 }
 

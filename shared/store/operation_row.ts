@@ -42,7 +42,7 @@ interface OperationRequest {
   simulated?: Readonly<Record<string, string>>;
 }
 
-/** A row of `pay.provider_calls`: an operation, which is committed before it is sent. */
+/** A row of `pay.provider_operations`: an operation, which is committed before it is sent. */
 export interface OperationRow {
   /** `pc_…`, the provider's idempotency key; empty until the operation is reserved. */
   id: string;

@@ -1,6 +1,6 @@
 /**
- * The rows of the live flow: calls to providers, the events that providers report, and the records
- * of their results. Connectors make provider events, the domain decides records, and
+ * The rows of the live flow: operations of providers, the events that providers report, and the
+ * records of their results. Connectors make provider events, the domain decides records, and
  * provider_store.ts passes them on.
  */
 
@@ -31,8 +31,8 @@ export type ProviderEventState =
 /**
  * The subject of an event: an operation, a dispute, a fee, or money that belongs to the account and
  * not to a payment. The last is a payout to the merchant's bank (or money from there), a fee of the
- * account, a reserve of the provider, or an adjustment, which is everything else. If it `succeeded`,
- * it took money from the balance; if it `returned`, it brought money to it.
+ * account, a reserve of the provider, or an adjustment, which is everything else. If it
+ * `succeeded`, it took money from the balance; if it `returned`, it brought money to it.
  */
 export type ProviderEventOp = ProviderOp | "dispute" | "fee" | AccountOp;
 export type AccountOp = "payout" | "account_fee" | "reserve" | "adjustment";
@@ -156,19 +156,21 @@ interface Expectation {
   reports?: number;
 }
 
-/** A result to record: of a call, of events, of both, or of a payer's challenge. */
+/** A result to record: of an operation, of events, of both, or of a payer's challenge. */
 export interface ProviderRecord {
   environment_id: string;
-  /** The call with this result; null if there is none. */
-  call_id: string | null;
-  call: OperationResult | null;
+  /** The operation with this result; null if there is none. */
+  operation_id: string | null;
+  operation: OperationResult | null;
   provider_events: readonly HandledProviderEvent[];
   /**
    * The payment or transfer that changes, and its new rows; null if nothing changes. Without rows
-   * it only has to be as expected. The worker sends its calls.
+   * it only has to be as expected. The worker sends its operations.
    */
   change: (ChangedRows & { expects: Expectation | null }) | null;
-  /** The answer to store under the idempotency key of the call; null: the key stays as it is. */
+  /**
+   * The answer to store under the idempotency key of the operation; null: the key stays as it is.
+   */
   answer: Answer | null;
   /** The number of `pay.sandbox_settings.did` that counts the record; absent: none. */
   did?: string;
@@ -178,29 +180,31 @@ export interface ProviderRecord {
 export interface RecordOutcome {
   /**
    * `stale`: the subject, or the booking of an event, has changed; load and decide again. `known`:
-   * the call is settled, or an event to apply is applied already. Both have changed nothing.
+   * the operation is settled, or an event to apply is applied already. Both have changed nothing.
    */
   outcome: "recorded" | "stale" | "known";
-  /** True if the call of the record is settled now, by this record or by another. */
+  /** True if the operation of the record is settled now, by this record or by another. */
   is_settled: boolean;
 }
 
 /** Work that a worker has claimed. Bodies are JSON text. */
 export interface ProviderWork {
-  /** `call`: send it, or look if it may not be repeated. `totals`: read those of `day`. */
-  kind: "call" | "event" | "look" | "poll" | "totals";
+  /** `operation`: send it, or look if it may not be repeated. `totals`: read those of `day`. */
+  kind: "operation" | "event" | "look" | "poll" | "totals";
   environment_id: string;
   livemode: boolean;
   account: StoredAccount;
-  /** The call to send or to look at; for an event the newest call of its kind, or null. */
-  call: OperationRow | null;
+  /**
+   * The operation to send or to look at; for an event the newest operation of its kind, or null.
+   */
+  operation: OperationRow | null;
   /** The event to handle. */
   event: StoredProviderEvent | null;
   /** The payment or transfer; null if there is none. */
   subject_body: string | null;
   subject_sequence: number | null;
   refund_body: string | null;
-  /** The dispute that the call or the event is about; null if there is none. */
+  /** The dispute that the operation or the event is about; null if there is none. */
   dispute_body: string | null;
   /** Set for an event about a transfer on a chain, else null. */
   deposit: DepositState | null;

@@ -1,5 +1,5 @@
 /**
- * The store of the live flow: results of calls, provider events, and the work of the provider
+ * The store of the live flow: results of operations, provider events, and the work of the provider
  * worker. Each call runs one entry function in one round trip (supabase/schemas/provider_*.sql).
  * No call takes an API key, because the key of a request can be revoked before its result arrives.
  */
@@ -26,9 +26,9 @@ export interface ProviderStore {
    * Writes each record whole or not at all. A list is one transaction; single records share one.
    */
   record(records: readonly ProviderRecord[]): Promise<RecordOutcome[]>;
-  /** Notes replies that change nothing but their calls. */
-  noteCalls(
-    calls: readonly (OperationResult & { environment_id: string; id: string })[],
+  /** Notes replies that change nothing but their operations. */
+  noteOperations(
+    operations: readonly (OperationResult & { environment_id: string; id: string })[],
   ): Promise<void>;
   /**
    * Stores the provider events of an account that are new, for the worker. Returns their number. If
@@ -105,7 +105,7 @@ interface PresentSubject {
 }
 
 const RECORD = `select * from pay.record(p_document => $1::text)`;
-const NOTE = `select pay.note_calls(p_calls => $1::text)`;
+const NOTE = `select pay.note_operations(p_operations => $1::text)`;
 const STORE_PROVIDER_EVENTS =
   `select pay.store_provider_events(p_account_id => $1::text, p_events => $2::text)::int as stored`;
 const SAVE_CURSOR = `select pay.save_cursor(
@@ -117,7 +117,8 @@ const STALL_READING = `select pay.stall_reading(p_account_id => $1::text, p_erro
 const STORE_TOTALS = `select pay.store_totals(
   p_account_id => $1::text, p_day => $2::text::date, p_totals => $3::text)`;
 /** The columns of a piece of work, with JSON as text. */
-export const WORK_COLUMNS = `w.kind, w.environment_id, w.livemode, w.account::text, w.call::text,
+export const WORK_COLUMNS =
+  `w.kind, w.environment_id, w.livemode, w.account::text, w.operation::text,
   w.event::text, w.subject_body, w.subject_sequence, w.refund_body, w.cursor::text, w.day::text`;
 const CLAIM = `select ${WORK_COLUMNS}
   from pay.claim_provider_work(
@@ -138,7 +139,7 @@ const NO_ROWS = {
   refunds: [],
   ledger: [],
   events: [],
-  calls: [],
+  operations: [],
   disputes: [],
 };
 
@@ -174,8 +175,8 @@ export function createProviderStore(
       });
     },
 
-    async noteCalls(calls) {
-      await database.query(NOTE, [JSON.stringify(calls)]);
+    async noteOperations(operations) {
+      await database.query(NOTE, [JSON.stringify(operations)]);
     },
 
     async storeProviderEvents(account_id, provider_events) {
@@ -219,12 +220,12 @@ export function createProviderStore(
 
     async claimWork(limit, asking_limit, lease_ms, at_ms) {
       const parameters = [limit, asking_limit, lease_ms, formatTime(at_ms)];
-      type Claimed = WorkRow | { kind: "given_up"; call: string };
+      type Claimed = WorkRow | { kind: "given_up"; operation: string };
       const rows = await database.query<Claimed>(CLAIM, parameters);
       const given_up: GivenUp[] = [];
       const work = rows.flatMap((row) => {
         if (row.kind !== "given_up") return [readWork(row)];
-        const { kind, id, code } = JSON.parse(row.call);
+        const { kind, id, code } = JSON.parse(row.operation);
         given_up.push(new GivenUp(`${kind} ${id}`, { code }));
         return [];
       });
@@ -262,14 +263,14 @@ export function createProviderStore(
 
 /** Reads a row with `WORK_COLUMNS`. */
 export function readWork(row: WorkRow): ProviderWork {
-  const call = parsePiece<OperationRow>(row.call);
+  const operation = parsePiece<OperationRow>(row.operation);
   const event = parsePiece<StoredProviderEvent>(row.event);
   return {
     ...row,
     account: JSON.parse(row.account),
-    call: call.piece,
+    operation: operation.piece,
     event: event.piece,
-    dispute_body: event.dispute_body ?? call.dispute_body,
+    dispute_body: event.dispute_body ?? operation.dispute_body,
     deposit: event.deposit,
     cursor: parseOrNull(row.cursor),
   };
@@ -277,16 +278,17 @@ export function readWork(row: WorkRow): ProviderWork {
 
 /** A piece of work, with JSON as text. */
 export type WorkRow =
-  & Omit<ProviderWork, "account" | "call" | "event" | "dispute_body" | "deposit" | "cursor">
+  & Omit<ProviderWork, "account" | "operation" | "event" | "dispute_body" | "deposit" | "cursor">
   & {
     account: string;
-    call: string | null;
+    operation: string | null;
     event: string | null;
     cursor: string | null;
   };
 
 /**
- * Reads a call or a provider event. The database adds the dispute or the address that it is about.
+ * Reads an operation or a provider event. The database adds the dispute or the address that it is
+ * about.
  */
 function parsePiece<T extends object>(
   text: string | null,
@@ -300,11 +302,14 @@ function parsePiece<T extends object>(
 /** Makes the parameter of `RECORD`. */
 function recordDocument(records: readonly ProviderRecord[]): string {
   return JSON.stringify({
-    records: records.map(({ environment_id, call_id, call, provider_events, answer }, i) => ({
+    records: records.map((
+      { environment_id, operation_id, operation, provider_events, answer },
+      i,
+    ) => ({
       n: i + 1,
       environment_id,
-      call_id,
-      call,
+      operation_id,
+      operation,
       provider_events,
       status: answer?.status ?? null,
       body: answer?.body ?? null,

@@ -42,8 +42,8 @@ export type Loaded =
 
 /** The outcome of a change. */
 export type Committed =
-  /** `call`: the operation of a provider that the request sends now. */
-  | { outcome: "committed"; answer: Answer; call: ReservedOperation | null }
+  /** `operation`: the one of a provider that the request sends now. */
+  | { outcome: "committed"; answer: Answer; operation: ReservedOperation | null }
   | { outcome: "replay"; answer: Answer }
   /** Another request has changed the resource meanwhile; nothing was written. */
   | { outcome: "stale" }
@@ -79,7 +79,7 @@ export interface Store {
   list(access: Access, request: PageRequest): Promise<Page>;
   /**
    * Writes a change whole or not at all, and stores its answer under the idempotency key. Throws
-   * `provider_not_configured` if the change has a call and there is no provider for it.
+   * `provider_not_configured` if the change has an operation and there is no provider for it.
    */
   commit(access: Access, change: Change, idempotency: Idempotency | null): Promise<Committed>;
   /** Returns the answer of `GET /v1/balance` as JSON text. */
@@ -120,7 +120,8 @@ const PAYMENT_CHARACTERS = 1_000;
  * @param reads the same database over a separate connection, for costly reads
  * @param calls the single calls of the same database
  * @param on_due called after a commit that made webhook deliveries due
- * @param on_later called after a commit that made calls of the provider worker due in some time
+ * @param on_later called after a commit that made operations of the provider worker due in some
+ * time
  * @param limits of statements that requests share; only measurements pass them
  */
 export function createStore(
@@ -213,11 +214,11 @@ export function createStore(
       const row = await commitCounted({ access, change, idempotency });
       if (Number(row.deliveries) > 0) on_due();
       if (row.outcome === "committed") {
-        for (const { delay_ms } of change.calls) if (delay_ms !== null) on_later(delay_ms);
-        const call = row.detail ? JSON.parse(row.detail) as ReservedOperation : null;
-        return { outcome: "committed", answer: change.answer, call };
+        for (const { delay_ms } of change.operations) if (delay_ms !== null) on_later(delay_ms);
+        const operation = row.detail ? JSON.parse(row.detail) as ReservedOperation : null;
+        return { outcome: "committed", answer: change.answer, operation };
       }
-      if (row.outcome === "unconfigured") throw unconfigured(change.calls[0]!.method_kind);
+      if (row.outcome === "unconfigured") throw unconfigured(change.operations[0]!.method_kind);
       if (row.outcome === "incomplete") throw tokenRequired();
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
       return { outcome: row.outcome === "insufficient" ? "insufficient" : "stale" };
@@ -235,7 +236,7 @@ export function createStore(
         String(with_endpoints),
       ]);
       if (row.outcome === "replay") return { outcome: "replay", answer: answerOf(row) };
-      return { outcome: "committed", answer: { status: 200, body: row.body! }, call: null };
+      return { outcome: "committed", answer: { status: 200, body: row.body! }, operation: null };
     },
 
     async ping() {

@@ -1,4 +1,5 @@
--- Purpose: payments, refunds, disputes, transfers, events and idempotency keys: what a change writes.
+-- Purpose: payments, refunds, disputes, transfers, events and idempotency keys: what a change
+-- writes.
 --
 -- Every primary key begins with environment_id (tenancy, row-level security, reset, and the column
 -- to distribute by). Ids sort by time, so the primary key is also the order of the default list.
@@ -34,7 +35,8 @@ create table pay.payments (
     'cancelled', 'partially_refunded', 'refunded', 'chargeback'
   )),
   constraint payments_amount_minor_in_range check (amount_minor between 1 and 999999999999),
-  constraint payments_method_kind_known check (method_kind in ('card', 'sepa', 'swift', 'stablecoin')),
+  constraint payments_method_kind_known check (method_kind in ('card', 'sepa', 'swift',
+    'stablecoin')),
   constraint payments_sequence_positive check (sequence > 0),
   constraint payments_released_in_range check (amount_released between 0 and amount_minor - 1),
   constraint payments_refunds_in_range check (
@@ -77,8 +79,8 @@ comment on column pay.payments.amount_disputed is 'The amount that the payer has
 comment on column pay.payments.body is 'The payment as JSON text, as it is answered.';
 
 -- Only the primary key begins with the environment, here and in the other indexes for lists, so the
--- planner has no other index for a search by key. pay_internal.list_range describes how lists use these
--- indexes.
+-- planner has no other index for a search by key. pay_internal.list_range describes how lists use
+-- these indexes.
 -- Lists with reference=.
 create index payments_reference on pay.payments (reference, environment_id, id)
   where reference is not null;
@@ -235,12 +237,12 @@ comment on column pay.idempotency_keys.advances_to is 'Of a request that advance
 comment on column pay.idempotency_keys.request_line is 'Method and path of the first request.';
 comment on column pay.idempotency_keys.replays is 'How often the answer was replayed, counted behind the answers.';
 
--- Finds the keys to purge. A B-tree, though their rows come in the order of time: a BRIN index is read
--- whole, and the table with it, once vacuumed space is used again (a block's summary then reaches
--- from the first rows it ever had to the newest) or a summary was interrupted (what follows counts
--- as without one, also after a vacuum). Measured at 5 000 000 keys: one interrupted, 15 s for each
--- look for what has outlived; here 0.1 ms, 4 ms with a million purged keys that wait for a vacuum.
--- By environment, because each sandbox can have a clock of its own. All rows are in it; the
+-- Finds the keys to purge. A B-tree, though their rows come in the order of time: a BRIN index is
+-- read whole, and the table with it, once vacuumed space is used again (a block's summary then
+-- reaches from the first rows it ever had to the newest) or a summary was interrupted (what follows
+-- counts as without one, also after a vacuum). Measured at 5 000 000 keys: one interrupted, 15 s
+-- for each look for what has outlived; here 0.1 ms, 4 ms with a million purged keys that wait for a
+-- vacuum. By environment, because each sandbox can have a clock of its own. All rows are in it; the
 -- predicate, which only the purge repeats, keeps the planner from looking keys up here: before the
 -- first analyze it takes any index that begins alike.
 create index idempotency_keys_age on pay.idempotency_keys (environment_id, created_at)
@@ -266,14 +268,14 @@ create type pay_internal.document as (
   disputes jsonb,
   ledger jsonb,
   events jsonb,
-  calls jsonb
+  operations jsonb
 );
 comment on type pay_internal.document is
   'The parameter of pay.commit and pay.record: lists of rows, null without rows. The n of a row is the place of its change or record.';
 comment on column pay_internal.document.requests is
   'The requests, as pay_internal.admit takes them. Without a body, the answer is the body of the payment. has_quota: true if the sandbox may have more pending deliveries; mostly absent.';
 comment on column pay_internal.document.records is
-  '{n, environment_id, call_id, call, provider_events, status, body}. call_id: the call with this result, or null. call: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as pay_internal.update_calls takes it; null: it stays as it is. provider_events: provider events as connectors make them, with outcome, finding, booked_minor (the sum of all movements for the provider event) and was_booked_minor (the part that is booked already). status, body: the answer to store under the idempotency key of the call, or null.';
+  '{n, environment_id, operation_id, operation, provider_events, status, body}. operation_id: the operation with this result, or null. operation: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as pay_internal.update_operations takes it; null: it stays as it is. provider_events: provider events as connectors make them, with outcome, finding, booked_minor (the sum of all movements for the provider event) and was_booked_minor (the part that is booked already). status, body: the answer to store under the idempotency key of the operation, or null.';
 comment on column pay_internal.document.expects is
   '{n, id, sequence}: the payment or transfer that the change is based on.';
 comment on column pay_internal.document.faults is
@@ -291,8 +293,9 @@ comment on column pay_internal.document.disputes is
 comment on column pay_internal.document.ledger is 'Rows of pay.ledger_movements.';
 comment on column pay_internal.document.events is
   'Rows of pay.events, with delivery_id: the id of its deliveries without the last character.';
-comment on column pay_internal.document.calls is
+comment on column pay_internal.document.operations is
   '{n, id, op, subject_id, refund_id, method_kind, amount_minor, currency, request, decline_is_error, lease_ms, delay_ms, provider_reference}: calls to providers. With provider_reference the provider has answered already. With delay_ms the worker sends the call after that time. Otherwise the request holds it for lease_ms; the idempotency key of such a change is claimed with the status 102, and pay.record stores the answer.';
 
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+do $$ begin execute pg_catalog.format('set role %I',
+  pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

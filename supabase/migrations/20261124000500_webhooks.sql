@@ -1,4 +1,5 @@
--- Purpose: webhook endpoints, the outbox of deliveries, inboxes, and the newest attempts of a sandbox.
+-- Purpose: webhook endpoints, the outbox of deliveries, inboxes, and the newest attempts of a
+-- sandbox.
 --
 -- A delivery is an event on its way to one endpoint. The transaction of a change writes its events
 -- and their deliveries. These rows are the record; a wake only makes the dispatcher read them. The
@@ -99,7 +100,8 @@ create table pay.webhook_deliveries (
 -- at the beginning of the indexes of what is pending, over which every poll of the dispatcher steps
 -- until a vacuum (measured: 20 000 cost 19 pages a poll, the first poll 2 878). The usual fifth of
 -- a table that keeps 30 days would be millions of them.
-) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 10000);
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_vacuum_threshold = 10000);
 comment on table pay.webhook_deliveries is 'The outbox: an event on its way to one endpoint.';
 comment on column pay.webhook_deliveries.environment_id is 'The environment of the row.';
 comment on column pay.webhook_deliveries.id is 'The id in answers; sorts by time.';
@@ -166,9 +168,9 @@ create index webhook_deliveries_endpoint
   on pay.webhook_deliveries (endpoint_id, environment_id, id);
 comment on index pay.webhook_deliveries_endpoint is 'pay_internal.list_column: lists with endpoint_id=.';
 
--- An advance finds what waits for it, in the order of time. Rows with infinity wait for a clock that
--- stands. Only calls in sandboxes are in the second index; it also finds those that wait by the real
--- time.
+-- An advance finds what waits for it, in the order of time. Rows with infinity wait for a clock
+-- that stands. Only operations in sandboxes are in the second index; it also finds those that wait
+-- by the real time.
 create index webhook_deliveries_clock on pay.webhook_deliveries (environment_id, due_at)
   where next_attempt_at = 'infinity';
 comment on index pay.webhook_deliveries_clock is
@@ -287,5 +289,6 @@ comment on column pay.claimed_delivery.body is 'The event as JSON text.';
 comment on column pay.claimed_delivery.settings is 'The settings of the sandbox as JSON text; null: it has none.';
 comment on column pay.claimed_delivery.fault is 'The declared fault of this attempt; null: none.';
 
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+do $$ begin execute pg_catalog.format('set role %I',
+  pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

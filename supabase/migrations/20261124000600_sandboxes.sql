@@ -55,7 +55,7 @@ comment on column pay.sandbox_settings.frozen_at is 'The time at which the clock
 comment on column pay.sandbox_settings.target_at is 'The end of an advance that is not complete; null: none is under way.';
 comment on column pay.sandbox_settings.runs_after is 'Whether the clock runs again when it reaches target_at.';
 comment on column pay.sandbox_settings.is_stopping is
-  'Whether deliveries or calls can still wait by the real time while the clock stands. The next step of an advance stops them.';
+  'Whether deliveries or operations can still wait by the real time while the clock stands. The next step of an advance stops them.';
 comment on column pay.sandbox_settings.did is 'What the advance under way has done: numbers by name.';
 comment on column pay.sandbox_settings.fault_kinds is
   'The kinds of declared faults that can still happen: request, provider. The dispatcher finds those of deliveries itself.';
@@ -65,7 +65,8 @@ comment on column pay.sandbox_settings.requests is 'Number of requests of a seed
 comment on column pay.sandbox_settings.transcript_bytes is 'Length of the transcript so far.';
 
 -- A create looks for a sandbox with the same seed. The index is not unique, because an error would
--- tell one tenant about another. Creates of an account wait for each other (pay_internal.free_seed).
+-- tell one tenant about another. Creates of an account wait for each other
+-- (pay_internal.free_seed).
 create index sandbox_settings_seed_root on pay.sandbox_settings (seed_root)
   where seed_root is not null;
 comment on index pay.sandbox_settings_seed_root is
@@ -196,5 +197,6 @@ comment on column pay.transcript_lines.environment_id is 'The sandbox.';
 comment on column pay.transcript_lines.n is 'Number of the request in the run.';
 comment on column pay.transcript_lines.line is 'The request and its answer as JSON text, without card numbers and API keys.';
 
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+do $$ begin execute pg_catalog.format('set role %I',
+  pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

@@ -1,9 +1,9 @@
--- Purpose: live providers: the accounts that the operator configures, the calls that the service
--- sends to them, and the provider events that they report.
+-- Purpose: live providers: the accounts that the operator configures, the operations that the
+-- service sends to them, and the provider events that they report.
 --
--- The service commits a call before it sends it, and the id of the call is the provider's
--- idempotency key. It stores a provider event before it applies it. The reference of a provider
--- event is unique within its account, so no provider event is applied twice.
+-- The service commits an operation before it sends it, and the id of the operation is the
+-- provider's idempotency key. It stores a provider event before it applies it. The reference of a
+-- provider event is unique within its account, so no provider event is applied twice.
 
 grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
@@ -69,7 +69,7 @@ comment on column pay.provider_methods.account_id is 'The account.';
 comment on constraint provider_methods_account_fkey on pay.provider_methods is
   'No index of its own: the primary key begins with the environment, which has a row for each kind.';
 
-create table pay.provider_calls (
+create table pay.provider_operations (
   environment_id text collate "C" not null,
   id text collate "C" not null,
   account_id text collate "C" not null,
@@ -97,80 +97,85 @@ create table pay.provider_calls (
   request_id text collate "C" not null,
   decline_is_error boolean not null,
   due_at timestamptz,
-  constraint provider_calls_pkey primary key (environment_id, id),
-  constraint provider_calls_op_known check (
+  constraint provider_operations_pkey primary key (environment_id, id),
+  constraint provider_operations_op_known check (
     op in ('authorize', 'capture', 'cancel', 'refund', 'transfer', 'expire', 'abandon',
       'dispute_evidence', 'dispute_accept', 'dispute_expire')
   ),
-  constraint provider_calls_refund_has_id check ((op = 'refund') = (refund_id is not null)),
-  constraint provider_calls_amount_minor_positive check (amount_minor > 0),
-  constraint provider_calls_state_known check (state in ('pending', 'settled', 'operator')),
-  constraint provider_calls_pending_has_next check (
+  constraint provider_operations_refund_has_id check ((op = 'refund') = (refund_id is not null)),
+  constraint provider_operations_amount_minor_positive check (amount_minor > 0),
+  constraint provider_operations_state_known check (state in ('pending', 'settled', 'operator')),
+  constraint provider_operations_pending_has_next check (
     (state = 'pending') = (next_attempt_at is not null)
     and (state = 'pending' or leased_until is null)
   ),
-  constraint provider_calls_settled_has_time check (
+  constraint provider_operations_settled_has_time check (
     (state = 'settled') = (settled_at is not null)
   )
 );
-comment on table pay.provider_calls is 'A call to a provider, committed before it is sent.';
-comment on column pay.provider_calls.environment_id is 'The environment of the row.';
-comment on column pay.provider_calls.id is 'The id (pc_…), which is the provider''s idempotency key.';
-comment on column pay.provider_calls.account_id is 'The account that gets the call; "sandbox" in a test environment.';
-comment on column pay.provider_calls.connector is 'The connector of the account; "sandbox" in a test environment.';
-comment on column pay.provider_calls.op is 'The operation that the service asks for.';
-comment on column pay.provider_calls.subject_id is 'The payment or transfer.';
-comment on column pay.provider_calls.refund_id is 'The refund of op refund; null for other operations.';
-comment on column pay.provider_calls.amount_minor is 'The amount of the operation in minor units.';
-comment on column pay.provider_calls.currency is 'ISO 4217 code.';
-comment on column pay.provider_calls.request is 'The rest of the request, such as the token and the return URL. Never a card number.';
-comment on column pay.provider_calls.state is 'pending, settled, or operator: the result is unknown and the service has given up.';
-comment on column pay.provider_calls.attempts is 'How often the call was leased to be sent.';
-comment on column pay.provider_calls.created_at is 'Time of the claim.';
-comment on column pay.provider_calls.first_sent_at is 'Time of the first lease; null: never sent.';
-comment on column pay.provider_calls.next_attempt_at is 'When the worker sends or looks again; null unless pending.';
-comment on column pay.provider_calls.leased_until is 'End of the lease of the request or worker that sends the call; null: nobody sends it.';
-comment on column pay.provider_calls.next_look_at is 'When the worker looks at the provider''s object next; null: the result is final or simulated.';
-comment on column pay.provider_calls.settled_at is 'Time at which the result was recorded.';
-comment on column pay.provider_calls.may_repeat is 'False: the worker only looks, because the provider would replay its reply or do the operation again.';
-comment on column pay.provider_calls.needs_operator is 'True: the service asks again by itself, but only the operator can end the wait, for example with money for a payout.';
-comment on column pay.provider_calls.provider_reference is 'The provider''s id of the payment or transfer; null until the provider has answered.';
-comment on column pay.provider_calls.last_reply is 'The last reply without a result, for the operator.';
-comment on column pay.provider_calls.api_key_id is 'The API key of the request.';
-comment on column pay.provider_calls.idempotency_key is 'The idempotency key of the request, whose answer the record stores; null: the call follows from the result of another one.';
-comment on column pay.provider_calls.request_id is 'The request.';
-comment on column pay.provider_calls.decline_is_error is 'True: a decline is answered with 402.';
-comment on column pay.provider_calls.due_at is 'When the worker sends the call, by the clock of the sandbox; null: it has no clock of its own.';
+comment on table pay.provider_operations is 'An operation of a provider, committed before it is sent.';
+comment on column pay.provider_operations.environment_id is 'The environment of the row.';
+comment on column pay.provider_operations.id is 'The id (pc_…), which is the provider''s idempotency key.';
+comment on column pay.provider_operations.account_id is 'The account that gets the operation; "sandbox" in a test environment.';
+comment on column pay.provider_operations.connector is 'The connector of the account; "sandbox" in a test environment.';
+comment on column pay.provider_operations.op is 'The kind of operation.';
+comment on column pay.provider_operations.subject_id is 'The payment or transfer.';
+comment on column pay.provider_operations.refund_id is 'The refund of op refund; null for other operations.';
+comment on column pay.provider_operations.amount_minor is 'The amount of the operation in minor units.';
+comment on column pay.provider_operations.currency is 'ISO 4217 code.';
+comment on column pay.provider_operations.request is 'The rest of the request, such as the token and the return URL. Never a card number.';
+comment on column pay.provider_operations.state is 'pending, settled, or operator: the result is unknown and the service has given up.';
+comment on column pay.provider_operations.attempts is 'How often the operation was leased to be sent.';
+comment on column pay.provider_operations.created_at is 'Time of the claim.';
+comment on column pay.provider_operations.first_sent_at is 'Time of the first lease; null: never sent.';
+comment on column pay.provider_operations.next_attempt_at is 'When the worker sends or looks again; null unless pending.';
+comment on column pay.provider_operations.leased_until is 'End of the lease of the request or worker that sends the operation; null: nobody sends it.';
+comment on column pay.provider_operations.next_look_at is 'When the worker looks at the provider''s object next; null: the result is final or simulated.';
+comment on column pay.provider_operations.settled_at is 'Time at which the result was recorded.';
+comment on column pay.provider_operations.may_repeat is 'False: the worker only looks, because the provider would replay its reply or do the operation again.';
+comment on column pay.provider_operations.needs_operator is 'True: the service asks again by itself, but only the operator can end the wait, for example with money for a payout.';
+comment on column pay.provider_operations.provider_reference is 'The provider''s id of the payment or transfer; null until the provider has answered.';
+comment on column pay.provider_operations.last_reply is 'The last reply without a result, for the operator.';
+comment on column pay.provider_operations.api_key_id is 'The API key of the request.';
+comment on column pay.provider_operations.idempotency_key is 'The idempotency key of the request, whose answer the record stores; null: the operation follows from the result of another one.';
+comment on column pay.provider_operations.request_id is 'The request.';
+comment on column pay.provider_operations.decline_is_error is 'True: a decline is answered with 402.';
+comment on column pay.provider_operations.due_at is 'When the worker sends the operation, by the clock of the sandbox; null: it has no clock of its own.';
 
-create unique index provider_calls_exclusive on pay.provider_calls (environment_id, subject_id)
+create unique index provider_operations_exclusive on pay.provider_operations (environment_id,
+  subject_id)
   where state = 'pending' and op in ('authorize', 'capture', 'cancel');
-comment on index pay.provider_calls_exclusive is
+comment on index pay.provider_operations_exclusive is
   'Unique: each of these operations depends on the result of the one before, so only one is pending.';
 
-create index provider_calls_due on pay.provider_calls (next_attempt_at) where state = 'pending';
-comment on index pay.provider_calls_due is 'pay_internal.lease_work: due calls.';
+create index provider_operations_due on pay.provider_operations (next_attempt_at)
+  where state = 'pending';
+comment on index pay.provider_operations_due is 'pay_internal.lease_work: due operations.';
 
-create index provider_calls_look on pay.provider_calls (next_look_at)
+create index provider_operations_look on pay.provider_operations (next_look_at)
   where next_look_at is not null;
-comment on index pay.provider_calls_look is 'pay_internal.lease_work: the objects to look at.';
+comment on index pay.provider_operations_look is 'pay_internal.lease_work: the objects to look at.';
 
-create index provider_calls_unsettled on pay.provider_calls (first_sent_at)
+create index provider_operations_unsettled on pay.provider_operations (first_sent_at)
   where state <> 'settled';
-comment on index pay.provider_calls_unsettled is
-  'pay.read_providers, pay.list_unsettled_calls: calls without a result.';
+comment on index pay.provider_operations_unsettled is
+  'pay.read_providers, pay.list_unsettled_operations: operations without a result.';
 
-create index provider_calls_subject on pay.provider_calls (subject_id, environment_id, id);
-comment on index pay.provider_calls_subject is
-  'pay_internal.has_event_call, pay_internal.find_providers: the calls of a payment or transfer.';
+create index provider_operations_subject on pay.provider_operations (subject_id, environment_id,
+  id);
+comment on index pay.provider_operations_subject is
+  'pay_internal.has_event_operation, pay_internal.find_providers: the operations of a payment or transfer.';
 
-create index provider_calls_reference on pay.provider_calls (provider_reference, account_id)
+create index provider_operations_reference on pay.provider_operations (provider_reference,
+  account_id)
   where provider_reference is not null;
-comment on index pay.provider_calls_reference is
-  'pay_internal.find_event_subject, pay.read_challenge: the call with an id of the provider.';
+comment on index pay.provider_operations_reference is
+  'pay_internal.find_event_subject, pay.read_challenge: the operation with an id of the provider.';
 
-create index provider_calls_clock on pay.provider_calls (environment_id, next_attempt_at, due_at)
+create index provider_operations_clock on pay.provider_operations (environment_id, next_attempt_at,
+  due_at)
   where state = 'pending' and account_id = 'sandbox';
-comment on index pay.provider_calls_clock is
+comment on index pay.provider_operations_clock is
   'pay_internal.next_due: the next result that a clock waits for.';
 
 create table pay.provider_events (
@@ -251,7 +256,7 @@ create index provider_events_unmatched
   on pay.provider_events (provider_reference, account_id, environment_id)
   where outcome = 'unmatched';
 comment on index pay.provider_events_unmatched is
-  'pay_internal.reopen_provider_events: the provider events that came before the call that learns their id.';
+  'pay_internal.reopen_provider_events: the provider events that came before the operation that learns their id.';
 
 create index provider_events_subject on pay.provider_events (subject_id, environment_id);
 comment on index pay.provider_events_subject is
@@ -309,7 +314,7 @@ create type pay.provider_work as (
   environment_id text collate "C",
   livemode boolean,
   account json,
-  call json,
+  operation json,
   event json,
   subject_body text,
   subject_sequence integer,
@@ -318,11 +323,11 @@ create type pay.provider_work as (
   day date
 );
 comment on type pay.provider_work is 'A piece of work that a worker has claimed.';
-comment on column pay.provider_work.kind is 'call, provider event, look, poll or totals.';
+comment on column pay.provider_work.kind is 'operation, provider event, look, poll or totals.';
 comment on column pay.provider_work.environment_id is 'The environment of the account.';
 comment on column pay.provider_work.livemode is 'The mode of the environment.';
 comment on column pay.provider_work.account is 'The account, with the names of its secrets.';
-comment on column pay.provider_work.call is 'The call to send or to look at; for a provider event the call that it can settle, or null.';
+comment on column pay.provider_work.operation is 'The operation to send or to look at; for a provider event the operation that it can settle, or null.';
 comment on column pay.provider_work.event is 'The provider event to handle.';
 comment on column pay.provider_work.subject_body is 'The payment or transfer as JSON text; null: there is none.';
 comment on column pay.provider_work.subject_sequence is 'The sequence of the payment or transfer.';
@@ -330,5 +335,6 @@ comment on column pay.provider_work.refund_body is 'The refund as JSON text; nul
 comment on column pay.provider_work.cursor is 'Where a poll, or the reading of totals, goes on; null: at its beginning.';
 comment on column pay.provider_work.day is 'The day whose totals to read.';
 
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+do $$ begin execute pg_catalog.format('set role %I',
+  pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

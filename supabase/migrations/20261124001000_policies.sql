@@ -39,7 +39,7 @@ begin
     'api_keys', 'rate_counters', 'payments', 'refunds', 'disputes', 'transfers', 'events',
     'idempotency_keys', 'ledger_totals', 'webhook_endpoints', 'webhook_deliveries',
     'inbox_entries', 'delivery_exchanges', 'sandbox_settings', 'sandboxes', 'faults', 'requests',
-    'transcript_lines', 'provider_accounts', 'provider_methods', 'provider_calls',
+    'transcript_lines', 'provider_accounts', 'provider_methods', 'provider_operations',
     'provider_events', 'provider_cursors', 'provider_totals', 'deposit_addresses', 'chain_payouts'
   ] loop
     execute format(
@@ -105,5 +105,6 @@ begin
 end
 $policies$;
 
-do $$ begin execute pg_catalog.format('set role %I', pg_catalog.current_setting('pay.migrator')); end $$;
+do $$ begin execute pg_catalog.format('set role %I',
+  pg_catalog.current_setting('pay.migrator')); end $$;
 revoke pay_owner from current_user;

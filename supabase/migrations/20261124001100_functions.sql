@@ -713,7 +713,7 @@ end
 $$;
 
 create or replace function pay_internal.allocate_deposits(
-  p_calls jsonb, p_providers jsonb, p_found pay.admission[]
+  p_operations jsonb, p_providers jsonb, p_found pay.admission[]
 )
 returns jsonb
 language plpgsql volatile
@@ -723,29 +723,31 @@ declare
   v_watch_after constant interval := '30 days';
   v_now constant timestamptz := pay_internal.server_time();
   v_deposits jsonb := '{}';
-  v_call record;
+  v_operation record;
   v_index bigint;
   v_expires_at timestamptz;
 begin
-  for v_call in
+  for v_operation in
     select c.n, c.id, c.subject_id, f.environment_id, k.found -> 'account' ->> 'id' as account_id,
       k.found -> 'account' -> 'settings' ->> 'xpub' as xpub,
       coalesce((k.found -> 'account' -> 'settings' ->> 'expires_after_seconds')::integer, 3600)
         * interval '1 second' as expires_after
     from unnest(p_found) f
-    join jsonb_to_recordset(p_calls) as c (n integer, id text, op text, subject_id text)
+    join jsonb_to_recordset(p_operations) as c (n integer, id text, op text, subject_id text)
       on c.n = f.n
     join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
     where f.outcome = 'ok' and c.op = 'authorize' and k.found -> 'account' ->> 'connector' = 'evm'
     order by k.found -> 'account' -> 'settings' ->> 'xpub' collate "C", c.n
   loop
-    v_index := pay_internal.next_xpub_index(v_call.xpub);
-    v_expires_at := v_now + v_call.expires_after;
-    insert into pay.deposit_addresses (environment_id, account_id, call_id, payment_id, xpub_index,
+    v_index := pay_internal.next_xpub_index(v_operation.xpub);
+    v_expires_at := v_now + v_operation.expires_after;
+    insert into pay.deposit_addresses (environment_id, account_id, operation_id, payment_id,
+      xpub_index,
       expires_at, watch_until)
-    values (v_call.environment_id, v_call.account_id, v_call.id, v_call.subject_id, v_index,
+    values (v_operation.environment_id, v_operation.account_id, v_operation.id,
+      v_operation.subject_id, v_index,
       v_expires_at, v_expires_at + v_watch_after);
-    v_deposits := v_deposits || jsonb_build_object(v_call.n, jsonb_build_object(
+    v_deposits := v_deposits || jsonb_build_object(v_operation.n, jsonb_build_object(
       'index', v_index, 'expires_at', pay_internal.wire_time(v_expires_at)));
   end loop;
   return v_deposits;
@@ -776,8 +778,8 @@ begin
         c.provider_reference, c.currency
       from pay.deposit_addresses d
       cross join lateral (
-        select c.provider_reference, c.currency from pay.provider_calls c
-        where c.environment_id = d.environment_id and c.id = d.call_id limit 1
+        select c.provider_reference, c.currency from pay.provider_operations c
+        where c.environment_id = d.environment_id and c.id = d.operation_id limit 1
       ) c
       where d.account_id = p_account_id and d.watch_until is not null
         and d.xpub_index > coalesce(p_after, -1)
@@ -945,7 +947,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select json_build_object('call_id', c.id, 'op', c.op, 'subject_id', c.subject_id,
+    select json_build_object('operation_id', c.id, 'op', c.op, 'subject_id', c.subject_id,
       'refund_id', c.refund_id, 'amount_minor', c.amount_minor, 'currency', c.currency,
       'destination', p_payout.destination, 'nonce', p_payout.nonce,
       'tx_hashes', p_payout.tx_hashes, 'max_fee', p_payout.max_fee,
@@ -953,13 +955,14 @@ begin
       'sent_seconds',
         extract(epoch from pay_internal.server_time() - p_payout.sent_at)::double precision,
       'is_exported', p_payout.exported_at is not null)
-    from pay.provider_calls c
-    where c.environment_id = p_payout.environment_id and c.id = p_payout.call_id limit 1
+    from pay.provider_operations c
+    where c.environment_id = p_payout.environment_id and c.id = p_payout.operation_id limit 1
   );
 end
 $$;
 
-create or replace function pay.store_payout(p_account_id text, p_call_id text, p_destination text)
+create or replace function pay.store_payout(p_account_id text, p_operation_id text,
+  p_destination text)
 returns json
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -972,18 +975,18 @@ begin
   perform set_config('pay.worker', 'on', true);
   select a.environment_id into v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
-  insert into pay.chain_payouts (environment_id, account_id, call_id, destination)
-  values (v_environment_id, p_account_id, p_call_id, p_destination)
+  insert into pay.chain_payouts (environment_id, account_id, operation_id, destination)
+  values (v_environment_id, p_account_id, p_operation_id, p_destination)
   on conflict on constraint chain_payouts_pkey do nothing;
   select payout.* into v_payout from pay.chain_payouts payout
-  where payout.environment_id = v_environment_id and payout.call_id = p_call_id;
+  where payout.environment_id = v_environment_id and payout.operation_id = p_operation_id;
   return pay_internal.payout_json(v_payout);
 end
 $$;
 grant execute on function pay.store_payout(text, text, text) to pay_api;
 
 create or replace function pay.give_nonce(
-  p_account_id text, p_call_id text, p_chain_id bigint, p_signer text, p_count bigint
+  p_account_id text, p_operation_id text, p_chain_id bigint, p_signer text, p_count bigint
 )
 returns bigint
 language plpgsql volatile security definer
@@ -996,7 +999,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   select payout.* into strict v_payout from pay.chain_payouts payout
-  where payout.account_id = p_account_id and payout.call_id = p_call_id for update;
+  where payout.account_id = p_account_id and payout.operation_id = p_operation_id for update;
   if v_payout.nonce is not null or v_payout.exported_at is not null then
     return v_payout.nonce;
   end if;
@@ -1006,14 +1009,14 @@ begin
     do update set next_nonce = greatest(n.next_nonce, p_count) + 1
   returning n.next_nonce - 1 into v_nonce;
   update pay.chain_payouts payout set nonce = v_nonce
-  where payout.environment_id = v_payout.environment_id and payout.call_id = p_call_id;
+  where payout.environment_id = v_payout.environment_id and payout.operation_id = p_operation_id;
   return v_nonce;
 end
 $$;
 grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pay_api;
 
 create or replace function pay.note_payout_fees(
-  p_account_id text, p_call_id text, p_max_fee bigint, p_priority_fee bigint
+  p_account_id text, p_operation_id text, p_max_fee bigint, p_priority_fee bigint
 )
 returns void
 language plpgsql volatile security definer
@@ -1027,14 +1030,14 @@ begin
       else payout.sent_at end,
     max_fee = greatest(payout.max_fee, p_max_fee),
     priority_fee = greatest(payout.priority_fee, p_priority_fee)
-  where payout.account_id = p_account_id and payout.call_id = p_call_id
+  where payout.account_id = p_account_id and payout.operation_id = p_operation_id
     and payout.nonce is not null;
 end
 $$;
 grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pay_api;
 
 create or replace function pay.note_payout_hash(
-  p_account_id text, p_call_id text, p_tx_hash text
+  p_account_id text, p_operation_id text, p_tx_hash text
 )
 returns void
 language plpgsql volatile security definer
@@ -1045,7 +1048,7 @@ begin
   perform set_config('pay.worker', 'on', true);
   update pay.chain_payouts payout
   set tx_hashes = payout.tx_hashes || p_tx_hash
-  where payout.account_id = p_account_id and payout.call_id = p_call_id
+  where payout.account_id = p_account_id and payout.operation_id = p_operation_id
     and not (payout.tx_hashes @> array[p_tx_hash]);
 end
 $$;
@@ -1062,8 +1065,8 @@ begin
   return query
     select pay_internal.payout_json(payout) from pay.chain_payouts payout
     cross join lateral (
-      select c.state, c.op, c.subject_id, c.refund_id, c.settled_at from pay.provider_calls c
-      where c.environment_id = payout.environment_id and c.id = payout.call_id limit 1
+      select c.state, c.op, c.subject_id, c.refund_id, c.settled_at from pay.provider_operations c
+      where c.environment_id = payout.environment_id and c.id = payout.operation_id limit 1
     ) c
     where payout.account_id = p_account_id
       and (c.state <> 'settled' or payout.nonce is not null
@@ -1071,7 +1074,7 @@ begin
           select from pay.provider_events event
           where event.environment_id = payout.environment_id
             and event.account_id = payout.account_id
-            and event.reference = payout.call_id || ':failed'
+            and event.reference = payout.operation_id || ':failed'
         ))
       and not exists (
         select from pay.provider_events event
@@ -1080,7 +1083,7 @@ begin
           and event.refund_id is not distinct from c.refund_id
           and (event.state = 'succeeded' or event.reference like '%:reverted')
       )
-    order by payout.call_id;
+    order by payout.operation_id;
 end
 $$;
 grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
@@ -1149,9 +1152,9 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('export payouts', 0));
   return query
     with open as materialized (
-      select payout.environment_id, payout.call_id from pay.chain_payouts payout
-      join pay.provider_calls c on c.environment_id = payout.environment_id
-        and c.id = payout.call_id
+      select payout.environment_id, payout.operation_id from pay.chain_payouts payout
+      join pay.provider_operations c on c.environment_id = payout.environment_id
+        and c.id = payout.operation_id
       where payout.account_id = p_account_id and c.state <> 'settled' and payout.nonce is null
         and (p_again or payout.exported_at is null)
         and not exists (
@@ -1162,21 +1165,22 @@ begin
             and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
           join pay.chain_payouts q on q.account_id = a.id and q.exported_at is not null
             and lower(q.destination) = lower(payout.destination)
-          join pay.provider_calls d on d.environment_id = q.environment_id and d.id = q.call_id
+          join pay.provider_operations d on d.environment_id = q.environment_id
+            and d.id = q.operation_id
             and d.state <> 'settled' and d.amount_minor = c.amount_minor
             and d.currency = c.currency
           where own.id = p_account_id
         )
-      order by payout.call_id for update of payout
+      order by payout.operation_id for update of payout
     ),
     exported as (
       update pay.chain_payouts payout set exported_at = pay_internal.server_time()
       from open o
-      where payout.environment_id = o.environment_id and payout.call_id = o.call_id
+      where payout.environment_id = o.environment_id and payout.operation_id = o.operation_id
         and payout.nonce is null
       returning payout.*
     )
-    select pay_internal.payout_json(x) from exported x order by x.call_id;
+    select pay_internal.payout_json(x) from exported x order by x.operation_id;
 end
 $$;
 grant execute on function pay.export_payouts(text, boolean) to pay_operator;
@@ -1279,9 +1283,9 @@ begin
     v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
     v_found := pay_internal.lock_subjects(v_document.expects, v_found);
   end if;
-  if v_document.calls is not null then
+  if v_document.operations is not null then
     select * into v_found, v_providers
-    from pay_internal.find_providers(v_document.calls, v_found);
+    from pay_internal.find_providers(v_document.operations, v_found);
   end if;
   if v_document.faults is not null then
     v_found := pay_internal.lock_faults(v_document.faults, v_found);
@@ -1298,9 +1302,9 @@ begin
   v_callers := pay_internal.callers_of(v_found);
   -- A list of replays writes nothing: its rows are not even read.
   if v_callers <> '{}' then
-    if v_document.calls is not null then
-      v_details := pay_internal.write_calls(
-        v_document.calls, v_providers, v_document.requests, v_found);
+    if v_document.operations is not null then
+      v_details := pay_internal.write_operations(
+        v_document.operations, v_providers, v_document.requests, v_found);
     end if;
     perform pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.faults is not null then
@@ -1678,8 +1682,8 @@ grant execute on function pay.read_wakes() to pay_operator;
 
 create or replace function pay.read_providers()
 returns table (
-  unsettled_calls bigint,
-  oldest_unsettled_call_seconds double precision,
+  unsettled_operations bigint,
+  oldest_unsettled_operation_seconds double precision,
   unmatched_events bigint,
   stalled_readings bigint
 )
@@ -1693,7 +1697,7 @@ begin
   return query select
     (
       select count(*) from (
-        select from pay.provider_calls c
+        select from pay.provider_operations c
         join pay.environments e on e.id = c.environment_id and e.retired_at is null
         where c.state <> 'settled' and c.first_sent_at is not null and c.account_id <> 'sandbox'
         limit v_most
@@ -1702,7 +1706,7 @@ begin
     (
       select coalesce(extract(epoch from now() - min(o.first_sent_at)), 0)::double precision
       from (
-        select c.first_sent_at from pay.provider_calls c
+        select c.first_sent_at from pay.provider_operations c
         join pay.environments e on e.id = c.environment_id and e.retired_at is null
         where c.state <> 'settled' and c.first_sent_at is not null and c.account_id <> 'sandbox'
         order by c.first_sent_at limit 1
@@ -2098,7 +2102,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   foreach v_invariant in array array[
-    'invariant_provider_calls', 'invariant_provider_events', 'invariant_provider_totals',
+    'invariant_provider_operations', 'invariant_provider_events', 'invariant_provider_totals',
     'invariant_deposits'
   ] loop
     return query
@@ -2905,7 +2909,7 @@ begin
   return query
     select c.environment_id, e.account, p.body, (
       select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)
-    from pay.provider_calls c
+    from pay.provider_operations c
     join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
     join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
     where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';
@@ -3017,7 +3021,7 @@ returns table (
   id text, environment_id text, account text, connector text, method_kinds text[], settings json,
   secret_name text, notification_secret_names text[], status text, created_at timestamptz,
   disabled_at timestamptz, ignored_notifications bigint, polled_at timestamptz,
-  unsettled_calls bigint, stalled_since timestamptz, last_error text
+  unsettled_operations bigint, stalled_since timestamptz, last_error text
 )
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
@@ -3034,7 +3038,7 @@ begin
       a.settings::json, a.secret_name, a.notification_secret_names, a.status, a.created_at,
       a.disabled_at, a.ignored_notifications, u.polled_at,
       (
-        select count(*) from pay.provider_calls c
+        select count(*) from pay.provider_operations c
         where c.environment_id = a.environment_id and c.account_id = a.id and c.state <> 'settled'
           and c.first_sent_at is not null
       ),
@@ -3066,361 +3070,6 @@ begin
 end
 $$;
 grant execute on function pay.disable_provider_account(text) to pay_operator;
-
-create or replace function pay_internal.provider_call_json(p_call pay.provider_calls)
-returns json
-language sql stable
-set search_path = pg_catalog, pg_temp
-as $$
-  select row_to_json(t) from (
-    select p_call.id, p_call.environment_id, p_call.op, p_call.subject_id, p_call.refund_id, p_call.amount_minor,
-      p_call.currency, p_call.request, p_call.state, p_call.attempts,
-      pay_internal.wire_time(p_call.created_at) as created_at,
-      pay_internal.wire_time(p_call.first_sent_at) as first_sent_at,
-      -- By the database's clock. Stripe forgets an id 24 hours after the first attempt. The cancel
-      -- of an abandoned payment has the same effect without the id.
-      p_call.may_repeat and (p_call.op = 'abandon'
-        or coalesce(p_call.first_sent_at, p_call.created_at)
-          > pay_internal.server_time() - interval '23 hours') as may_repeat,
-      p_call.provider_reference, p_call.request_id, p_call.decline_is_error,
-      case when p_call.request ? 'dispute' then pay_internal.dispute_body(p_call.environment_id,
-        p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body,
-      case when p_call.connector = 'evm' then (
-        select json_build_object(
-          'index', d.xpub_index, 'expires_at', pay_internal.wire_time(d.expires_at))
-        from pay.deposit_addresses d
-        where d.environment_id = p_call.environment_id and d.call_id = p_call.id
-      ) end as reserved,
-      pay_internal.wire_time(p_call.due_at) as due_at,
-      (select row_to_json(w) from pay.sandbox_settings w
-       where w.environment_id = p_call.environment_id) as settings
-  ) t
-$$;
-
-create or replace function pay_internal.find_providers(
-  p_calls jsonb, inout p_found pay.admission[], out providers jsonb
-)
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_one_at_a_time constant text[] :=
-    '{authorize,capture,cancel,dispute_evidence,dispute_accept}';
-  v_call record;
-begin
-  providers := '{}';
-  for v_call in
-    select c.n, f.environment_id, o.provider_reference,
-      e.livemode and c.op = 'authorize' and c.method_kind = 'card'
-        and c.request ->> 'token' is null as is_incomplete, case
-        when not e.livemode then 'sandbox'
-        when c.op in ('authorize', 'transfer') then method.account_id
-        else o.account_id
-      end as account_id,
-      c.op = any (v_one_at_a_time) and exists (
-        select from (
-          -- All calls of the subject. With the condition inside, the planner would read every
-          -- pending call of the service.
-          select p.state, p.op from pay.provider_calls p
-          where p.subject_id = c.subject_id and p.environment_id = f.environment_id
-          offset 0
-        ) p
-        where p.state = 'pending' and p.op = any (v_one_at_a_time)
-          and (p.op like 'dispute%') = (c.op like 'dispute%')
-      ) as is_waiting
-    from unnest(p_found) f
-    join jsonb_to_recordset(p_calls) as c (
-      n integer, op text, subject_id text, method_kind text, request jsonb)
-      on c.n = f.n
-    join pay.environments e on e.id = f.environment_id
-    left join pay.provider_methods method
-      on method.environment_id = f.environment_id and method.method_kind = c.method_kind
-    left join lateral (
-      select a.account_id, a.provider_reference from pay.provider_calls a
-      where a.environment_id = f.environment_id and a.subject_id = c.subject_id
-        and a.op = 'authorize'
-      order by a.id desc limit 1
-    ) o on true
-    where f.outcome = 'ok'
-  loop
-    if v_call.account_id is null then
-      p_found[v_call.n].outcome := 'unconfigured';
-    elsif v_call.is_incomplete then
-      p_found[v_call.n].outcome := 'incomplete';
-    elsif v_call.is_waiting then
-      p_found[v_call.n].outcome := 'in_progress';
-    else
-      providers := providers || jsonb_build_object(v_call.n, jsonb_build_object(
-        'account', pay_internal.provider_account_json(v_call.environment_id, v_call.account_id),
-        'provider_reference', v_call.provider_reference));
-    end if;
-  end loop;
-end
-$$;
-
-create or replace function pay_internal.write_calls(
-  p_calls jsonb, p_providers jsonb, p_requests jsonb, p_found pay.admission[]
-)
-returns text[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_look_after constant interval := '10 minutes';
-  v_now constant timestamptz := pay_internal.server_time();
-  v_deposits constant jsonb := pay_internal.allocate_deposits(p_calls, p_providers, p_found);
-  v_details text[];
-begin
-  with
-  call as materialized (
-    select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
-      v.provider_reference as known_reference, c.provider_reference is not null as is_settled,
-      v_now + coalesce(f.ahead, '0') as made_at, f.ahead is not null as has_clock,
-      v_now + coalesce(f.ahead, '0') + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' as due_at,
-      c.*
-    from unnest(p_found) f
-    join jsonb_to_recordset(p_calls) as c (
-      n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
-      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer,
-      provider_reference text
-    ) on c.n = f.n
-    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text, request_id text)
-      on r.n = f.n
-    join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
-    cross join lateral jsonb_to_record(k.found) as v (account jsonb, provider_reference text)
-    where f.outcome = 'ok'
-  ),
-  made as (
-    insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
-      refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
-      next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
-      api_key_id, idempotency_key, request_id, decline_is_error, due_at)
-    select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
-      c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
-      case when c.is_settled then 'settled' else 'pending' end,
-      case when c.delay_ms is null then 1 else 0 end, c.made_at,
-      case when c.delay_ms is null then v_now end,
-      case when c.is_settled then null
-        when c.has_clock then pay_internal.real_due(c.environment_id, c.due_at)
-        else c.due_at end,
-      case when not c.is_settled and c.delay_ms is null
-        then v_now + c.lease_ms * interval '1 ms' end,
-      case when c.is_settled then v_now end,
-      case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
-        then v_now + v_look_after end,
-      true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
-      c.request_id, c.decline_is_error,
-      case when c.has_clock and not c.is_settled then c.due_at end
-    from call c
-  )
-  select array_agg(
-    case when c.n is not null then json_build_object(
-      'id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
-      'created_at', pay_internal.wire_time(c.made_at), 'reserved', v_deposits -> c.n::text)::text end
-    order by f.n)
-  into v_details
-  from unnest(p_found) f
-  -- A change can have a call that the worker sends later beside the one of its request.
-  left join (select distinct on (d.n) d.* from call d order by d.n, d.delay_ms nulls first) c
-    on c.n = f.n;
-  return v_details;
-end
-$$;
-
-create or replace function pay_internal.write_later_calls(
-  p_calls jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_now constant timestamptz := pay_internal.server_time();
-begin
-  insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
-    amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
-    provider_reference, api_key_id, request_id, decline_is_error, due_at)
-  select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
-    c.currency, c.request, 'pending', 0, t.made_at,
-    case when caller.ahead is null then t.due_at
-      else pay_internal.real_due(o.environment_id, t.due_at) end, true,
-    o.provider_reference, o.api_key_id, o.request_id, false,
-    case when caller.ahead is not null then t.due_at end
-  from unnest(p_callers) caller
-  join jsonb_to_recordset(p_calls) as c (
-    n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
-    request jsonb, delay_ms integer
-  ) on c.n = caller.n
-  cross join lateral (
-    select v_now + coalesce(caller.ahead, '0') as made_at,
-      v_now + coalesce(caller.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
-  ) t
-  cross join lateral (
-    select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
-      a.request_id
-    from pay.provider_calls a
-    where a.environment_id = caller.environment_id and a.subject_id = c.subject_id
-      and a.op = 'authorize'
-    order by a.id desc limit 1
-  ) o;
-end
-$$;
-
-create or replace function pay_internal.lock_calls(p_records jsonb, p_found pay.admission[])
-returns pay.admission[]
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-declare
-  v_n integer;
-begin
-  for v_n in
-    with
-    requested as materialized (
-      select r.n, r.call_id, f.environment_id
-      from unnest(p_found) f
-      join jsonb_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
-      where f.outcome = 'ok' and r.call_id is not null
-    ),
-    call as materialized (
-      select a.n, c.id, c.state
-      from requested a
-      join pay.provider_calls c on c.environment_id = a.environment_id and c.id = a.call_id
-      order by c.environment_id, c.id
-      for update of c
-    )
-    select a.n from requested a
-    except
-    select min(c.n) from call c where c.state <> 'settled' group by c.id
-  loop
-    p_found[v_n].outcome := 'known';
-  end loop;
-  return p_found;
-end
-$$;
-
-create or replace function pay_internal.settle_calls(
-  p_records jsonb, p_callers pay_internal.caller[]
-)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  perform pay_internal.update_calls((
-    select coalesce(
-      jsonb_agg(r.call
-        || jsonb_build_object('environment_id', caller.environment_id, 'id', r.call_id)),
-      '[]')
-    from unnest(p_callers) caller
-    join jsonb_to_recordset(p_records) as r (n integer, call_id text, call jsonb) on r.n = caller.n
-    where r.call_id is not null and r.call is not null
-  ));
-  with answered as materialized (
-    select k.environment_id, k.api_key_id, k.key, r.status, r.body
-    from unnest(p_callers) caller
-    join jsonb_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
-      on r.n = caller.n
-    cross join lateral (
-      select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
-      from pay.provider_calls c
-      where c.environment_id = caller.environment_id and c.id = r.call_id limit 1
-    ) c
-    join pay.idempotency_keys k
-      on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
-      and k.key = c.idempotency_key and k.request_id = c.request_id
-    where r.status is not null and k.status = 102
-    order by k.environment_id, k.api_key_id, k.key
-    for update of k
-  )
-  update pay.idempotency_keys k
-  set status = a.status, body = a.body
-  from answered a
-  where k.environment_id = a.environment_id and k.api_key_id = a.api_key_id and k.key = a.key;
-end
-$$;
-
-create or replace function pay_internal.reopen_provider_events(p_calls jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with lost as materialized (
-    select r.environment_id, c.account_id, f.reference
-    from jsonb_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
-    cross join lateral (
-      select c.account_id from pay.provider_calls c
-      where c.environment_id = r.environment_id and c.id = r.id limit 1
-    ) c
-    cross join lateral (
-      select f.reference from pay.provider_events f
-      where f.provider_reference = r.provider_reference and f.account_id = c.account_id
-        and f.environment_id = r.environment_id and f.outcome = 'unmatched'
-      for update of f skip locked
-    ) f
-    where r.provider_reference is not null
-  )
-  update pay.provider_events f
-  set outcome = null, finding = null, handled_at = null, leased_until = null,
-    dismissed_at = null, dismissed_reason = null
-  from lost l
-  where f.environment_id = l.environment_id and f.account_id = l.account_id
-    and f.reference = l.reference;
-end
-$$;
-
-create or replace function pay_internal.update_calls(p_calls jsonb)
-returns void
-language plpgsql volatile
-set search_path = pg_catalog, pg_temp
-as $$
-begin
-  with requested as materialized (
-    select r.*
-    from jsonb_to_recordset(p_calls) as r (
-      environment_id text, id text, state text, next_attempt_at timestamptz,
-      provider_reference text, last_reply text, may_repeat boolean, needs_operator boolean
-    )
-    order by r.environment_id collate "C", r.id collate "C"
-  ),
-  result as materialized (
-    select a.*, coalesce(a.state, c.state) as new_state
-    from requested a
-    cross join lateral (
-      select c.state from pay.provider_calls c
-      where c.environment_id = a.environment_id and c.id = a.id limit 1
-      for update of c
-    ) c
-    where c.state <> 'settled'
-  )
-  update pay.provider_calls c
-  set state = r.new_state, leased_until = null,
-    next_attempt_at = case when r.new_state = 'pending'
-      then coalesce(r.next_attempt_at, c.next_attempt_at) end,
-    provider_reference = coalesce(r.provider_reference, c.provider_reference),
-    last_reply = coalesce(r.last_reply, c.last_reply),
-    may_repeat = coalesce(r.may_repeat, c.may_repeat),
-    needs_operator = coalesce(r.needs_operator, false),
-    settled_at = case when r.new_state = 'settled' then pay_internal.server_time() end
-  from result r
-  where c.environment_id = r.environment_id and c.id = r.id;
-  perform pay_internal.reopen_provider_events(p_calls);
-end
-$$;
-
-create or replace function pay.note_calls(p_calls text)
-returns void
-language plpgsql volatile security definer
-set search_path = pg_catalog, pg_temp set jit = off
-set enable_seqscan = off set plan_cache_mode = force_generic_plan
-as $$
-begin
-  perform set_config('pay.worker', 'on', true);
-  perform pay_internal.update_calls(p_calls::jsonb);
-end
-$$;
-grant execute on function pay.note_calls(text) to pay_api;
 
 create or replace function pay_internal.keep_provider_events(p_events jsonb)
 returns bigint
@@ -3456,13 +3105,13 @@ returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select c.subject_id from pay.provider_calls c
+  select c.subject_id from pay.provider_operations c
   where c.provider_reference = p_provider_reference and c.account_id = p_account_id
     and c.environment_id = p_environment_id
   order by c.id limit 1
 $$;
 
-create or replace function pay_internal.has_event_call(
+create or replace function pay_internal.has_event_operation(
   p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text
 )
 returns boolean
@@ -3470,7 +3119,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select exists (
-    select from pay.provider_calls c
+    select from pay.provider_operations c
     where c.environment_id = p_environment_id and c.subject_id = p_subject_id
       and c.account_id = p_account_id
       and (c.provider_reference is null or p_provider_reference is null
@@ -3606,7 +3255,8 @@ begin
     -- The operator can match an event with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
     refund_id = coalesce(h.refund_id, k.refund_id),
-    -- The answer of a call or a look has the time of the movement, which a notification lacks.
+    -- The answer of an operation or a look has the time of the movement, which a notification
+    -- lacks.
     happened_at = coalesce(h.at, k.happened_at),
     dismissed_at = null, dismissed_reason = null
   from handled h
@@ -3642,11 +3292,11 @@ as $$
     'follows_unmatched', pay_internal.follows_unmatched(p_event),
     'received_at', pay_internal.wire_time(p_event.received_at), 'is_elsewhere',
     exists (
-      select from pay.provider_calls c
+      select from pay.provider_operations c
       where c.provider_reference = p_event.provider_reference
         and c.account_id <> p_event.account_id
     ) or exists (
-      select from pay.provider_calls c
+      select from pay.provider_operations c
       where c.subject_id = p_event.subject_id and c.account_id <> p_event.account_id
     )))::json
 $$;
@@ -3663,7 +3313,367 @@ as $$
     and event.reference = split_part(p_reference, ':', 1) || ':succeeded'
 $$;
 
-create or replace function pay.list_unsettled_calls(p_all boolean)
+create or replace function pay_internal.provider_operation_json(p_operation pay.provider_operations)
+returns json
+language sql stable
+set search_path = pg_catalog, pg_temp
+as $$
+  select row_to_json(t) from (
+    select p_operation.id, p_operation.environment_id, p_operation.op, p_operation.subject_id,
+      p_operation.refund_id, p_operation.amount_minor,
+      p_operation.currency, p_operation.request, p_operation.state, p_operation.attempts,
+      pay_internal.wire_time(p_operation.created_at) as created_at,
+      pay_internal.wire_time(p_operation.first_sent_at) as first_sent_at,
+      -- By the database's clock. Stripe forgets an id 24 hours after the first attempt. The cancel
+      -- of an abandoned payment has the same effect without the id.
+      p_operation.may_repeat and (p_operation.op = 'abandon'
+        or coalesce(p_operation.first_sent_at, p_operation.created_at)
+          > pay_internal.server_time() - interval '23 hours') as may_repeat,
+      p_operation.provider_reference, p_operation.request_id, p_operation.decline_is_error,
+      case when p_operation.request ? 'dispute' then pay_internal.dispute_body(p_operation.environment_id,
+        p_operation.subject_id, p_operation.request -> 'dispute' ->> 'id') end as dispute_body,
+      case when p_operation.connector = 'evm' then (
+        select json_build_object(
+          'index', d.xpub_index, 'expires_at', pay_internal.wire_time(d.expires_at))
+        from pay.deposit_addresses d
+        where d.environment_id = p_operation.environment_id and d.operation_id = p_operation.id
+      ) end as reserved,
+      pay_internal.wire_time(p_operation.due_at) as due_at,
+      (select row_to_json(w) from pay.sandbox_settings w
+       where w.environment_id = p_operation.environment_id) as settings
+  ) t
+$$;
+
+create or replace function pay_internal.find_providers(
+  p_operations jsonb, inout p_found pay.admission[], out providers jsonb
+)
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_one_at_a_time constant text[] :=
+    '{authorize,capture,cancel,dispute_evidence,dispute_accept}';
+  v_operation record;
+begin
+  providers := '{}';
+  for v_operation in
+    select c.n, f.environment_id, o.provider_reference,
+      e.livemode and c.op = 'authorize' and c.method_kind = 'card'
+        and c.request ->> 'token' is null as is_incomplete, case
+        when not e.livemode then 'sandbox'
+        when c.op in ('authorize', 'transfer') then method.account_id
+        else o.account_id
+      end as account_id,
+      c.op = any (v_one_at_a_time) and exists (
+        select from (
+          -- All operations of the subject. With the condition inside, the planner would read every
+          -- pending operation of the service.
+          select p.state, p.op from pay.provider_operations p
+          where p.subject_id = c.subject_id and p.environment_id = f.environment_id
+          offset 0
+        ) p
+        where p.state = 'pending' and p.op = any (v_one_at_a_time)
+          and (p.op like 'dispute%') = (c.op like 'dispute%')
+      ) as is_waiting
+    from unnest(p_found) f
+    join jsonb_to_recordset(p_operations) as c (
+      n integer, op text, subject_id text, method_kind text, request jsonb)
+      on c.n = f.n
+    join pay.environments e on e.id = f.environment_id
+    left join pay.provider_methods method
+      on method.environment_id = f.environment_id and method.method_kind = c.method_kind
+    left join lateral (
+      select a.account_id, a.provider_reference from pay.provider_operations a
+      where a.environment_id = f.environment_id and a.subject_id = c.subject_id
+        and a.op = 'authorize'
+      order by a.id desc limit 1
+    ) o on true
+    where f.outcome = 'ok'
+  loop
+    if v_operation.account_id is null then
+      p_found[v_operation.n].outcome := 'unconfigured';
+    elsif v_operation.is_incomplete then
+      p_found[v_operation.n].outcome := 'incomplete';
+    elsif v_operation.is_waiting then
+      p_found[v_operation.n].outcome := 'in_progress';
+    else
+      providers := providers || jsonb_build_object(v_operation.n, jsonb_build_object(
+        'account', pay_internal.provider_account_json(v_operation.environment_id, v_operation.account_id),
+        'provider_reference', v_operation.provider_reference));
+    end if;
+  end loop;
+end
+$$;
+
+create or replace function pay_internal.write_operations(
+  p_operations jsonb, p_providers jsonb, p_requests jsonb, p_found pay.admission[]
+)
+returns text[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_look_after constant interval := '10 minutes';
+  v_now constant timestamptz := pay_internal.server_time();
+  v_deposits constant jsonb := pay_internal.allocate_deposits(p_operations, p_providers, p_found);
+  v_details text[];
+begin
+  with
+  operation as materialized (
+    select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
+      v.provider_reference as known_reference, c.provider_reference is not null as is_settled,
+      v_now + coalesce(f.ahead, '0') as made_at, f.ahead is not null as has_clock,
+      v_now + coalesce(f.ahead, '0') + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' as due_at,
+      c.*
+    from unnest(p_found) f
+    join jsonb_to_recordset(p_operations) as c (
+      n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
+      currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer,
+      provider_reference text
+    ) on c.n = f.n
+    join jsonb_to_recordset(p_requests) as r (n integer, idempotency_key text, request_id text)
+      on r.n = f.n
+    join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
+    cross join lateral jsonb_to_record(k.found) as v (account jsonb, provider_reference text)
+    where f.outcome = 'ok'
+  ),
+  made as (
+    insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
+      refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
+      next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
+      api_key_id, idempotency_key, request_id, decline_is_error, due_at)
+    select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
+      c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
+      case when c.is_settled then 'settled' else 'pending' end,
+      case when c.delay_ms is null then 1 else 0 end, c.made_at,
+      case when c.delay_ms is null then v_now end,
+      case when c.is_settled then null
+        when c.has_clock then pay_internal.real_due(c.environment_id, c.due_at)
+        else c.due_at end,
+      case when not c.is_settled and c.delay_ms is null
+        then v_now + c.lease_ms * interval '1 ms' end,
+      case when c.is_settled then v_now end,
+      case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
+        then v_now + v_look_after end,
+      true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
+      c.request_id, c.decline_is_error,
+      case when c.has_clock and not c.is_settled then c.due_at end
+    from operation c
+  )
+  select array_agg(
+    case when c.n is not null then json_build_object(
+      'id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
+      'created_at', pay_internal.wire_time(c.made_at), 'reserved', v_deposits -> c.n::text)::text end
+    order by f.n)
+  into v_details
+  from unnest(p_found) f
+  -- A change can have an operation that the worker sends later beside the one of its request.
+  left join (select distinct on (d.n) d.* from operation d order by d.n, d.delay_ms nulls first) c
+    on c.n = f.n;
+  return v_details;
+end
+$$;
+
+create or replace function pay_internal.write_later_operations(
+  p_operations jsonb, p_callers pay_internal.caller[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_now constant timestamptz := pay_internal.server_time();
+begin
+  insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
+    amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
+    provider_reference, api_key_id, request_id, decline_is_error, due_at)
+  select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
+    c.currency, c.request, 'pending', 0, t.made_at,
+    case when caller.ahead is null then t.due_at
+      else pay_internal.real_due(o.environment_id, t.due_at) end, true,
+    o.provider_reference, o.api_key_id, o.request_id, false,
+    case when caller.ahead is not null then t.due_at end
+  from unnest(p_callers) caller
+  join jsonb_to_recordset(p_operations) as c (
+    n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
+    request jsonb, delay_ms integer
+  ) on c.n = caller.n
+  cross join lateral (
+    select v_now + coalesce(caller.ahead, '0') as made_at,
+      v_now + coalesce(caller.ahead, '0') + c.delay_ms * interval '1 ms' as due_at
+  ) t
+  cross join lateral (
+    select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
+      a.request_id
+    from pay.provider_operations a
+    where a.environment_id = caller.environment_id and a.subject_id = c.subject_id
+      and a.op = 'authorize'
+    order by a.id desc limit 1
+  ) o;
+end
+$$;
+
+create or replace function pay_internal.lock_operations(p_records jsonb, p_found pay.admission[])
+returns pay.admission[]
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+declare
+  v_n integer;
+begin
+  for v_n in
+    with
+    requested as materialized (
+      select r.n, r.operation_id, f.environment_id
+      from unnest(p_found) f
+      join jsonb_to_recordset(p_records) as r (n integer, operation_id text) on r.n = f.n
+      where f.outcome = 'ok' and r.operation_id is not null
+    ),
+    operation as materialized (
+      select a.n, c.id, c.state
+      from requested a
+      join pay.provider_operations c on c.environment_id = a.environment_id
+        and c.id = a.operation_id
+      order by c.environment_id, c.id
+      for update of c
+    )
+    select a.n from requested a
+    except
+    select min(c.n) from operation c where c.state <> 'settled' group by c.id
+  loop
+    p_found[v_n].outcome := 'known';
+  end loop;
+  return p_found;
+end
+$$;
+
+create or replace function pay_internal.settle_operations(
+  p_records jsonb, p_callers pay_internal.caller[]
+)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  perform pay_internal.update_operations((
+    select coalesce(
+      jsonb_agg(r.operation
+        || jsonb_build_object('environment_id', caller.environment_id, 'id', r.operation_id)),
+      '[]')
+    from unnest(p_callers) caller
+    join jsonb_to_recordset(p_records) as r (n integer, operation_id text, operation jsonb)
+      on r.n = caller.n
+    where r.operation_id is not null and r.operation is not null
+  ));
+  with answered as materialized (
+    select k.environment_id, k.api_key_id, k.key, r.status, r.body
+    from unnest(p_callers) caller
+    join jsonb_to_recordset(p_records) as r (n integer, operation_id text, status smallint,
+      body text)
+      on r.n = caller.n
+    cross join lateral (
+      select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
+      from pay.provider_operations c
+      where c.environment_id = caller.environment_id and c.id = r.operation_id limit 1
+    ) c
+    join pay.idempotency_keys k
+      on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
+      and k.key = c.idempotency_key and k.request_id = c.request_id
+    where r.status is not null and k.status = 102
+    order by k.environment_id, k.api_key_id, k.key
+    for update of k
+  )
+  update pay.idempotency_keys k
+  set status = a.status, body = a.body
+  from answered a
+  where k.environment_id = a.environment_id and k.api_key_id = a.api_key_id and k.key = a.key;
+end
+$$;
+
+create or replace function pay_internal.reopen_provider_events(p_operations jsonb)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with lost as materialized (
+    select r.environment_id, c.account_id, f.reference
+    from jsonb_to_recordset(p_operations) as r (environment_id text, id text,
+      provider_reference text)
+    cross join lateral (
+      select c.account_id from pay.provider_operations c
+      where c.environment_id = r.environment_id and c.id = r.id limit 1
+    ) c
+    cross join lateral (
+      select f.reference from pay.provider_events f
+      where f.provider_reference = r.provider_reference and f.account_id = c.account_id
+        and f.environment_id = r.environment_id and f.outcome = 'unmatched'
+      for update of f skip locked
+    ) f
+    where r.provider_reference is not null
+  )
+  update pay.provider_events f
+  set outcome = null, finding = null, handled_at = null, leased_until = null,
+    dismissed_at = null, dismissed_reason = null
+  from lost l
+  where f.environment_id = l.environment_id and f.account_id = l.account_id
+    and f.reference = l.reference;
+end
+$$;
+
+create or replace function pay_internal.update_operations(p_operations jsonb)
+returns void
+language plpgsql volatile
+set search_path = pg_catalog, pg_temp
+as $$
+begin
+  with requested as materialized (
+    select r.*
+    from jsonb_to_recordset(p_operations) as r (
+      environment_id text, id text, state text, next_attempt_at timestamptz,
+      provider_reference text, last_reply text, may_repeat boolean, needs_operator boolean
+    )
+    order by r.environment_id collate "C", r.id collate "C"
+  ),
+  result as materialized (
+    select a.*, coalesce(a.state, c.state) as new_state
+    from requested a
+    cross join lateral (
+      select c.state from pay.provider_operations c
+      where c.environment_id = a.environment_id and c.id = a.id limit 1
+      for update of c
+    ) c
+    where c.state <> 'settled'
+  )
+  update pay.provider_operations c
+  set state = r.new_state, leased_until = null,
+    next_attempt_at = case when r.new_state = 'pending'
+      then coalesce(r.next_attempt_at, c.next_attempt_at) end,
+    provider_reference = coalesce(r.provider_reference, c.provider_reference),
+    last_reply = coalesce(r.last_reply, c.last_reply),
+    may_repeat = coalesce(r.may_repeat, c.may_repeat),
+    needs_operator = coalesce(r.needs_operator, false),
+    settled_at = case when r.new_state = 'settled' then pay_internal.server_time() end
+  from result r
+  where c.environment_id = r.environment_id and c.id = r.id;
+  perform pay_internal.reopen_provider_events(p_operations);
+end
+$$;
+
+create or replace function pay.note_operations(p_operations text)
+returns void
+language plpgsql volatile security definer
+set search_path = pg_catalog, pg_temp set jit = off
+set enable_seqscan = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  perform set_config('pay.worker', 'on', true);
+  perform pay_internal.update_operations(p_operations::jsonb);
+end
+$$;
+grant execute on function pay.note_operations(text) to pay_api;
+
+create or replace function pay.list_unsettled_operations(p_all boolean)
 returns table (
   id text, environment_id text, account text, account_id text, op text, subject_id text,
   refund_id text, amount_minor bigint, currency text, state text, attempts integer,
@@ -3679,7 +3689,7 @@ begin
     select c.id, c.environment_id, e.account, c.account_id, c.op, c.subject_id, c.refund_id,
       c.amount_minor, c.currency, c.state, c.attempts, c.may_repeat, c.created_at,
       c.next_attempt_at, c.provider_reference, c.last_reply, coalesce(r.status, subject.status)
-    from pay.provider_calls c
+    from pay.provider_operations c
     join pay.environments e on e.id = c.environment_id and e.livemode and e.retired_at is null
     left join pay_internal.provider_subjects subject
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
@@ -3688,9 +3698,9 @@ begin
     order by c.created_at, c.id;
 end
 $$;
-grant execute on function pay.list_unsettled_calls(boolean) to pay_operator;
+grant execute on function pay.list_unsettled_operations(boolean) to pay_operator;
 
-create or replace function pay.read_provider_call(p_id text)
+create or replace function pay.read_provider_operation(p_id text)
 returns setof pay.provider_work
 language plpgsql volatile security definer rows 1
 set search_path = pg_catalog, pg_temp set jit = off
@@ -3698,19 +3708,19 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select 'call', c.environment_id, e.livemode,
+    select 'operation', c.environment_id, e.livemode,
       pay_internal.provider_account_json(c.environment_id, c.account_id),
-      pay_internal.provider_call_json(c),
+      pay_internal.provider_operation_json(c),
       null::json, subject.body, subject.sequence, r.body, null::json, null::date
     from pay.environments e
-    join pay.provider_calls c on c.environment_id = e.id and c.id = p_id
+    join pay.provider_operations c on c.environment_id = e.id and c.id = p_id
     left join pay_internal.provider_subjects subject
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where e.livemode and e.retired_at is null;
 end
 $$;
-grant execute on function pay.read_provider_call(text) to pay_operator;
+grant execute on function pay.read_provider_operation(text) to pay_operator;
 
 create or replace function pay.list_reported_events()
 returns table (
@@ -3729,7 +3739,7 @@ begin
       event.amount_minor, event.currency, event.booked_minor, event.happened_at, event.received_at,
       coalesce(event.finding, case
         when event.subject_id is null
-          then 'it names no payment, and no call has made '
+          then 'it names no payment, and no operation has made '
             || coalesce(event.provider_reference, 'its object')
         when subject.id is null then event.subject_id || ' does not exist in this environment'
         else event.subject_id || ' has another object at the provider, or another account'
@@ -3756,7 +3766,7 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select 'event', event.environment_id, e.livemode,
-      pay_internal.provider_account_json(event.environment_id, event.account_id), k.call,
+      pay_internal.provider_account_json(event.environment_id, event.account_id), k.operation,
       (pay_internal.provider_event_json(event)::jsonb || jsonb_build_object('dispute_body',
         pay_internal.dispute_body(event.environment_id, subject.id,
           split_part(event.reference, ':', 1)),
@@ -3769,7 +3779,7 @@ begin
     left join pay_internal.provider_subjects subject
       on subject.environment_id = e.id and subject.id = coalesce(r.payment_id, p_subject_id)
     left join lateral (
-      select pay_internal.provider_call_json(c) as call from pay.provider_calls c
+      select pay_internal.provider_operation_json(c) as operation from pay.provider_operations c
       where c.environment_id = event.environment_id and c.subject_id = subject.id
         and c.op = event.op and c.refund_id is not distinct from p_refund_id
       order by c.id desc limit 1
@@ -3969,7 +3979,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select exists (
-      select from pay.provider_calls c
+      select from pay.provider_operations c
       where c.state = 'pending' and c.next_attempt_at <= now()
         and (c.leased_until is null or c.leased_until <= now())
     )
@@ -3977,7 +3987,7 @@ as $$
       select from pay.provider_events event
       where event.outcome is null and (event.leased_until is null or event.leased_until <= now())
     )
-    or exists (select from pay.provider_calls c where c.next_look_at <= now())
+    or exists (select from pay.provider_operations c where c.next_look_at <= now())
     or exists (
       select from pay_internal.provider_readings r
       join pay.provider_cursors u
@@ -4010,8 +4020,9 @@ begin
   perform set_config('pay.worker', 'on', true);
   for v_kind, v_limit in
     select k.kind, k.quota from (values
-      (1, 'call', v_quota), (2, 'look', v_quota), (3, 'reading', v_quota), (4, 'event', p_limit),
-      (5, 'call', p_limit), (6, 'look', p_limit)
+      (1, 'operation', v_quota), (2, 'look', v_quota), (3, 'reading', v_quota), (4, 'event',
+        p_limit),
+      (5, 'operation', p_limit), (6, 'look', p_limit)
     ) as k (rank, kind, quota)
     order by k.rank
   loop
@@ -4063,11 +4074,11 @@ as $$
 #variable_conflict use_column
 begin
   case p_kind
-    when 'call' then
+    when 'operation' then
       return query
         with due as materialized (
           select c.environment_id, c.id
-          from pay.provider_calls c
+          from pay.provider_operations c
           cross join lateral (
             select e.retired_at from pay.environments e where e.id = c.environment_id limit 1
           ) e
@@ -4077,7 +4088,7 @@ begin
           limit p_limit
           for update of c skip locked
         )
-        update pay.provider_calls c
+        update pay.provider_operations c
         set leased_until = p_leased_until, attempts = c.attempts + 1,
           first_sent_at = coalesce(c.first_sent_at, p_at)
         from due d
@@ -4089,13 +4100,13 @@ begin
       return query
         with due as materialized (
           select c.environment_id, c.id
-          from pay.provider_calls c
+          from pay.provider_operations c
           where c.next_look_at <= p_at
           order by c.next_look_at
           limit p_limit
           for update of c skip locked
         )
-        update pay.provider_calls c
+        update pay.provider_operations c
         set next_look_at = p_at + interval '1 hour'
         from due d
         where c.environment_id = d.environment_id and c.id = d.id
@@ -4173,7 +4184,7 @@ begin
   raise warning 'gave up % %: % %', p_kind, p_id, p_code, p_message;
   v_work.kind := 'given_up';
   v_work.environment_id := p_environment_id;
-  v_work.call := json_build_object('kind', p_kind, 'id', p_id, 'code', p_code);
+  v_work.operation := json_build_object('kind', p_kind, 'id', p_id, 'code', p_code);
   return v_work;
 end
 $$;
@@ -4209,8 +4220,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   case p_kind
-    when 'call' then
-      return query select * from pay_internal.read_calls(p_environments, p_ids);
+    when 'operation' then
+      return query select * from pay_internal.read_operations(p_environments, p_ids);
     when 'event' then
       return query select * from pay_internal.read_provider_events(
         p_environments, p_accounts, p_ids);
@@ -4222,19 +4233,19 @@ begin
 end
 $$;
 
-create or replace function pay_internal.read_calls(p_environments text[], p_ids text[])
+create or replace function pay_internal.read_operations(p_environments text[], p_ids text[])
 returns setof pay.provider_work
 language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select 'call', c.environment_id, e.livemode,
+    select 'operation', c.environment_id, e.livemode,
       pay_internal.provider_account_json(c.environment_id, c.account_id),
-      pay_internal.provider_call_json(c),
+      pay_internal.provider_operation_json(c),
       null::json, subject.body, subject.sequence, r.body, null::json, null::date
     from unnest(p_environments, p_ids) with ordinality as l (environment_id, id, n)
-    join pay.provider_calls c on c.environment_id = l.environment_id and c.id = l.id
+    join pay.provider_operations c on c.environment_id = l.environment_id and c.id = l.id
     join pay.environments e on e.id = c.environment_id
     left join pay_internal.provider_subjects subject
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
@@ -4253,7 +4264,7 @@ as $$
 begin
   return query
   select 'event', event.environment_id, e.livemode,
-    pay_internal.provider_account_json(event.environment_id, event.account_id), k.call,
+    pay_internal.provider_account_json(event.environment_id, event.account_id), k.operation,
     pay_internal.provider_event_json(event),
     subject.body, subject.sequence, r.body, null::json, null::date
   from unnest(p_environments, p_accounts, p_references) with ordinality
@@ -4264,13 +4275,13 @@ begin
   join pay.environments e on e.id = event.environment_id
   left join pay_internal.provider_subjects subject
     on subject.environment_id = event.environment_id and subject.id = event.subject_id
-    and pay_internal.has_event_call(
+    and pay_internal.has_event_operation(
       event.environment_id, event.account_id, event.subject_id, event.provider_reference)
   left join pay.refunds r
     on r.environment_id = event.environment_id and r.id = event.refund_id
       and r.payment_id = subject.id
   left join lateral (
-    select pay_internal.provider_call_json(c) as call from pay.provider_calls c
+    select pay_internal.provider_operation_json(c) as operation from pay.provider_operations c
     where c.environment_id = event.environment_id and c.subject_id = event.subject_id
       and c.refund_id is not distinct from event.refund_id
       -- Somebody can capture at the provider. Then the authorization finds the payment there.
@@ -4298,21 +4309,21 @@ begin
         else r.status = 'pending'
       end as is_open
     from unnest(p_environments, p_ids) as d (environment_id, id)
-    join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.id
+    join pay.provider_operations c on c.environment_id = d.environment_id and c.id = d.id
     left join pay_internal.provider_subjects subject
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
   ),
   looked as (
-    update pay.provider_calls c
+    update pay.provider_operations c
     set next_look_at = case when f.is_open then c.next_look_at end
     from found f
     where c.environment_id = f.environment_id and c.id = f.id
     returning c.environment_id, c.account_id, c.state, c.next_look_at,
-      pay_internal.provider_call_json(c) as call, f.body, f.sequence, f.refund_body
+      pay_internal.provider_operation_json(c) as operation, f.body, f.sequence, f.refund_body
   )
   select 'look', c.environment_id, true,
-    pay_internal.provider_account_json(c.environment_id, c.account_id), c.call, null::json,
+    pay_internal.provider_account_json(c.environment_id, c.account_id), c.operation, null::json,
     c.body, c.sequence, c.refund_body, null::json, null::date
   from looked c
   where c.next_look_at is not null and c.state <> 'pending';
@@ -4603,7 +4614,7 @@ begin
     v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
     v_found := pay_internal.lock_subjects(v_document.expects, v_found);
   end if;
-  v_found := pay_internal.lock_calls(v_records, v_found);
+  v_found := pay_internal.lock_operations(v_records, v_found);
   v_found := pay_internal.lock_provider_events(v_records, v_found);
   if v_document.reports is not null then
     v_found := pay_internal.check_transfers(v_document.reports, v_found);
@@ -4612,9 +4623,9 @@ begin
   v_callers := pay_internal.callers_of(v_found);
   if v_callers <> '{}' then
     perform pay_internal.handle_provider_events(v_records, v_document.expects, v_callers);
-    perform pay_internal.settle_calls(v_records, v_callers);
-    if v_document.calls is not null then
-      perform pay_internal.write_later_calls(v_document.calls, v_callers);
+    perform pay_internal.settle_operations(v_records, v_callers);
+    if v_document.operations is not null then
+      perform pay_internal.write_later_operations(v_document.operations, v_callers);
     end if;
     perform pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.events is not null then
@@ -4628,10 +4639,10 @@ begin
     select f.n, case f.outcome when 'ok' then 'recorded' else f.outcome end,
       coalesce(c.state = 'settled', false), v_deliveries
     from unnest(v_found) f
-    join jsonb_to_recordset(v_records) as r (n integer, call_id text) on r.n = f.n
+    join jsonb_to_recordset(v_records) as r (n integer, operation_id text) on r.n = f.n
     left join lateral (
-      select c.state from pay.provider_calls c
-      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+      select c.state from pay.provider_operations c
+      where c.environment_id = f.environment_id and c.id = r.operation_id limit 1
     ) c on true;
 end
 $$;
@@ -4708,7 +4719,7 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
-    'provider_calls', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
+    'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
     'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
     'transcript_lines'
   ] loop
@@ -4869,7 +4880,7 @@ begin
       ('events', 'id', 'evt_', true, 'for update skip locked'),
       -- Not locked: a lock would need a policy that lets someone update, and nobody may.
       ('ledger_movements', 'transaction_id', 'txn_', false, ''),
-      ('provider_calls', 'id', 'pc_', false, 'for update skip locked'),
+      ('provider_operations', 'id', 'pc_', false, 'for update skip locked'),
       ('transfers', 'id', 'tr_', false, 'for update skip locked'),
       ('refunds', 'id', 're_', false, 'for update skip locked'),
       ('disputes', 'id', 'dp_', false, 'for update skip locked'),
@@ -5255,7 +5266,7 @@ set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   return exists (
-    select from pay.provider_calls c
+    select from pay.provider_operations c
     where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at <= pay_internal.server_time()
     order by c.environment_id, c.next_attempt_at, c.due_at limit 1
@@ -5346,7 +5357,7 @@ set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   return least((
-    select c.due_at from pay.provider_calls c
+    select c.due_at from pay.provider_operations c
     where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity'
     order by c.environment_id, c.next_attempt_at, c.due_at limit 1
@@ -5380,7 +5391,7 @@ begin
     from (
       select c.due_at, bool_or(c.op = 'authorize') over (order by c.due_at) as makes_more
       from (
-        select o.due_at, o.op from pay.provider_calls o
+        select o.due_at, o.op from pay.provider_operations o
         where o.environment_id = any (array[p_environment_id]) and o.state = 'pending'
           and o.account_id = 'sandbox' and o.next_attempt_at = 'infinity'
           and o.due_at between p_first and p_last
@@ -5390,7 +5401,7 @@ begin
     where not e.makes_more;
   end if;
   return greatest(p_first, (
-    select c.due_at from pay.provider_calls c
+    select c.due_at from pay.provider_operations c
     where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity'
       and c.due_at between p_first and v_last
@@ -5419,7 +5430,7 @@ as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
   v_deliveries text[];
-  v_calls text[];
+  v_operations text[];
 begin
   select array_agg(w.id) into v_deliveries from (
     select w.id from pay.webhook_endpoints t
@@ -5439,8 +5450,8 @@ begin
     where t.environment_id = p_clock.environment_id
     order by w.next_attempt_at limit pay_internal.clock_batch()
   ) w;
-  v_calls := array(
-    select c.id from pay.provider_calls c
+  v_operations := array(
+    select c.id from pay.provider_operations c
     where c.environment_id = any (array[p_clock.environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at > v_now and c.next_attempt_at < 'infinity'
     order by c.environment_id, c.next_attempt_at, c.due_at limit pay_internal.clock_batch()
@@ -5457,16 +5468,16 @@ begin
   from waiting w
   where d.environment_id = p_clock.environment_id and d.id = w.id;
   with waiting as materialized (
-    select c.id, coalesce(c.due_at, c.next_attempt_at) as due_at from pay.provider_calls c
-    where c.environment_id = p_clock.environment_id and c.id = any (v_calls)
+    select c.id, coalesce(c.due_at, c.next_attempt_at) as due_at from pay.provider_operations c
+    where c.environment_id = p_clock.environment_id and c.id = any (v_operations)
       and c.state || '' = 'pending' and c.next_attempt_at > v_now
     order by c.id for update of c
   )
-  update pay.provider_calls c
+  update pay.provider_operations c
   set due_at = w.due_at, next_attempt_at = pay_internal.real_due_at(p_clock, w.due_at)
   from waiting w
   where c.environment_id = p_clock.environment_id and c.id = w.id;
-  return pay_internal.clock_batch() in (cardinality(v_deliveries), cardinality(v_calls));
+  return pay_internal.clock_batch() in (cardinality(v_deliveries), cardinality(v_operations));
 end
 $$;
 
@@ -5480,7 +5491,7 @@ as $$
 declare
   v_clock pay.sandbox_settings := p_clock;
   v_deliveries text[];
-  v_calls text[];
+  v_operations text[];
   v_last timestamptz[];
 begin
   select array_agg(w.id), array_agg(w.due_at) into v_deliveries, v_last from (
@@ -5491,13 +5502,13 @@ begin
   ) w;
   reached := case when cardinality(v_deliveries) = pay_internal.clock_batch()
     then v_last[pay_internal.clock_batch()] else p_to end;
-  select array_agg(w.id), array_agg(w.due_at) into v_calls, v_last from (
-    select c.id, c.due_at from pay.provider_calls c
+  select array_agg(w.id), array_agg(w.due_at) into v_operations, v_last from (
+    select c.id, c.due_at from pay.provider_operations c
     where c.environment_id = any (array[p_clock.environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity' and c.due_at <= reached
     order by c.environment_id, c.next_attempt_at, c.due_at limit pay_internal.clock_batch()
   ) w;
-  if cardinality(v_calls) = pay_internal.clock_batch() then
+  if cardinality(v_operations) = pay_internal.clock_batch() then
     reached := v_last[pay_internal.clock_batch()];
   end if;
   if v_clock.frozen_at is not null then
@@ -5516,16 +5527,16 @@ begin
   where d.environment_id = p_clock.environment_id and d.id = w.id;
   get diagnostics changed = row_count;
   with waiting as materialized (
-    select c.id from pay.provider_calls c
-    where c.environment_id = p_clock.environment_id and c.id = any (v_calls)
+    select c.id from pay.provider_operations c
+    where c.environment_id = p_clock.environment_id and c.id = any (v_operations)
       and c.next_attempt_at = 'infinity'
     order by c.id for update of c
   )
-  update pay.provider_calls c
+  update pay.provider_operations c
   set next_attempt_at = pay_internal.real_due_at(v_clock, c.due_at)
   from waiting w
   where c.environment_id = p_clock.environment_id and c.id = w.id;
-  changed := changed + cardinality(coalesce(v_calls, '{}'));
+  changed := changed + cardinality(coalesce(v_operations, '{}'));
 end
 $$;
 
@@ -8950,9 +8961,9 @@ comment on column pay.health.last_dispatcher_status is
   'HTTP status of the answer to the last wake of the dispatcher. Null if there is no answer.';
 comment on column pay.health.failed_dispatcher_wakes_last_hour is
   'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
-comment on column pay.health.unsettled_calls is
-  'Sent calls to providers whose result is not recorded, up to 100 000.';
-comment on column pay.health.oldest_unsettled_call_seconds is
+comment on column pay.health.unsettled_operations is
+  'Sent operations of providers whose result is not recorded, up to 100 000.';
+comment on column pay.health.oldest_unsettled_operation_seconds is
   'Seconds since the first attempt of the oldest of them; 0 if there is none.';
 comment on column pay.health.unmatched_events is
   'Provider events without a payment or transfer, not dismissed, up to 100 000. Should be 0.';
@@ -9200,10 +9211,10 @@ where d.status = 'available'
 comment on view pay.invariant_inboxes is
   'R6: every delivery that waits in an inbox is behind the acknowledged position';
 
-create or replace view pay.invariant_provider_calls with (security_invoker = true) as
+create or replace view pay.invariant_provider_operations with (security_invoker = true) as
 select c.environment_id, c.id as subject_id,
   c.op || ' of ' || c.subject_id || ': no attempt since ' || c.next_attempt_at as detail
-from pay.provider_calls c
+from pay.provider_operations c
 where c.state = 'pending'
   -- A sandbox without a worker, such as one of an old backup, loses no money.
   and c.account_id <> 'sandbox'
@@ -9212,24 +9223,24 @@ union all
 select c.environment_id, c.id,
   c.op || ' of ' || c.subject_id || ': the result is unknown, decide by hand: '
     || coalesce(c.last_reply, 'no reply')
-from pay.provider_calls c
+from pay.provider_operations c
 where c.state = 'operator'
 union all
 select c.environment_id, c.id, c.op || ' of ' || c.subject_id || ' is settled, but it is pending'
-from pay.provider_calls c
+from pay.provider_operations c
 join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
 where c.op = 'authorize' and c.state = 'settled' and p.status = 'pending'
   -- A payment by stablecoin waits at its address.
   and not exists (
     select from pay.deposit_addresses deposit
-    where deposit.environment_id = c.environment_id and deposit.call_id = c.id
+    where deposit.environment_id = c.environment_id and deposit.operation_id = c.id
   )
 union all
-select p.environment_id, p.id, p.status || ' without a call to a provider'
+select p.environment_id, p.id, p.status || ' without an operation of a provider'
 from pay.payments p
 where p.environment_id in (select e.id from pay.environments e where e.livemode)
   and not exists (
-    select from pay.provider_calls c
+    select from pay.provider_operations c
     where c.environment_id = p.environment_id and c.subject_id = p.id and c.op = 'authorize'
   )
 union all
@@ -9243,8 +9254,8 @@ where p.environment_id in (select e.id from pay.environments e where e.livemode)
       and event.op in ('authorize', 'capture') and event.state = 'succeeded'
       and event.outcome = 'applied'
   );
-comment on view pay.invariant_provider_calls is
-  'R14: every live payment has a call, and every call gets a result that the payment shows';
+comment on view pay.invariant_provider_operations is
+  'R14: every live payment has an operation, and every operation gets a result that the payment shows';
 
 create or replace view pay.invariant_provider_events with (security_invoker = true) as
 select event.environment_id, event.account_id || ' ' || event.reference as subject_id,
@@ -9299,9 +9310,10 @@ from (
     pay_internal.final_minor(deposit.environment_id, deposit.payment_id) as final_minor
   from pay.deposit_addresses deposit
   join pay.payments p on p.environment_id = deposit.environment_id and p.id = deposit.payment_id
-  -- A settled call has given the payment its address.
-  join pay.provider_calls c
-    on c.environment_id = deposit.environment_id and c.id = deposit.call_id and c.state = 'settled'
+  -- A settled operation has given the payment its address.
+  join pay.provider_operations c
+    on c.environment_id = deposit.environment_id and c.id = deposit.operation_id
+      and c.state = 'settled'
 ) x
 where case
   when x.status = 'pending' then x.received_minor is distinct from 0 or x.final_minor > 0
@@ -9702,8 +9714,8 @@ select u.environment_id, u.account_id,
       where d.account_id = u.account_id and d.expires_at > now() - interval '1 hour'
       union all
       select from pay.chain_payouts payout
-      join pay.provider_calls c on c.environment_id = payout.environment_id
-        and c.id = payout.call_id
+      join pay.provider_operations c on c.environment_id = payout.environment_id
+        and c.id = payout.operation_id
       where payout.account_id = u.account_id and c.state <> 'settled'
     ) then interval '15 seconds'
     else interval '1 hour'

@@ -1,6 +1,6 @@
 -- Purpose: the addresses to which payers send stablecoins on a chain (architecture §7). The index
--- of an address is allocated together with the call that derives the address. So a call that is
--- repeated after a crash derives the same address.
+-- of an address is allocated together with the operation that derives the address. So an operation
+-- that is repeated after a crash derives the same address.
 
 -- Returns the next index of an extended public key, and increments the counter. Counters belong to
 -- no environment, so only the setting pay.worker gives access. The rest of the commit runs without
@@ -25,12 +25,12 @@ end
 $$;
 
 -- Allocates an index for each authorization of the admitted changes that goes to an account of a
--- chain. Returns by n: {index, expires_at}. p_calls, p_providers: as pay_internal.write_calls takes
--- them.
+-- chain. Returns by n: {index, expires_at}. p_operations, p_providers: as
+-- pay_internal.write_operations takes them.
 -- Concurrency: locks the counters in the order of their keys, after the subjects of the commit,
 -- until the end of the transaction. A rollback returns the indexes, and no committed row has them.
 create or replace function pay_internal.allocate_deposits(
-  p_calls jsonb, p_providers jsonb, p_found pay.admission[]
+  p_operations jsonb, p_providers jsonb, p_found pay.admission[]
 )
 returns jsonb
 language plpgsql volatile
@@ -40,29 +40,31 @@ declare
   v_watch_after constant interval := '30 days';
   v_now constant timestamptz := pay_internal.server_time();
   v_deposits jsonb := '{}';
-  v_call record;
+  v_operation record;
   v_index bigint;
   v_expires_at timestamptz;
 begin
-  for v_call in
+  for v_operation in
     select c.n, c.id, c.subject_id, f.environment_id, k.found -> 'account' ->> 'id' as account_id,
       k.found -> 'account' -> 'settings' ->> 'xpub' as xpub,
       coalesce((k.found -> 'account' -> 'settings' ->> 'expires_after_seconds')::integer, 3600)
         * interval '1 second' as expires_after
     from unnest(p_found) f
-    join jsonb_to_recordset(p_calls) as c (n integer, id text, op text, subject_id text)
+    join jsonb_to_recordset(p_operations) as c (n integer, id text, op text, subject_id text)
       on c.n = f.n
     join jsonb_each(p_providers) as k (n, found) on k.n = f.n::text
     where f.outcome = 'ok' and c.op = 'authorize' and k.found -> 'account' ->> 'connector' = 'evm'
     order by k.found -> 'account' -> 'settings' ->> 'xpub' collate "C", c.n
   loop
-    v_index := pay_internal.next_xpub_index(v_call.xpub);
-    v_expires_at := v_now + v_call.expires_after;
-    insert into pay.deposit_addresses (environment_id, account_id, call_id, payment_id, xpub_index,
+    v_index := pay_internal.next_xpub_index(v_operation.xpub);
+    v_expires_at := v_now + v_operation.expires_after;
+    insert into pay.deposit_addresses (environment_id, account_id, operation_id, payment_id,
+      xpub_index,
       expires_at, watch_until)
-    values (v_call.environment_id, v_call.account_id, v_call.id, v_call.subject_id, v_index,
+    values (v_operation.environment_id, v_operation.account_id, v_operation.id,
+      v_operation.subject_id, v_index,
       v_expires_at, v_expires_at + v_watch_after);
-    v_deposits := v_deposits || jsonb_build_object(v_call.n, jsonb_build_object(
+    v_deposits := v_deposits || jsonb_build_object(v_operation.n, jsonb_build_object(
       'index', v_index, 'expires_at', pay_internal.wire_time(v_expires_at)));
   end loop;
   return v_deposits;
@@ -70,7 +72,7 @@ end
 $$;
 
 -- Watched addresses of an account after an index, in the order of their indexes. p_after null: from
--- the first. Leaves out addresses that their call has not recorded yet, because no payer knows
+-- the first. Leaves out addresses that their operation has not recorded yet, because no payer knows
 -- them.
 -- unfinal: reported transfers that are neither final nor undone, as JSON.
 create or replace function pay.watched_deposits(p_account_id text, p_after bigint, p_limit integer)
@@ -97,8 +99,8 @@ begin
         c.provider_reference, c.currency
       from pay.deposit_addresses d
       cross join lateral (
-        select c.provider_reference, c.currency from pay.provider_calls c
-        where c.environment_id = d.environment_id and c.id = d.call_id limit 1
+        select c.provider_reference, c.currency from pay.provider_operations c
+        where c.environment_id = d.environment_id and c.id = d.operation_id limit 1
       ) c
       where d.account_id = p_account_id and d.watch_until is not null
         and d.xpub_index > coalesce(p_after, -1)

@@ -8,7 +8,7 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   return (
-    select json_build_object('call_id', c.id, 'op', c.op, 'subject_id', c.subject_id,
+    select json_build_object('operation_id', c.id, 'op', c.op, 'subject_id', c.subject_id,
       'refund_id', c.refund_id, 'amount_minor', c.amount_minor, 'currency', c.currency,
       'destination', p_payout.destination, 'nonce', p_payout.nonce,
       'tx_hashes', p_payout.tx_hashes, 'max_fee', p_payout.max_fee,
@@ -16,15 +16,17 @@ begin
       'sent_seconds',
         extract(epoch from pay_internal.server_time() - p_payout.sent_at)::double precision,
       'is_exported', p_payout.exported_at is not null)
-    from pay.provider_calls c
-    where c.environment_id = p_payout.environment_id and c.id = p_payout.call_id limit 1
+    from pay.provider_operations c
+    where c.environment_id = p_payout.environment_id and c.id = p_payout.operation_id limit 1
   );
 end
 $$;
 
--- Stores the payout of a call, unless it is stored, and returns it. p_destination: for a new row.
--- Concurrency: of two transactions for one call, the second returns the row of the first.
-create or replace function pay.store_payout(p_account_id text, p_call_id text, p_destination text)
+-- Stores the payout of an operation, unless it is stored, and returns it. p_destination: for a new
+-- row.
+-- Concurrency: of two transactions for one operation, the second returns the row of the first.
+create or replace function pay.store_payout(p_account_id text, p_operation_id text,
+  p_destination text)
 returns json
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -37,11 +39,11 @@ begin
   perform set_config('pay.worker', 'on', true);
   select a.environment_id into v_environment_id
   from pay.provider_accounts a where a.id = p_account_id;
-  insert into pay.chain_payouts (environment_id, account_id, call_id, destination)
-  values (v_environment_id, p_account_id, p_call_id, p_destination)
+  insert into pay.chain_payouts (environment_id, account_id, operation_id, destination)
+  values (v_environment_id, p_account_id, p_operation_id, p_destination)
   on conflict on constraint chain_payouts_pkey do nothing;
   select payout.* into v_payout from pay.chain_payouts payout
-  where payout.environment_id = v_environment_id and payout.call_id = p_call_id;
+  where payout.environment_id = v_environment_id and payout.operation_id = p_operation_id;
   return pay_internal.payout_json(v_payout);
 end
 $$;
@@ -52,7 +54,7 @@ grant execute on function pay.store_payout(text, text, text) to pay_api;
 -- Concurrency: locks the payout and then the signer's counter until the end of the transaction. So
 -- no two payouts share a nonce, and a payout never gets a second one.
 create or replace function pay.give_nonce(
-  p_account_id text, p_call_id text, p_chain_id bigint, p_signer text, p_count bigint
+  p_account_id text, p_operation_id text, p_chain_id bigint, p_signer text, p_count bigint
 )
 returns bigint
 language plpgsql volatile security definer
@@ -65,7 +67,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   select payout.* into strict v_payout from pay.chain_payouts payout
-  where payout.account_id = p_account_id and payout.call_id = p_call_id for update;
+  where payout.account_id = p_account_id and payout.operation_id = p_operation_id for update;
   if v_payout.nonce is not null or v_payout.exported_at is not null then
     return v_payout.nonce;
   end if;
@@ -75,7 +77,7 @@ begin
     do update set next_nonce = greatest(n.next_nonce, p_count) + 1
   returning n.next_nonce - 1 into v_nonce;
   update pay.chain_payouts payout set nonce = v_nonce
-  where payout.environment_id = v_payout.environment_id and payout.call_id = p_call_id;
+  where payout.environment_id = v_payout.environment_id and payout.operation_id = p_operation_id;
   return v_nonce;
 end
 $$;
@@ -85,7 +87,7 @@ grant execute on function pay.give_nonce(text, text, bigint, text, bigint) to pa
 -- can replace the previous one.
 -- Concurrency: locks the payout.
 create or replace function pay.note_payout_fees(
-  p_account_id text, p_call_id text, p_max_fee bigint, p_priority_fee bigint
+  p_account_id text, p_operation_id text, p_max_fee bigint, p_priority_fee bigint
 )
 returns void
 language plpgsql volatile security definer
@@ -99,7 +101,7 @@ begin
       else payout.sent_at end,
     max_fee = greatest(payout.max_fee, p_max_fee),
     priority_fee = greatest(payout.priority_fee, p_priority_fee)
-  where payout.account_id = p_account_id and payout.call_id = p_call_id
+  where payout.account_id = p_account_id and payout.operation_id = p_operation_id
     and payout.nonce is not null;
 end
 $$;
@@ -108,7 +110,7 @@ grant execute on function pay.note_payout_fees(text, text, bigint, bigint) to pa
 -- Records the hash of a transaction that was sent.
 -- Concurrency: locks the payout.
 create or replace function pay.note_payout_hash(
-  p_account_id text, p_call_id text, p_tx_hash text
+  p_account_id text, p_operation_id text, p_tx_hash text
 )
 returns void
 language plpgsql volatile security definer
@@ -119,15 +121,16 @@ begin
   perform set_config('pay.worker', 'on', true);
   update pay.chain_payouts payout
   set tx_hashes = payout.tx_hashes || p_tx_hash
-  where payout.account_id = p_account_id and payout.call_id = p_call_id
+  where payout.account_id = p_account_id and payout.operation_id = p_operation_id
     and not (payout.tx_hashes @> array[p_tx_hash]);
 end
 $$;
 grant execute on function pay.note_payout_hash(text, text, text) to pay_api;
 
--- The payouts of an account whose calls have no result, oldest first. Leaves out those that have a
--- provider event of the chain: the next transfer belongs to another payout. Includes those that the
--- operator has settled as failed in the last 7 days, because their transaction can still be mined.
+-- The payouts of an account whose operations have no result, oldest first. Leaves out those that
+-- have a provider event of the chain: the next transfer belongs to another payout. Includes those
+-- that the operator has settled as failed in the last 7 days, because their transaction can still
+-- be mined.
 create or replace function pay.open_payouts(p_account_id text)
 returns setof json
 language plpgsql volatile security definer rows 10
@@ -139,8 +142,8 @@ begin
   return query
     select pay_internal.payout_json(payout) from pay.chain_payouts payout
     cross join lateral (
-      select c.state, c.op, c.subject_id, c.refund_id, c.settled_at from pay.provider_calls c
-      where c.environment_id = payout.environment_id and c.id = payout.call_id limit 1
+      select c.state, c.op, c.subject_id, c.refund_id, c.settled_at from pay.provider_operations c
+      where c.environment_id = payout.environment_id and c.id = payout.operation_id limit 1
     ) c
     where payout.account_id = p_account_id
       and (c.state <> 'settled' or payout.nonce is not null
@@ -148,7 +151,7 @@ begin
           select from pay.provider_events event
           where event.environment_id = payout.environment_id
             and event.account_id = payout.account_id
-            and event.reference = payout.call_id || ':failed'
+            and event.reference = payout.operation_id || ':failed'
         ))
       and not exists (
         select from pay.provider_events event
@@ -157,7 +160,7 @@ begin
           and event.refund_id is not distinct from c.refund_id
           and (event.state = 'succeeded' or event.reference like '%:reverted')
       )
-    order by payout.call_id;
+    order by payout.operation_id;
 end
 $$;
 grant execute on function pay.open_payouts(text) to pay_api, pay_operator;
@@ -236,9 +239,9 @@ begin
   perform pg_advisory_xact_lock(hashtextextended('export payouts', 0));
   return query
     with open as materialized (
-      select payout.environment_id, payout.call_id from pay.chain_payouts payout
-      join pay.provider_calls c on c.environment_id = payout.environment_id
-        and c.id = payout.call_id
+      select payout.environment_id, payout.operation_id from pay.chain_payouts payout
+      join pay.provider_operations c on c.environment_id = payout.environment_id
+        and c.id = payout.operation_id
       where payout.account_id = p_account_id and c.state <> 'settled' and payout.nonce is null
         and (p_again or payout.exported_at is null)
         and not exists (
@@ -249,21 +252,22 @@ begin
             and a.settings ->> 'chain_id' is not distinct from own.settings ->> 'chain_id'
           join pay.chain_payouts q on q.account_id = a.id and q.exported_at is not null
             and lower(q.destination) = lower(payout.destination)
-          join pay.provider_calls d on d.environment_id = q.environment_id and d.id = q.call_id
+          join pay.provider_operations d on d.environment_id = q.environment_id
+            and d.id = q.operation_id
             and d.state <> 'settled' and d.amount_minor = c.amount_minor
             and d.currency = c.currency
           where own.id = p_account_id
         )
-      order by payout.call_id for update of payout
+      order by payout.operation_id for update of payout
     ),
     exported as (
       update pay.chain_payouts payout set exported_at = pay_internal.server_time()
       from open o
-      where payout.environment_id = o.environment_id and payout.call_id = o.call_id
+      where payout.environment_id = o.environment_id and payout.operation_id = o.operation_id
         and payout.nonce is null
       returning payout.*
     )
-    select pay_internal.payout_json(x) from exported x order by x.call_id;
+    select pay_internal.payout_json(x) from exported x order by x.operation_id;
 end
 $$;
 grant execute on function pay.export_payouts(text, boolean) to pay_operator;

@@ -13,8 +13,9 @@
 --           insufficient (a new transfer is more than the available balance)
 --           uncounted (the sandbox has some pending deliveries, and the change would add some:
 --           count them by pay.read_pending_quota, and send the change again with has_quota)
---           unconfigured (no provider is configured for the call of the change)
---           in_progress also while another call of the payment has no result (provider_calls.sql)
+--           unconfigured (no provider is configured for the operation of the change)
+--           in_progress also while another operation of the payment has no result
+--           (provider_operations.sql)
 -- remaining: how many requests the rate limits of the key and of its account still allow, the
 -- smaller of both. Null without a limit, and for changes that are sent or decided again (stale,
 -- expired, resetting, uncounted).
@@ -22,13 +23,13 @@
 -- Concurrency (READ COMMITTED). Order of locks: the sandbox's own lock (pay_internal.admit),
 -- payments by id, transfers by id, declared faults by id, the balances that new transfers draw on,
 -- then idempotency keys by key, then the stripes of totals (pay_internal.record_movements).
--- pay.record locks calls and provider events after transfers; a commit waits for neither,
--- because it only adds calls of payments and transfers that it has locked or made. No transaction
--- waits for one kind while it holds a later one, so commits do not deadlock. A request that is
--- refused at admission takes no row lock. Transfers out of one balance queue: each sees the balance
--- after the one before it. A concurrent duplicate of a keyed request waits as idempotency.sql
--- describes. A change of a payment waits for the row lock; if the sequence is then another, the
--- change is stale.
+-- pay.record locks operations and provider events after transfers; a commit waits for neither,
+-- because it only adds operations of payments and transfers that it has locked or made. No
+-- transaction waits for one kind while it holds a later one, so commits do not deadlock. A request
+-- that is refused at admission takes no row lock. Transfers out of one balance queue: each sees the
+-- balance after the one before it. A concurrent duplicate of a keyed request waits as
+-- idempotency.sql describes. A change of a payment waits for the row lock; if the sequence is then
+-- another, the change is stale.
 
 -- Locks the payments and transfers that the admitted changes expect at a sequence. p_expects:
 -- [{n, id, sequence}]. A change whose
@@ -109,9 +110,9 @@ $$;
 --                a row is the place of its change in the list
 -- p_patience_ms  how long the statement waits for a lock; null for the 3 s of a concurrent
 --                duplicate
--- detail is JSON text for a change with a call: {id, account, provider_reference, created_at, reserved},
--- and for an outdated change its sandbox's settings. deliveries is the number of deliveries that
--- the whole list made due.
+-- detail is JSON text for a change with an operation: {id, account, provider_reference, created_at,
+-- reserved}, and for an outdated change its sandbox's settings. deliveries is the number of
+-- deliveries that the whole list made due.
 create or replace function pay.commit(p_document text, p_patience_ms integer default null)
 returns table (
   n integer, outcome text, api_key_id text, environment_id text, account text, livemode boolean,
@@ -141,9 +142,9 @@ begin
     v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
     v_found := pay_internal.lock_subjects(v_document.expects, v_found);
   end if;
-  if v_document.calls is not null then
+  if v_document.operations is not null then
     select * into v_found, v_providers
-    from pay_internal.find_providers(v_document.calls, v_found);
+    from pay_internal.find_providers(v_document.operations, v_found);
   end if;
   if v_document.faults is not null then
     v_found := pay_internal.lock_faults(v_document.faults, v_found);
@@ -160,9 +161,9 @@ begin
   v_callers := pay_internal.callers_of(v_found);
   -- A list of replays writes nothing: its rows are not even read.
   if v_callers <> '{}' then
-    if v_document.calls is not null then
-      v_details := pay_internal.write_calls(
-        v_document.calls, v_providers, v_document.requests, v_found);
+    if v_document.operations is not null then
+      v_details := pay_internal.write_operations(
+        v_document.operations, v_providers, v_document.requests, v_found);
     end if;
     perform pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.faults is not null then

@@ -195,13 +195,13 @@ end
 $$;
 grant execute on function pay.read_wakes() to pay_operator;
 
--- Sent calls to live providers without a result, their provider events that match no payment or
--- transfer, and accounts whose readings fail. A call that the worker sends later, such as the end
--- of a payment whose payer does nothing, does not count.
+-- Sent operations of live providers without a result, their provider events that match no payment
+-- or transfer, and accounts whose readings fail. An operation that the worker sends later, such as
+-- the end of a payment whose payer does nothing, does not count.
 create or replace function pay.read_providers()
 returns table (
-  unsettled_calls bigint,
-  oldest_unsettled_call_seconds double precision,
+  unsettled_operations bigint,
+  oldest_unsettled_operation_seconds double precision,
   unmatched_events bigint,
   stalled_readings bigint
 )
@@ -215,7 +215,7 @@ begin
   return query select
     (
       select count(*) from (
-        select from pay.provider_calls c
+        select from pay.provider_operations c
         join pay.environments e on e.id = c.environment_id and e.retired_at is null
         where c.state <> 'settled' and c.first_sent_at is not null and c.account_id <> 'sandbox'
         limit v_most
@@ -224,7 +224,7 @@ begin
     (
       select coalesce(extract(epoch from now() - min(o.first_sent_at)), 0)::double precision
       from (
-        select c.first_sent_at from pay.provider_calls c
+        select c.first_sent_at from pay.provider_operations c
         join pay.environments e on e.id = c.environment_id and e.retired_at is null
         where c.state <> 'settled' and c.first_sent_at is not null and c.account_id <> 'sandbox'
         order by c.first_sent_at limit 1
@@ -303,9 +303,9 @@ comment on column pay.health.last_dispatcher_status is
   'HTTP status of the answer to the last wake of the dispatcher. Null if there is no answer.';
 comment on column pay.health.failed_dispatcher_wakes_last_hour is
   'Wakes without a 2xx answer. Null if pg_net is not installed or its answers are not readable.';
-comment on column pay.health.unsettled_calls is
-  'Sent calls to providers whose result is not recorded, up to 100 000.';
-comment on column pay.health.oldest_unsettled_call_seconds is
+comment on column pay.health.unsettled_operations is
+  'Sent operations of providers whose result is not recorded, up to 100 000.';
+comment on column pay.health.oldest_unsettled_operation_seconds is
   'Seconds since the first attempt of the oldest of them; 0 if there is none.';
 comment on column pay.health.unmatched_events is
   'Provider events without a payment or transfer, not dismissed, up to 100 000. Should be 0.';

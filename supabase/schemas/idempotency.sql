@@ -13,12 +13,12 @@ set search_path = pg_catalog, pg_temp
 as $$ select interval '24 hours' $$;
 
 -- Finds the stored answers of requests and sets their outcomes: replay (status, body), conflict
--- (another fingerprint), in_progress (a call to a provider or a triggered attempt is under way),
--- expired (the answer is over 24 hours old; this function deletes it, so the request can be sent
--- again).
+-- (another fingerprint), in_progress (an operation of a provider or a triggered attempt is under
+-- way), expired (the answer is over 24 hours old; this function deletes it, so the request can be
+-- sent again).
 -- p_is_read: true for a load. Then the function ignores answers that have expired, and triggered
---            attempts; the write that follows the load decides about them. A call is not ignored,
---            because the loaded payment already shows its claim.
+--            attempts; the write that follows the load decides about them. An operation is not
+--            ignored, because the loaded payment already shows its claim.
 create or replace function pay_internal.find_answers(
   p_requests jsonb, p_found pay.admission[], p_is_read boolean
 )

@@ -1,10 +1,10 @@
--- Purpose: invariants over the calls, provider events and totals of providers (invariants.sql).
--- They compare our books with the provider's.
+-- Purpose: invariants over the operations, provider events and totals of providers
+-- (invariants.sql). They compare our books with the provider's.
 
-create or replace view pay.invariant_provider_calls with (security_invoker = true) as
+create or replace view pay.invariant_provider_operations with (security_invoker = true) as
 select c.environment_id, c.id as subject_id,
   c.op || ' of ' || c.subject_id || ': no attempt since ' || c.next_attempt_at as detail
-from pay.provider_calls c
+from pay.provider_operations c
 where c.state = 'pending'
   -- A sandbox without a worker, such as one of an old backup, loses no money.
   and c.account_id <> 'sandbox'
@@ -13,24 +13,24 @@ union all
 select c.environment_id, c.id,
   c.op || ' of ' || c.subject_id || ': the result is unknown, decide by hand: '
     || coalesce(c.last_reply, 'no reply')
-from pay.provider_calls c
+from pay.provider_operations c
 where c.state = 'operator'
 union all
 select c.environment_id, c.id, c.op || ' of ' || c.subject_id || ' is settled, but it is pending'
-from pay.provider_calls c
+from pay.provider_operations c
 join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
 where c.op = 'authorize' and c.state = 'settled' and p.status = 'pending'
   -- A payment by stablecoin waits at its address.
   and not exists (
     select from pay.deposit_addresses deposit
-    where deposit.environment_id = c.environment_id and deposit.call_id = c.id
+    where deposit.environment_id = c.environment_id and deposit.operation_id = c.id
   )
 union all
-select p.environment_id, p.id, p.status || ' without a call to a provider'
+select p.environment_id, p.id, p.status || ' without an operation of a provider'
 from pay.payments p
 where p.environment_id in (select e.id from pay.environments e where e.livemode)
   and not exists (
-    select from pay.provider_calls c
+    select from pay.provider_operations c
     where c.environment_id = p.environment_id and c.subject_id = p.id and c.op = 'authorize'
   )
 union all
@@ -44,8 +44,8 @@ where p.environment_id in (select e.id from pay.environments e where e.livemode)
       and event.op in ('authorize', 'capture') and event.state = 'succeeded'
       and event.outcome = 'applied'
   );
-comment on view pay.invariant_provider_calls is
-  'R14: every live payment has a call, and every call gets a result that the payment shows';
+comment on view pay.invariant_provider_operations is
+  'R14: every live payment has an operation, and every operation gets a result that the payment shows';
 
 -- The balance at a provider is the sum of these accounts: amounts there, amounts that payers have
 -- disputed, and amounts that have left it as transfers.
@@ -130,9 +130,10 @@ from (
     pay_internal.final_minor(deposit.environment_id, deposit.payment_id) as final_minor
   from pay.deposit_addresses deposit
   join pay.payments p on p.environment_id = deposit.environment_id and p.id = deposit.payment_id
-  -- A settled call has given the payment its address.
-  join pay.provider_calls c
-    on c.environment_id = deposit.environment_id and c.id = deposit.call_id and c.state = 'settled'
+  -- A settled operation has given the payment its address.
+  join pay.provider_operations c
+    on c.environment_id = deposit.environment_id and c.id = deposit.operation_id
+      and c.state = 'settled'
 ) x
 where case
   when x.status = 'pending' then x.received_minor is distinct from 0 or x.final_minor > 0
@@ -156,7 +157,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   foreach v_invariant in array array[
-    'invariant_provider_calls', 'invariant_provider_events', 'invariant_provider_totals',
+    'invariant_provider_operations', 'invariant_provider_events', 'invariant_provider_totals',
     'invariant_deposits'
   ] loop
     return query

@@ -69,7 +69,7 @@ begin
   return query
     select c.environment_id, e.account, p.body, (
       select row_to_json(w)::text from pay.sandbox_settings w where w.environment_id = e.id)
-    from pay.provider_calls c
+    from pay.provider_operations c
     join pay.environments e on e.id = c.environment_id and not e.livemode and e.retired_at is null
     join pay.payments p on p.environment_id = c.environment_id and p.id = c.subject_id
     where c.provider_reference = p_token and c.account_id = 'sandbox' and c.op = 'authorize';

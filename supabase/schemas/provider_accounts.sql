@@ -94,7 +94,8 @@ grant execute on function
 
 -- Operator: replaces the settings of an account and the name of its secret. The caller has checked
 -- them. Returns false if the settings are no longer p_before, or there is no such account.
--- Concurrency: locks the account's row. A call or reading under way ends with the old settings.
+-- Concurrency: locks the account's row. An operation or reading under way ends with the old
+-- settings.
 create or replace function pay.change_provider_settings(
   p_id text, p_before text, p_settings text, p_secret_name text
 )
@@ -113,13 +114,13 @@ $$;
 grant execute on function pay.change_provider_settings(text, text, text, text) to pay_operator;
 
 -- Operator: all accounts, with the kinds of methods of the enabled ones and the number of their
--- calls without a result. stalled_since, last_error: its readings fail; null: they do not.
+-- operations without a result. stalled_since, last_error: its readings fail; null: they do not.
 create or replace function pay.list_provider_accounts()
 returns table (
   id text, environment_id text, account text, connector text, method_kinds text[], settings json,
   secret_name text, notification_secret_names text[], status text, created_at timestamptz,
   disabled_at timestamptz, ignored_notifications bigint, polled_at timestamptz,
-  unsettled_calls bigint, stalled_since timestamptz, last_error text
+  unsettled_operations bigint, stalled_since timestamptz, last_error text
 )
 language plpgsql volatile security definer rows 10
 set search_path = pg_catalog, pg_temp set jit = off
@@ -136,7 +137,7 @@ begin
       a.settings::json, a.secret_name, a.notification_secret_names, a.status, a.created_at,
       a.disabled_at, a.ignored_notifications, u.polled_at,
       (
-        select count(*) from pay.provider_calls c
+        select count(*) from pay.provider_operations c
         where c.environment_id = a.environment_id and c.account_id = a.id and c.state <> 'settled'
           and c.first_sent_at is not null
       ),
@@ -149,7 +150,7 @@ end
 $$;
 grant execute on function pay.list_provider_accounts() to pay_operator;
 
--- Operator: disables an account: it takes no new payments and transfers. Calls, notifications,
+-- Operator: disables an account: it takes no new payments and transfers. Operations, notifications,
 -- polls and totals of its payments go on, because disputes come months later. False if there is no
 -- such enabled account.
 create or replace function pay.disable_provider_account(p_id text)

@@ -2,7 +2,7 @@
 -- applied (record.sql).
 
 -- Stores events that are not stored yet. Returns their number. An event without a subject gets the
--- subject of the calls with the same object of the provider.
+-- subject of the operations with the same object of the provider.
 -- p_events [{environment_id, account_id, reference, op, state, subject_id, refund_id,
 --          provider_reference, amount_minor, currency, at, body}]; body is the whole event
 -- Concurrency: inserts in the order of account and reference. A second transaction that stores the
@@ -34,7 +34,7 @@ begin
 end
 $$;
 
--- The subject of the calls with an object of the provider; null if there is none.
+-- The subject of the operations with an object of the provider; null if there is none.
 create or replace function pay_internal.find_event_subject(
   p_environment_id text, p_account_id text, p_provider_reference text
 )
@@ -42,15 +42,15 @@ returns text
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
-  select c.subject_id from pay.provider_calls c
+  select c.subject_id from pay.provider_operations c
   where c.provider_reference = p_provider_reference and c.account_id = p_account_id
     and c.environment_id = p_environment_id
   order by c.id limit 1
 $$;
 
--- Whether an account has a call for a subject that can concern an object of the provider. Another
--- account, or another object that names the subject, must not settle it.
-create or replace function pay_internal.has_event_call(
+-- Whether an account has an operation for a subject that can concern an object of the provider.
+-- Another account, or another object that names the subject, must not settle it.
+create or replace function pay_internal.has_event_operation(
   p_environment_id text, p_account_id text, p_subject_id text, p_provider_reference text
 )
 returns boolean
@@ -58,7 +58,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select exists (
-    select from pay.provider_calls c
+    select from pay.provider_operations c
     where c.environment_id = p_environment_id and c.subject_id = p_subject_id
       and c.account_id = p_account_id
       and (c.provider_reference is null or p_provider_reference is null
@@ -201,7 +201,8 @@ begin
     -- The operator can match an event with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
     refund_id = coalesce(h.refund_id, k.refund_id),
-    -- The answer of a call or a look has the time of the movement, which a notification lacks.
+    -- The answer of an operation or a look has the time of the movement, which a notification
+    -- lacks.
     happened_at = coalesce(h.at, k.happened_at),
     dismissed_at = null, dismissed_reason = null
   from handled h
@@ -225,7 +226,7 @@ as $$
   )
 $$;
 
--- A stored event as the worker needs it. is_elsewhere: a call of another account has made its
+-- A stored event as the worker needs it. is_elsewhere: an operation of another account has made its
 -- object, as if two accounts here are one at the provider. The money is booked there. dispute_body:
 -- the dispute here that the event is about. transfers: as pay_internal.transfers_json returns them.
 create or replace function pay_internal.provider_event_json(p_event pay.provider_events)
@@ -242,11 +243,11 @@ as $$
     'follows_unmatched', pay_internal.follows_unmatched(p_event),
     'received_at', pay_internal.wire_time(p_event.received_at), 'is_elsewhere',
     exists (
-      select from pay.provider_calls c
+      select from pay.provider_operations c
       where c.provider_reference = p_event.provider_reference
         and c.account_id <> p_event.account_id
     ) or exists (
-      select from pay.provider_calls c
+      select from pay.provider_operations c
       where c.subject_id = p_event.subject_id and c.account_id <> p_event.account_id
     )))::json
 $$;

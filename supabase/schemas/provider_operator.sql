@@ -1,11 +1,11 @@
--- Purpose: the work that waits for a person: calls without a result, provider events that match
--- nothing, and findings. "deno task providers" lists it and settles it. A result that the operator
--- decides is recorded as any other provider event (pay.record).
+-- Purpose: the work that waits for a person: operations without a result, provider events that
+-- match nothing, and findings. "deno task providers" lists it and settles it. A result that the
+-- operator decides is recorded as any other provider event (pay.record).
 
--- Operator: the calls of live environments that need a person, oldest first: the service has given
--- up, or only the operator can end the wait. p_all: also the others that have no result yet, for
--- which the service asks again by itself at next_attempt_at.
-create or replace function pay.list_unsettled_calls(p_all boolean)
+-- Operator: the operations of live environments that need a person, oldest first: the service has
+-- given up, or only the operator can end the wait. p_all: also the others that have no result yet,
+-- for which the service asks again by itself at next_attempt_at.
+create or replace function pay.list_unsettled_operations(p_all boolean)
 returns table (
   id text, environment_id text, account text, account_id text, op text, subject_id text,
   refund_id text, amount_minor bigint, currency text, state text, attempts integer,
@@ -21,7 +21,7 @@ begin
     select c.id, c.environment_id, e.account, c.account_id, c.op, c.subject_id, c.refund_id,
       c.amount_minor, c.currency, c.state, c.attempts, c.may_repeat, c.created_at,
       c.next_attempt_at, c.provider_reference, c.last_reply, coalesce(r.status, subject.status)
-    from pay.provider_calls c
+    from pay.provider_operations c
     join pay.environments e on e.id = c.environment_id and e.livemode and e.retired_at is null
     left join pay_internal.provider_subjects subject
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
@@ -30,11 +30,11 @@ begin
     order by c.created_at, c.id;
 end
 $$;
-grant execute on function pay.list_unsettled_calls(boolean) to pay_operator;
+grant execute on function pay.list_unsettled_operations(boolean) to pay_operator;
 
--- Operator: a call of a live environment, also a settled one, as work of the worker; no row if
--- there is none. Takes no lease: pay.record decides between two results of one call.
-create or replace function pay.read_provider_call(p_id text)
+-- Operator: an operation of a live environment, also a settled one, as work of the worker; no row
+-- if there is none. Takes no lease: pay.record decides between two results of one operation.
+create or replace function pay.read_provider_operation(p_id text)
 returns setof pay.provider_work
 language plpgsql volatile security definer rows 1
 set search_path = pg_catalog, pg_temp set jit = off
@@ -42,19 +42,19 @@ as $$
 begin
   perform set_config('pay.worker', 'on', true);
   return query
-    select 'call', c.environment_id, e.livemode,
+    select 'operation', c.environment_id, e.livemode,
       pay_internal.provider_account_json(c.environment_id, c.account_id),
-      pay_internal.provider_call_json(c),
+      pay_internal.provider_operation_json(c),
       null::json, subject.body, subject.sequence, r.body, null::json, null::date
     from pay.environments e
-    join pay.provider_calls c on c.environment_id = e.id and c.id = p_id
+    join pay.provider_operations c on c.environment_id = e.id and c.id = p_id
     left join pay_internal.provider_subjects subject
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
     where e.livemode and e.retired_at is null;
 end
 $$;
-grant execute on function pay.read_provider_call(text) to pay_operator;
+grant execute on function pay.read_provider_operation(text) to pay_operator;
 
 -- Operator: the provider events that a person has to look at and has not dismissed, oldest first,
 -- each with the reason.
@@ -75,7 +75,7 @@ begin
       event.amount_minor, event.currency, event.booked_minor, event.happened_at, event.received_at,
       coalesce(event.finding, case
         when event.subject_id is null
-          then 'it names no payment, and no call has made '
+          then 'it names no payment, and no operation has made '
             || coalesce(event.provider_reference, 'its object')
         when subject.id is null then event.subject_id || ' does not exist in this environment'
         else event.subject_id || ' has another object at the provider, or another account'
@@ -107,7 +107,7 @@ begin
   perform set_config('pay.worker', 'on', true);
   return query
     select 'event', event.environment_id, e.livemode,
-      pay_internal.provider_account_json(event.environment_id, event.account_id), k.call,
+      pay_internal.provider_account_json(event.environment_id, event.account_id), k.operation,
       (pay_internal.provider_event_json(event)::jsonb || jsonb_build_object('dispute_body',
         pay_internal.dispute_body(event.environment_id, subject.id,
           split_part(event.reference, ':', 1)),
@@ -120,7 +120,7 @@ begin
     left join pay_internal.provider_subjects subject
       on subject.environment_id = e.id and subject.id = coalesce(r.payment_id, p_subject_id)
     left join lateral (
-      select pay_internal.provider_call_json(c) as call from pay.provider_calls c
+      select pay_internal.provider_operation_json(c) as operation from pay.provider_operations c
       where c.environment_id = event.environment_id and c.subject_id = subject.id
         and c.op = event.op and c.refund_id is not distinct from p_refund_id
       order by c.id desc limit 1

@@ -15,8 +15,8 @@ select u.environment_id, u.account_id,
       where d.account_id = u.account_id and d.expires_at > now() - interval '1 hour'
       union all
       select from pay.chain_payouts payout
-      join pay.provider_calls c on c.environment_id = payout.environment_id
-        and c.id = payout.call_id
+      join pay.provider_operations c on c.environment_id = payout.environment_id
+        and c.id = payout.operation_id
       where payout.account_id = u.account_id and c.state <> 'settled'
     ) then interval '15 seconds'
     else interval '1 hour'

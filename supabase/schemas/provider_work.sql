@@ -1,6 +1,6 @@
--- Purpose: the work of the provider worker: calls to send again, provider events to apply, objects
--- to look at, and accounts to read (provider_readings.sql). A worker claims work, does it, and
--- records the result (pay.record, pay.note_calls, pay.save_cursor, pay.save_totals_cursor,
+-- Purpose: the work of the provider worker: operations to send again, provider events to apply,
+-- objects to look at, and accounts to read (provider_readings.sql). A worker claims work, does it,
+-- and records the result (pay.record, pay.note_operations, pay.save_cursor, pay.save_totals_cursor,
 -- pay.store_totals).
 --
 -- Concurrency: every claim sets a lease and skips locked rows, so workers never wait for each other
@@ -21,7 +21,7 @@ language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select exists (
-      select from pay.provider_calls c
+      select from pay.provider_operations c
       where c.state = 'pending' and c.next_attempt_at <= now()
         and (c.leased_until is null or c.leased_until <= now())
     )
@@ -29,7 +29,7 @@ as $$
       select from pay.provider_events event
       where event.outcome is null and (event.leased_until is null or event.leased_until <= now())
     )
-    or exists (select from pay.provider_calls c where c.next_look_at <= now())
+    or exists (select from pay.provider_operations c where c.next_look_at <= now())
     or exists (
       select from pay_internal.provider_readings r
       join pay.provider_cursors u
@@ -39,12 +39,12 @@ as $$
     )
 $$;
 
--- Claims work: up to p_limit pieces, of which up to p_asking_limit are not provider events. Calls,
--- looks and accounts to read get a quarter each, so that many due calls to a slow provider hold up
--- no provider events. Provider events get the rest, in one query, so that all of them are as of one
--- moment. Then calls and looks get what is left. Accounts to read do not, because each takes many
--- requests. p_at: the caller's time. A kind whose claim fails holds up no other kind
--- (pay_internal.given_up_work).
+-- Claims work: up to p_limit pieces, of which up to p_asking_limit are not provider events.
+-- Operations, looks and accounts to read get a quarter each, so that many due operations of a slow
+-- provider hold up no provider events. Provider events get the rest, in one query, so that all of
+-- them are as of one moment. Then operations and looks get what is left. Accounts to read do not,
+-- because each takes many requests. p_at: the caller's time. A kind whose claim fails holds up no
+-- other kind (pay_internal.given_up_work).
 create or replace function pay.claim_provider_work(
   p_limit integer, p_asking_limit integer, p_lease_ms integer, p_at timestamptz
 )
@@ -68,8 +68,9 @@ begin
   perform set_config('pay.worker', 'on', true);
   for v_kind, v_limit in
     select k.kind, k.quota from (values
-      (1, 'call', v_quota), (2, 'look', v_quota), (3, 'reading', v_quota), (4, 'event', p_limit),
-      (5, 'call', p_limit), (6, 'look', p_limit)
+      (1, 'operation', v_quota), (2, 'look', v_quota), (3, 'reading', v_quota), (4, 'event',
+        p_limit),
+      (5, 'operation', p_limit), (6, 'look', p_limit)
     ) as k (rank, kind, quota)
     order by k.rank
   loop
@@ -113,11 +114,12 @@ begin
 end
 $$;
 
--- Leases due work of one kind: calls whose next attempt is due, provider events without an outcome,
--- objects at providers to look at every hour, and accounts to read. Reads nothing that depends on
--- the content of the work. A pending call is not looked at, because its next attempt asks the same.
--- A provider event that came before the reply to its call gets its subject now.
--- id     that of a call, or the reference of a provider event
+-- Leases due work of one kind: operations whose next attempt is due, provider events without an
+-- outcome, objects at providers to look at every hour, and accounts to read. Reads nothing that
+-- depends on the content of the work. A pending operation is not looked at, because its next
+-- attempt asks the same. A provider event that came before the reply to its operation gets its
+-- subject now.
+-- id     that of an operation, or the reference of a provider event
 -- place  the order of the work
 create or replace function pay_internal.lease_work(
   p_kind text, p_limit integer, p_at timestamptz, p_leased_until timestamptz
@@ -129,11 +131,11 @@ as $$
 #variable_conflict use_column
 begin
   case p_kind
-    when 'call' then
+    when 'operation' then
       return query
         with due as materialized (
           select c.environment_id, c.id
-          from pay.provider_calls c
+          from pay.provider_operations c
           cross join lateral (
             select e.retired_at from pay.environments e where e.id = c.environment_id limit 1
           ) e
@@ -143,7 +145,7 @@ begin
           limit p_limit
           for update of c skip locked
         )
-        update pay.provider_calls c
+        update pay.provider_operations c
         set leased_until = p_leased_until, attempts = c.attempts + 1,
           first_sent_at = coalesce(c.first_sent_at, p_at)
         from due d
@@ -155,13 +157,13 @@ begin
       return query
         with due as materialized (
           select c.environment_id, c.id
-          from pay.provider_calls c
+          from pay.provider_operations c
           where c.next_look_at <= p_at
           order by c.next_look_at
           limit p_limit
           for update of c skip locked
         )
-        update pay.provider_calls c
+        update pay.provider_operations c
         set next_look_at = p_at + interval '1 hour'
         from due d
         where c.environment_id = d.environment_id and c.id = d.id
@@ -242,7 +244,7 @@ begin
   raise warning 'gave up % %: % %', p_kind, p_id, p_code, p_message;
   v_work.kind := 'given_up';
   v_work.environment_id := p_environment_id;
-  v_work.call := json_build_object('kind', p_kind, 'id', p_id, 'code', p_code);
+  v_work.operation := json_build_object('kind', p_kind, 'id', p_id, 'code', p_code);
   return v_work;
 end
 $$;
@@ -280,8 +282,8 @@ set search_path = pg_catalog, pg_temp
 as $$
 begin
   case p_kind
-    when 'call' then
-      return query select * from pay_internal.read_calls(p_environments, p_ids);
+    when 'operation' then
+      return query select * from pay_internal.read_operations(p_environments, p_ids);
     when 'event' then
       return query select * from pay_internal.read_provider_events(
         p_environments, p_accounts, p_ids);
@@ -293,19 +295,19 @@ begin
 end
 $$;
 
-create or replace function pay_internal.read_calls(p_environments text[], p_ids text[])
+create or replace function pay_internal.read_operations(p_environments text[], p_ids text[])
 returns setof pay.provider_work
 language plpgsql stable rows 10
 set search_path = pg_catalog, pg_temp
 as $$
 begin
   return query
-    select 'call', c.environment_id, e.livemode,
+    select 'operation', c.environment_id, e.livemode,
       pay_internal.provider_account_json(c.environment_id, c.account_id),
-      pay_internal.provider_call_json(c),
+      pay_internal.provider_operation_json(c),
       null::json, subject.body, subject.sequence, r.body, null::json, null::date
     from unnest(p_environments, p_ids) with ordinality as l (environment_id, id, n)
-    join pay.provider_calls c on c.environment_id = l.environment_id and c.id = l.id
+    join pay.provider_operations c on c.environment_id = l.environment_id and c.id = l.id
     join pay.environments e on e.id = c.environment_id
     left join pay_internal.provider_subjects subject
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
@@ -315,7 +317,7 @@ end
 $$;
 
 -- Provider events without an outcome, as the worker needs them. A provider event about a payment
--- that its account has no call for gets no subject.
+-- that its account has no operation for gets no subject.
 create or replace function pay_internal.read_provider_events(
   p_environments text[], p_accounts text[], p_references text[]
 )
@@ -326,7 +328,7 @@ as $$
 begin
   return query
   select 'event', event.environment_id, e.livemode,
-    pay_internal.provider_account_json(event.environment_id, event.account_id), k.call,
+    pay_internal.provider_account_json(event.environment_id, event.account_id), k.operation,
     pay_internal.provider_event_json(event),
     subject.body, subject.sequence, r.body, null::json, null::date
   from unnest(p_environments, p_accounts, p_references) with ordinality
@@ -337,13 +339,13 @@ begin
   join pay.environments e on e.id = event.environment_id
   left join pay_internal.provider_subjects subject
     on subject.environment_id = event.environment_id and subject.id = event.subject_id
-    and pay_internal.has_event_call(
+    and pay_internal.has_event_operation(
       event.environment_id, event.account_id, event.subject_id, event.provider_reference)
   left join pay.refunds r
     on r.environment_id = event.environment_id and r.id = event.refund_id
       and r.payment_id = subject.id
   left join lateral (
-    select pay_internal.provider_call_json(c) as call from pay.provider_calls c
+    select pay_internal.provider_operation_json(c) as operation from pay.provider_operations c
     where c.environment_id = event.environment_id and c.subject_id = event.subject_id
       and c.refund_id is not distinct from event.refund_id
       -- Somebody can capture at the provider. Then the authorization finds the payment there.
@@ -373,21 +375,21 @@ begin
         else r.status = 'pending'
       end as is_open
     from unnest(p_environments, p_ids) as d (environment_id, id)
-    join pay.provider_calls c on c.environment_id = d.environment_id and c.id = d.id
+    join pay.provider_operations c on c.environment_id = d.environment_id and c.id = d.id
     left join pay_internal.provider_subjects subject
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
   ),
   looked as (
-    update pay.provider_calls c
+    update pay.provider_operations c
     set next_look_at = case when f.is_open then c.next_look_at end
     from found f
     where c.environment_id = f.environment_id and c.id = f.id
     returning c.environment_id, c.account_id, c.state, c.next_look_at,
-      pay_internal.provider_call_json(c) as call, f.body, f.sequence, f.refund_body
+      pay_internal.provider_operation_json(c) as operation, f.body, f.sequence, f.refund_body
   )
   select 'look', c.environment_id, true,
-    pay_internal.provider_account_json(c.environment_id, c.account_id), c.call, null::json,
+    pay_internal.provider_account_json(c.environment_id, c.account_id), c.operation, null::json,
     c.body, c.sequence, c.refund_body, null::json, null::date
   from looked c
   where c.next_look_at is not null and c.state <> 'pending';

@@ -1,10 +1,10 @@
--- Purpose: the entry function that records the results of calls and provider events. Its
+-- Purpose: the entry function that records the results of operations and provider events. Its
 -- caller is the service itself, also after the API key of the request was revoked, so it takes no
 -- key. It writes with the same functions as pay.commit.
 --
 -- Outcomes: recorded
 --           stale (the payment or transfer is not at the expected sequence: load and decide again)
---           known (the call is settled, a provider event to apply is applied already, or the
+--           known (the operation is settled, a provider event to apply is applied already, or the
 --           sandbox was
 --           reset: load and decide again, or do nothing)
 -- A record that is stale or known writes nothing, except that it can store its new provider events
@@ -12,10 +12,10 @@
 -- booked another amount for a provider event than the record expects (was_booked_minor).
 --
 -- Concurrency: the order of locks of commit.sql, with two more kinds: the sandbox's own lock,
--- payments by id, transfers by id, calls by id, provider events by account and reference,
+-- payments by id, transfers by id, operations by id, provider events by account and reference,
 -- idempotency keys by key, the stripes of totals. Each kind is locked in a statement of its own and
--- read in a later one. So of two transactions that record the same provider event or the same call,
--- the second one sees the result of the first, and one provider event has one effect.
+-- read in a later one. So of two transactions that record the same provider event or the same
+-- operation, the second one sees the result of the first, and one provider event has one effect.
 
 -- Opens the environments of the records. A record of a sandbox that was reset is known.
 -- Concurrency: shares the lock of each sandbox, so no reset runs until the transaction ends.
@@ -46,9 +46,9 @@ end
 $$;
 
 -- p_document  the members of pay_internal.document except requests and faults. The worker sends
---             each call after its delay_ms
--- is_settled: the call of the record is settled now. deliveries is the number of deliveries that
--- the whole list made due.
+--             each operation after its delay_ms
+-- is_settled: the operation of the record is settled now. deliveries is the number of deliveries
+-- that the whole list made due.
 create or replace function pay.record(p_document text)
 returns table (n integer, outcome text, is_settled boolean, deliveries bigint)
 language plpgsql volatile security definer rows 10
@@ -75,7 +75,7 @@ begin
     v_moved := array(select e.n from jsonb_to_recordset(v_document.expects) as e (n integer));
     v_found := pay_internal.lock_subjects(v_document.expects, v_found);
   end if;
-  v_found := pay_internal.lock_calls(v_records, v_found);
+  v_found := pay_internal.lock_operations(v_records, v_found);
   v_found := pay_internal.lock_provider_events(v_records, v_found);
   if v_document.reports is not null then
     v_found := pay_internal.check_transfers(v_document.reports, v_found);
@@ -84,9 +84,9 @@ begin
   v_callers := pay_internal.callers_of(v_found);
   if v_callers <> '{}' then
     perform pay_internal.handle_provider_events(v_records, v_document.expects, v_callers);
-    perform pay_internal.settle_calls(v_records, v_callers);
-    if v_document.calls is not null then
-      perform pay_internal.write_later_calls(v_document.calls, v_callers);
+    perform pay_internal.settle_operations(v_records, v_callers);
+    if v_document.operations is not null then
+      perform pay_internal.write_later_operations(v_document.operations, v_callers);
     end if;
     perform pay_internal.write_rows(v_document, v_callers, v_moved);
     if v_document.events is not null then
@@ -100,10 +100,10 @@ begin
     select f.n, case f.outcome when 'ok' then 'recorded' else f.outcome end,
       coalesce(c.state = 'settled', false), v_deliveries
     from unnest(v_found) f
-    join jsonb_to_recordset(v_records) as r (n integer, call_id text) on r.n = f.n
+    join jsonb_to_recordset(v_records) as r (n integer, operation_id text) on r.n = f.n
     left join lateral (
-      select c.state from pay.provider_calls c
-      where c.environment_id = f.environment_id and c.id = r.call_id limit 1
+      select c.state from pay.provider_operations c
+      where c.environment_id = f.environment_id and c.id = r.operation_id limit 1
     ) c on true;
 end
 $$;

@@ -4,7 +4,7 @@
 -- 7 days:   exchanges of deliveries (pay_internal.purge_exchanges).
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). In a
---           live environment calls and provider events stay as long as its payments.
+--           live environment operations and provider events stay as long as its payments.
 -- At once:  environments that resets have retired, disposable sandboxes that have ended, and all
 --           but the last requests of each sandbox.
 -- pay_internal.purge_keys deletes API keys and their secrets, pay_internal.purge_counters their
@@ -33,7 +33,7 @@ begin
   foreach v_table in array array[
     'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
-    'provider_calls', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
+    'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
     'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
     'transcript_lines'
   ] loop
@@ -213,7 +213,7 @@ begin
       ('events', 'id', 'evt_', true, 'for update skip locked'),
       -- Not locked: a lock would need a policy that lets someone update, and nobody may.
       ('ledger_movements', 'transaction_id', 'txn_', false, ''),
-      ('provider_calls', 'id', 'pc_', false, 'for update skip locked'),
+      ('provider_operations', 'id', 'pc_', false, 'for update skip locked'),
       ('transfers', 'id', 'tr_', false, 'for update skip locked'),
       ('refunds', 'id', 're_', false, 'for update skip locked'),
       ('disputes', 'id', 'dp_', false, 'for update skip locked'),

@@ -10,8 +10,9 @@
 -- The rows that wait get new times in batches (sandbox_clock_steps.sql), so no statement grows
 -- with their number.
 --
--- Order of locks: the sandbox's own lock, deliveries by id, calls by id, the row of the settings.
--- The dispatcher and pay.record lock the row of the settings last too (pay_internal.count_did).
+-- Order of locks: the sandbox's own lock, deliveries by id, operations by id, the row of the
+-- settings. The dispatcher and pay.record lock the row of the settings last too
+-- (pay_internal.count_did).
 
 create or replace function pay_internal.longest_advance()
 returns interval

@@ -106,7 +106,7 @@ begin
 end
 $$;
 
--- Whether a delivery or call of a sandbox is due now, or under way.
+-- Whether a delivery or operation of a sandbox is due now, or under way.
 create or replace function pay_internal.has_due_work(p_environment_id text, p_sends boolean)
 returns boolean
 language plpgsql stable
@@ -115,7 +115,7 @@ set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   return exists (
-    select from pay.provider_calls c
+    select from pay.provider_operations c
     where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at <= pay_internal.server_time()
     order by c.environment_id, c.next_attempt_at, c.due_at limit 1
@@ -214,7 +214,7 @@ set enable_sort = off set enable_bitmapscan = off
 as $$
 begin
   return least((
-    select c.due_at from pay.provider_calls c
+    select c.due_at from pay.provider_operations c
     where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity'
     order by c.environment_id, c.next_attempt_at, c.due_at limit 1
@@ -230,7 +230,7 @@ $$;
 -- The last time up to which a step may go from p_first, at most to p_last. What is due within a
 -- second runs together, because every delay of the service is longer. Without an endpoint nobody
 -- sees in which order payments end, so up to 64 ends run together, each with its own time. Only the
--- result of an authorization makes further calls, so it ends a step.
+-- result of an authorization begins further operations, so it ends a step.
 create or replace function pay_internal.last_due(
   p_environment_id text, p_first timestamptz, p_last timestamptz, p_sends boolean
 )
@@ -252,7 +252,7 @@ begin
     from (
       select c.due_at, bool_or(c.op = 'authorize') over (order by c.due_at) as makes_more
       from (
-        select o.due_at, o.op from pay.provider_calls o
+        select o.due_at, o.op from pay.provider_operations o
         where o.environment_id = any (array[p_environment_id]) and o.state = 'pending'
           and o.account_id = 'sandbox' and o.next_attempt_at = 'infinity'
           and o.due_at between p_first and p_last
@@ -262,7 +262,7 @@ begin
     where not e.makes_more;
   end if;
   return greatest(p_first, (
-    select c.due_at from pay.provider_calls c
+    select c.due_at from pay.provider_operations c
     where c.environment_id = any (array[p_environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity'
       and c.due_at between p_first and v_last
@@ -296,7 +296,7 @@ as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
   v_deliveries text[];
-  v_calls text[];
+  v_operations text[];
 begin
   select array_agg(w.id) into v_deliveries from (
     select w.id from pay.webhook_endpoints t
@@ -316,8 +316,8 @@ begin
     where t.environment_id = p_clock.environment_id
     order by w.next_attempt_at limit pay_internal.clock_batch()
   ) w;
-  v_calls := array(
-    select c.id from pay.provider_calls c
+  v_operations := array(
+    select c.id from pay.provider_operations c
     where c.environment_id = any (array[p_clock.environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at > v_now and c.next_attempt_at < 'infinity'
     order by c.environment_id, c.next_attempt_at, c.due_at limit pay_internal.clock_batch()
@@ -334,16 +334,16 @@ begin
   from waiting w
   where d.environment_id = p_clock.environment_id and d.id = w.id;
   with waiting as materialized (
-    select c.id, coalesce(c.due_at, c.next_attempt_at) as due_at from pay.provider_calls c
-    where c.environment_id = p_clock.environment_id and c.id = any (v_calls)
+    select c.id, coalesce(c.due_at, c.next_attempt_at) as due_at from pay.provider_operations c
+    where c.environment_id = p_clock.environment_id and c.id = any (v_operations)
       and c.state || '' = 'pending' and c.next_attempt_at > v_now
     order by c.id for update of c
   )
-  update pay.provider_calls c
+  update pay.provider_operations c
   set due_at = w.due_at, next_attempt_at = pay_internal.real_due_at(p_clock, w.due_at)
   from waiting w
   where c.environment_id = p_clock.environment_id and c.id = w.id;
-  return pay_internal.clock_batch() in (cardinality(v_deliveries), cardinality(v_calls));
+  return pay_internal.clock_batch() in (cardinality(v_deliveries), cardinality(v_operations));
 end
 $$;
 
@@ -362,7 +362,7 @@ as $$
 declare
   v_clock pay.sandbox_settings := p_clock;
   v_deliveries text[];
-  v_calls text[];
+  v_operations text[];
   v_last timestamptz[];
 begin
   select array_agg(w.id), array_agg(w.due_at) into v_deliveries, v_last from (
@@ -373,13 +373,13 @@ begin
   ) w;
   reached := case when cardinality(v_deliveries) = pay_internal.clock_batch()
     then v_last[pay_internal.clock_batch()] else p_to end;
-  select array_agg(w.id), array_agg(w.due_at) into v_calls, v_last from (
-    select c.id, c.due_at from pay.provider_calls c
+  select array_agg(w.id), array_agg(w.due_at) into v_operations, v_last from (
+    select c.id, c.due_at from pay.provider_operations c
     where c.environment_id = any (array[p_clock.environment_id]) and c.state = 'pending'
       and c.account_id = 'sandbox' and c.next_attempt_at = 'infinity' and c.due_at <= reached
     order by c.environment_id, c.next_attempt_at, c.due_at limit pay_internal.clock_batch()
   ) w;
-  if cardinality(v_calls) = pay_internal.clock_batch() then
+  if cardinality(v_operations) = pay_internal.clock_batch() then
     reached := v_last[pay_internal.clock_batch()];
   end if;
   if v_clock.frozen_at is not null then
@@ -398,15 +398,15 @@ begin
   where d.environment_id = p_clock.environment_id and d.id = w.id;
   get diagnostics changed = row_count;
   with waiting as materialized (
-    select c.id from pay.provider_calls c
-    where c.environment_id = p_clock.environment_id and c.id = any (v_calls)
+    select c.id from pay.provider_operations c
+    where c.environment_id = p_clock.environment_id and c.id = any (v_operations)
       and c.next_attempt_at = 'infinity'
     order by c.id for update of c
   )
-  update pay.provider_calls c
+  update pay.provider_operations c
   set next_attempt_at = pay_internal.real_due_at(v_clock, c.due_at)
   from waiting w
   where c.environment_id = p_clock.environment_id and c.id = w.id;
-  changed := changed + cardinality(coalesce(v_calls, '{}'));
+  changed := changed + cardinality(coalesce(v_operations, '{}'));
 end
 $$;

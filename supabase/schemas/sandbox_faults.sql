@@ -1,6 +1,6 @@
 -- Purpose: declared faults of sandboxes (ADR 0029). A fault names a kind of thing (a request, a
--- delivery, a call to the simulated provider) and the conditions that the thing has to match. The
--- next things that match fail, as often as it was declared.
+-- delivery, an operation of the simulated provider) and the conditions that the thing has to match.
+-- The next things that match fail, as often as it was declared.
 --
 -- Who asks: a request asks pay.match_fault only if the settings of its sandbox name the kind
 -- (sandbox_settings.fault_kinds), so sandboxes without faults pay nothing. The dispatcher asks once
@@ -103,11 +103,11 @@ begin
 end
 $$;
 
--- Finds the fault of a request or of a call to the simulated provider.
+-- Finds the fault of a request or of an operation of the simulated provider.
 -- p_request  the request, as pay_internal.admit takes it, in a list of one
 -- p_kind     request or provider
 -- p_thing    as in pay_internal.fault_matches
--- p_takes    true: counts the fault. A call to the provider only looks, and the commit of its
+-- p_takes    true: counts the fault. An operation of the provider only looks, and the commit of its
 --            result counts (pay_internal.lock_faults)
 -- Outcomes: those of admission.sql; ok (body: {id, fault, delay_ms}; null: no fault matches).
 -- If no fault of any kind is open any more, this function tries to remove the kinds from the

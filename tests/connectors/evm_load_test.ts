@@ -14,7 +14,7 @@ import {
 /** A payout of one unit that was sent with the nonce 0. */
 function payoutTo(destination: string): ChainPayout {
   return {
-    call_id: "pc_0",
+    operation_id: "pc_0",
     op: "transfer",
     subject_id: "pay_0",
     refund_id: null,

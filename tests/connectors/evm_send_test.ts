@@ -1,4 +1,7 @@
-/** The call that opens the address of a payment. It needs no node, and repeats give the same one. */
+/**
+ * The operation that opens the address of a payment. It needs no node, and repeats give the same
+ * one.
+ */
 
 import assert from "node:assert/strict";
 import type { Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
@@ -14,7 +17,7 @@ const account = chainAccount({ rpc_urls: "http://127.0.0.1:1", "contract.USDC": 
 const expires_at = "2027-01-02T04:04:05.000Z";
 const { charges: { send, look, find } } = evmConnector(NO_CHAIN);
 
-function makeCall(parts: Partial<Operation> = {}): Operation {
+function makeOperation(parts: Partial<Operation> = {}): Operation {
   return {
     id: "pc_1",
     op: "authorize",
@@ -38,7 +41,7 @@ function makeCall(parts: Partial<Operation> = {}): Operation {
 Deno.test("send() opens the address of the index, and look() opens the same one", async () => {
   const address = depositAddress(XPUB, 7);
   const signal = AbortSignal.timeout(1_000);
-  const reply = await send(account, makeCall(), signal);
+  const reply = await send(account, makeOperation(), signal);
   assert.deepEqual(reply, {
     provider_events: [{
       account_id: account.id,
@@ -64,10 +67,10 @@ Deno.test("send() opens the address of the index, and look() opens the same one"
       },
     }],
   });
-  assert.deepEqual(await look(account, makeCall(), signal), reply);
+  assert.deepEqual(await look(account, makeOperation(), signal), reply);
 });
 
-/** Parts of a call that is refused, and the field at fault. */
+/** Parts of an operation that is refused, and the field at fault. */
 const REFUSED: Record<string, [parts: Partial<Operation>, param: string | undefined]> = {
   "an asset without a contract": [{ currency: "USDT" }, "currency"],
   "money of a bank": [{ currency: "EUR" }, "currency"],
@@ -76,13 +79,18 @@ const REFUSED: Record<string, [parts: Partial<Operation>, param: string | undefi
 
 for (const [name, [parts, param]] of Object.entries(REFUSED)) {
   Deno.test(`send() refuses ${name}`, async () => {
-    const reply = await send(account, makeCall(parts), AbortSignal.timeout(1_000));
+    const reply = await send(account, makeOperation(parts), AbortSignal.timeout(1_000));
     assert("refused" in reply, JSON.stringify(reply));
     assert.equal(reply.param, param);
   });
 }
 
 Deno.test("find() has nothing", async () => {
-  const found: ProviderReply = await find(account, makeCall(), "0x1", AbortSignal.timeout(1_000));
+  const found: ProviderReply = await find(
+    account,
+    makeOperation(),
+    "0x1",
+    AbortSignal.timeout(1_000),
+  );
   assert.deepEqual(found, { absent: true });
 });

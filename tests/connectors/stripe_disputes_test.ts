@@ -5,13 +5,19 @@ import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector
 import type { Operation, ProviderReply } from "../../shared/domain/providers/connector.ts";
 import { json, startFaultServer } from "../support/connectors/fault_server.ts";
 import { patient, sent } from "../support/connectors/sent.ts";
-import { account, call, CALL_ID, dispute, disputeCall } from "../support/connectors/stripe_case.ts";
+import {
+  account,
+  dispute,
+  disputeOperation,
+  operation,
+  OPERATION_ID,
+} from "../support/connectors/stripe_case.ts";
 
 const TAKEN: [number, number] = [-1099, 1500];
 const text = "A signed receipt";
-const submitted = disputeCall(text);
-const saved = disputeCall(text, false);
-const accepted = disputeCall(null);
+const submitted = disputeOperation(text);
+const saved = disputeOperation(text, false);
+const accepted = disputeOperation(null);
 
 /** A dispute with evidence. */
 function withEvidence(status: string, submission_count: number, sent = text) {
@@ -39,16 +45,16 @@ for (const [name, requested, path, form] of REQUESTS) {
     assert.deepEqual(others, []);
     assert.equal(`${got!.method} ${got!.path}`, `POST ${path}`);
     assert.deepEqual([...got!.form], form);
-    assert.equal(got!.headers["idempotency-key"], CALL_ID);
+    assert.equal(got!.headers["idempotency-key"], OPERATION_ID);
   });
 }
 
-const EVIDENCE = `du_1:evidence:${CALL_ID}`;
+const EVIDENCE = `du_1:evidence:${OPERATION_ID}`;
 const ABSENT = { absent: true };
 const GARBAGE = { unknown: "garbage", may_repeat: true };
 const LOST = dispute("lost", TAKEN);
 
-/** Each row: the call, the dispute at Stripe, and what a look says. */
+/** Each row: the operation, the dispute at Stripe, and what a look says. */
 const REPLIES: [name: string, requested: Operation, object: object, reply: unknown][] = [
   ["submitted evidence", submitted, withEvidence("under_review", 1), [EVIDENCE]],
   ["saved evidence", saved, withEvidence("needs_response", 0), [EVIDENCE]],
@@ -78,7 +84,7 @@ for (const [name, requested, object, expected] of REPLIES) {
     const got = server.received.map(({ method, path }) => `${method} ${path}`);
     assert.deepEqual(got, ["GET /v1/disputes/du_1"]);
     const answered = (await sent(requested, json(200, object))).reply;
-    // An answer that shows no trace of the call is not Stripe's answer to it.
+    // An answer that shows no trace of the operation is not Stripe's answer to it.
     assert.deepEqual(references(answered), expected === ABSENT ? GARBAGE : expected);
   });
 }
@@ -112,11 +118,11 @@ Deno.test("send() shows the reason of Stripe's refusal", async () => {
   assert.deepEqual(reply, { refused: "provider_refused", message: error.message });
 });
 
-Deno.test("find() reads only the dispute of the call", async () => {
+Deno.test("find() reads only the dispute of the operation", async () => {
   await using server = await startFaultServer(json(200, LOST));
   const to = account({ settings: { base_url: server.base_url } });
   const found = await stripeConnector().charges.find(to, accepted, "du_1", patient());
   assert.deepEqual(references(found), ["du_1:lost"]);
   assert.deepEqual(await stripeConnector().charges.find(to, accepted, "du_2", patient()), ABSENT);
-  assert.equal(call().dispute, null);
+  assert.equal(operation().dispute, null);
 });

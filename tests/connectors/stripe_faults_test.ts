@@ -13,11 +13,11 @@ import {
 import { patient, sent } from "../support/connectors/sent.ts";
 import {
   account,
-  call,
   declinedAnswer,
   declinedIntent,
   intent,
-  laterCall,
+  laterOperation,
+  operation,
   refund,
 } from "../support/connectors/stripe_case.ts";
 
@@ -78,7 +78,7 @@ const FAULTS: [name: string, step: Step, reply: unknown][] = [
   ["200 with a refund", json(200, refund()), unknown("garbage")],
   ["200 with another id", json(200, intent({ id: "ch_1" })), unknown("garbage")],
   [
-    "200 with the payment of another call",
+    "200 with the payment of another operation",
     json(200, intent({ metadata: { call: "pc_2" } })),
     unknown("garbage"),
   ],
@@ -100,23 +100,27 @@ const FAULTS: [name: string, step: Step, reply: unknown][] = [
 ];
 for (const [name, step, expected] of FAULTS) {
   Deno.test(`send() ${name} is ${JSON.stringify(expected)}`, async () => {
-    const { reply, received } = await sent(call(), step);
+    const { reply, received } = await sent(operation(), step);
     assert.deepEqual(reply, expected);
     assert.ok(received.every(({ path }) => path === "/v1/payment_intents"));
   });
 }
 
-Deno.test("send() a payment of another call in a decline is garbage", async () => {
+Deno.test("send() a payment of another operation in a decline is garbage", async () => {
   const answer = declinedAnswer("do_not_honor");
   answer.error.payment_intent = { ...declinedIntent("do_not_honor"), metadata: { call: "pc_2" } };
-  assert.deepEqual((await sent(call(), json(402, answer))).reply, unknown("garbage"));
+  assert.deepEqual((await sent(operation(), json(402, answer))).reply, unknown("garbage"));
 });
 
 const LATER: [name: string, requested: Operation, object: unknown][] = [
-  ["a capture with another payment", laterCall("capture"), intent({ id: "pi_2" })],
-  ["a capture that is not done", laterCall("capture"), intent({ status: "requires_capture" })],
-  ["a refund of another call", laterCall("refund"), refund({ metadata: { call: "pc_2" } })],
-  ["a refund without metadata", laterCall("refund"), refund({ metadata: null })],
+  ["a capture with another payment", laterOperation("capture"), intent({ id: "pi_2" })],
+  ["a capture that is not done", laterOperation("capture"), intent({ status: "requires_capture" })],
+  [
+    "a refund of another operation",
+    laterOperation("refund"),
+    refund({ metadata: { call: "pc_2" } }),
+  ],
+  ["a refund without metadata", laterOperation("refund"), refund({ metadata: null })],
 ];
 for (const [name, requested, object] of LATER) {
   Deno.test(`send() ${name} is garbage`, async () => {
@@ -137,7 +141,7 @@ for (const [name, written] of BREAKS) {
       response.write(written, () => deadline.abort());
     });
     const settings = { base_url: server.base_url };
-    const reply = await connector.charges.send(account({ settings }), call(), deadline.signal);
+    const reply = await connector.charges.send(account({ settings }), operation(), deadline.signal);
     assert.deepEqual(reply, unknown("timeout"));
   });
 }
@@ -146,12 +150,12 @@ Deno.test("send() no server at all is a lost connection", async () => {
   const closed = await startFaultServer(json(200, {}));
   await closed[Symbol.asyncDispose]();
   const settings = { base_url: closed.base_url };
-  const reply = await connector.charges.send(account({ settings }), call(), patient());
+  const reply = await connector.charges.send(account({ settings }), operation(), patient());
   assert.deepEqual(reply, unknown("connection"));
 });
 
 Deno.test("send() settings that nobody has checked send nothing", async () => {
   const settings = { base_url: "https://stripe.example" };
-  const reply = await connector.charges.send(account({ settings }), call(), patient());
+  const reply = await connector.charges.send(account({ settings }), operation(), patient());
   assert.deepEqual(reply, unknown("connection"));
 });

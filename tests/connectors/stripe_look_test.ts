@@ -1,4 +1,6 @@
-/** Looks: the result of a call by its reference at Stripe, or by our own ids in the metadata. */
+/**
+ * Looks: the result of an operation by its reference at Stripe, or by our own ids in the metadata.
+ */
 
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
@@ -13,16 +15,16 @@ import {
 import { patient } from "../support/connectors/sent.ts";
 import {
   account,
-  call,
   declinedIntent,
   intent,
-  laterCall,
+  laterOperation,
   NOW,
+  operation,
   page,
   refund,
 } from "../support/connectors/stripe_case.ts";
 
-/** Looks for a call at a server with these steps. */
+/** Looks for an operation at a server with these steps. */
 async function looked(requested: Operation, ...steps: Step[]) {
   await using server = await startFaultServer(...steps);
   const settings = { base_url: server.base_url };
@@ -34,7 +36,7 @@ const references = (reply: ProviderReply) =>
   "provider_events" in reply ? reply.provider_events.map(({ reference }) => reference) : reply;
 const ABSENT = { absent: true };
 const unknown = (reason: string, may_repeat = true) => ({ unknown: reason, may_repeat });
-const known = call({ provider_reference: "pi_1" });
+const known = operation({ provider_reference: "pi_1" });
 const MANUAL = intent({
   capture_method: "manual",
   status: "requires_capture",
@@ -45,12 +47,19 @@ const BY_REFERENCE: [name: string, requested: Operation, step: Step, reply: unkn
   ["a payment", known, json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
   ["a declined payment", known, json(200, declinedIntent("lost_card")), ["pi_1:declined"]],
   ["an authorized payment", known, json(200, MANUAL), ["pi_1:authorized"]],
-  ["a capture", laterCall("capture"), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
-  ["a capture that nobody did", laterCall("capture"), json(200, MANUAL), ABSENT],
-  ["a cancel", laterCall("cancel"), json(200, intent({ status: "canceled" })), ["pi_1:cancelled"]],
-  ["a cancel that nobody did", laterCall("cancel"), json(200, MANUAL), ABSENT],
+  ["a capture", laterOperation("capture"), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
+  ["a capture that nobody did", laterOperation("capture"), json(200, MANUAL), ABSENT],
+  ["a cancel", laterOperation("cancel"), json(200, intent({ status: "canceled" })), [
+    "pi_1:cancelled",
+  ]],
+  ["a cancel that nobody did", laterOperation("cancel"), json(200, MANUAL), ABSENT],
   ["another payment", known, json(200, intent({ id: "pi_2" })), unknown("garbage")],
-  ["a payment of another call", known, json(200, intent({ metadata: {} })), unknown("garbage")],
+  [
+    "a payment of another operation",
+    known,
+    json(200, intent({ metadata: {} })),
+    unknown("garbage"),
+  ],
   ["a payment that is gone", known, json(404, { error: { type: "x" } }), unknown("garbage")],
   ["an error", known, text(503, "<html>"), unknown("server_error")],
   ["a wrong secret", known, json(401, {}), unknown("unauthorized")],
@@ -68,9 +77,9 @@ for (const [name, requested, step, expected] of BY_REFERENCE) {
 
 const foreign = (id: string) => intent({ id, metadata: { call: "pc_2" } });
 
-Deno.test("look() without a reference reads lists around the claim until the call is found", async () => {
+Deno.test("look() without a reference reads lists around the claim until the operation is found", async () => {
   const first = json(200, page([foreign("pi_9"), foreign("pi_8")], true));
-  const { reply, received } = await looked(call(), first, json(200, page([intent()], true)));
+  const { reply, received } = await looked(operation(), first, json(200, page([intent()], true)));
   assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);
   assert.deepEqual(received.map(({ path, query }) => [path, ...query]), [
     ["/v1/payment_intents", ...around(-300, 900), ["limit", "100"]],
@@ -95,7 +104,7 @@ Deno.test("look() reads lists with too many bytes in smaller pages, and keeps th
     const end = begin + Number(query.get("limit"));
     return json(200, page(all.slice(begin, end), end < all.length))(response, received);
   };
-  const { reply, received } = await looked(call(), pages);
+  const { reply, received } = await looked(operation(), pages);
   assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);
   assert.deepEqual(
     received.map(({ query }) => query.get("limit")),
@@ -104,7 +113,7 @@ Deno.test("look() reads lists with too many bytes in smaller pages, and keeps th
 });
 
 Deno.test("look() without a reference is absent after a whole day of lists", async () => {
-  const { reply, received } = await looked(call(), json(200, page([foreign("pi_9")])));
+  const { reply, received } = await looked(operation(), json(200, page([foreign("pi_9")])));
   assert.deepEqual(reply, ABSENT);
   assert.deepEqual(received.map(({ query }) => query.get("created[lt]")), [
     String(NOW + 900),
@@ -113,7 +122,7 @@ Deno.test("look() without a reference is absent after a whole day of lists", asy
 });
 
 Deno.test("look() finds a payment that a later attempt has made", async () => {
-  const { reply } = await looked(call(), json(200, page([])), json(200, page([intent()])));
+  const { reply } = await looked(operation(), json(200, page([])), json(200, page([intent()])));
   assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);
 });
 
@@ -131,27 +140,27 @@ const BROKEN: [name: string, steps: Step[], reply: unknown][] = [
 ];
 for (const [name, steps, expected] of BROKEN) {
   Deno.test(`look() in lists with ${name} is never absent`, async () => {
-    assert.deepEqual((await looked(call(), ...steps)).reply, expected);
+    assert.deepEqual((await looked(operation(), ...steps)).reply, expected);
   });
 }
 
 Deno.test("look() for a refund reads the refunds of the payment", async () => {
   const other = refund({ id: "re_9", metadata: null });
   const list = json(200, page([other, refund({ status: "pending" })]));
-  const { reply, received: [got] } = await looked(laterCall("refund"), list);
+  const { reply, received: [got] } = await looked(laterOperation("refund"), list);
   assert.deepEqual(references(reply), ["re_1:pending"]);
   assert.equal(got!.path, "/v1/refunds");
   assert.equal(got!.query.get("payment_intent"), "pi_1");
 });
 
 Deno.test("look() for a refund that Stripe does not have is absent", async () => {
-  const { reply } = await looked(laterCall("refund"), json(200, page([])));
+  const { reply } = await looked(laterOperation("refund"), json(200, page([])));
   assert.deepEqual(reply, ABSENT);
 });
 
 for (const op of ["capture", "cancel", "refund"] as const) {
   Deno.test(`look() for a ${op} without a payment at Stripe is absent`, async () => {
-    const requested = { ...laterCall(op), provider_reference: null };
+    const requested = { ...laterOperation(op), provider_reference: null };
     const { reply, received } = await looked(requested, json(200, page([])));
     assert.deepEqual(reply, ABSENT);
     assert.deepEqual(received, []);

@@ -21,11 +21,11 @@ import { json, type Received, startFaultServer } from "../support/connectors/fau
 import { patient } from "../support/connectors/sent.ts";
 import {
   account,
-  call,
-  disputeCall,
+  disputeOperation,
   intent,
-  laterCall,
+  laterOperation,
   NOW_MS,
+  operation,
   page,
 } from "../support/connectors/stripe_case.ts";
 import { no_stripe_mock, startStripeMock } from "../support/stripe/stripe_mock.ts";
@@ -33,7 +33,7 @@ import { no_stripe_mock, startStripeMock } from "../support/stripe/stripe_mock.t
 const connector = stripeConnector(() => NOW_MS);
 const TIME = { from_ms: NOW_MS, to_ms: NOW_MS + 1000 };
 const waiting = intent({ status: "requires_action", latest_charge: null });
-const manual = call({}, { capture: "manual", return_url: null });
+const manual = operation({}, { capture: "manual", return_url: null });
 
 type Ask = (
   account: Parameters<typeof connector.charges.send>[0],
@@ -42,44 +42,56 @@ type Ask = (
 
 /** Each method of the connector, with the paths that it asks for. */
 const METHODS: [name: string, ask: Ask, paths: string[]][] = [
-  ["authorize", (to, signal) => connector.charges.send(to, call(), signal), [
+  ["authorize", (to, signal) => connector.charges.send(to, operation(), signal), [
     "POST payment_intents",
   ]],
   ["authorize without return_url", (to, signal) => connector.charges.send(to, manual, signal), [
     "POST payment_intents",
   ]],
-  ["capture", (to, signal) => connector.charges.send(to, laterCall("capture"), signal), [
+  ["capture", (to, signal) => connector.charges.send(to, laterOperation("capture"), signal), [
     "POST payment_intents/pi_1/capture",
   ]],
-  ["cancel", (to, signal) => connector.charges.send(to, laterCall("cancel"), signal), [
+  ["cancel", (to, signal) => connector.charges.send(to, laterOperation("cancel"), signal), [
     "POST payment_intents/pi_1/cancel",
   ]],
-  ["abandon", (to, signal) => connector.charges.send(to, laterCall("abandon"), signal), [
+  ["abandon", (to, signal) => connector.charges.send(to, laterOperation("abandon"), signal), [
     "GET payment_intents/pi_1",
     "POST payment_intents/pi_1/cancel",
   ]],
-  ["refund", (to, signal) => connector.charges.send(to, laterCall("refund"), signal), [
+  ["refund", (to, signal) => connector.charges.send(to, laterOperation("refund"), signal), [
     "POST refunds",
   ]],
-  ["evidence", (to, signal) => connector.charges.send(to, disputeCall("A receipt"), signal), [
+  ["evidence", (to, signal) => connector.charges.send(to, disputeOperation("A receipt"), signal), [
     "POST disputes/du_1",
   ]],
-  ["accept a dispute", (to, signal) => connector.charges.send(to, disputeCall(null), signal), [
+  ["accept a dispute", (to, signal) => connector.charges.send(to, disputeOperation(null), signal), [
     "POST disputes/du_1/close",
   ]],
-  ["look at a dispute", (to, signal) => connector.charges.look(to, disputeCall(null), signal), [
-    "GET disputes/du_1",
-  ]],
-  ["look by reference", (to, signal) => connector.charges.look(to, laterCall("cancel"), signal), [
-    "GET payment_intents/pi_1",
-  ]],
-  ["look without a reference", (to, signal) => connector.charges.look(to, call(), signal), [
+  [
+    "look at a dispute",
+    (to, signal) => connector.charges.look(to, disputeOperation(null), signal),
+    [
+      "GET disputes/du_1",
+    ],
+  ],
+  [
+    "look by reference",
+    (to, signal) => connector.charges.look(to, laterOperation("cancel"), signal),
+    [
+      "GET payment_intents/pi_1",
+    ],
+  ],
+  ["look without a reference", (to, signal) => connector.charges.look(to, operation(), signal), [
     "GET payment_intents",
     "GET payment_intents",
   ]],
-  ["look for a refund", (to, signal) => connector.charges.look(to, laterCall("refund"), signal), [
-    "GET refunds",
-  ]],
+  [
+    "look for a refund",
+    (to, signal) => connector.charges.look(to, laterOperation("refund"), signal),
+    [
+      "GET refunds",
+    ],
+  ],
   ["poll for events", (to, signal) => connector.feed.poll(to, null, signal), [
     "GET events",
   ]],

@@ -1,4 +1,4 @@
-/** Calls to Stripe, against a real HTTP server: requests and replies. */
+/** Operations at Stripe, against a real HTTP server: requests and replies. */
 
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
@@ -6,11 +6,11 @@ import type { Operation, ProviderReply } from "../../shared/domain/providers/con
 import { json, startFaultServer, type Step, text } from "../support/connectors/fault_server.ts";
 import {
   account,
-  call,
-  CALL_ID,
   declinedAnswer,
   intent,
-  laterCall,
+  laterOperation,
+  operation,
+  OPERATION_ID,
   PAYMENT_ID,
   refund,
   REFUND_ID,
@@ -24,7 +24,7 @@ const references = (reply: ProviderReply) =>
 
 const METADATA = {
   "metadata[payment]": PAYMENT_ID,
-  "metadata[call]": CALL_ID,
+  "metadata[call]": OPERATION_ID,
   "metadata[environment]": "env_1",
 };
 const CREATE = {
@@ -43,21 +43,21 @@ const MANUAL = { capture: "manual", return_url: null };
 
 const REQUESTS: [name: string, requested: Operation, path: string, form: Record<string, string>][] =
   [
-    ["an authorization", call(), "/v1/payment_intents", {
+    ["an authorization", operation(), "/v1/payment_intents", {
       ...CREATE,
       capture_method: "automatic",
       return_url: `https://shop.example/back?payment_id=${PAYMENT_ID}`,
       ...METADATA,
       ...EXPAND_CARD,
     }],
-    ["an authorization for a capture", call({}, MANUAL), "/v1/payment_intents", {
+    ["an authorization for a capture", operation({}, MANUAL), "/v1/payment_intents", {
       ...CREATE,
       capture_method: "manual",
       error_on_requires_action: "true",
       ...METADATA,
       ...EXPAND_CARD,
     }],
-    ["500 ISK", call({ amount_minor: 500, currency: "ISK" }), "/v1/payment_intents", {
+    ["500 ISK", operation({ amount_minor: 500, currency: "ISK" }), "/v1/payment_intents", {
       ...CREATE,
       amount: "50000",
       currency: "isk",
@@ -66,12 +66,12 @@ const REQUESTS: [name: string, requested: Operation, path: string, form: Record<
       ...METADATA,
       ...EXPAND_CARD,
     }],
-    ["a capture", laterCall("capture", 700), "/v1/payment_intents/pi_1/capture", {
+    ["a capture", laterOperation("capture", 700), "/v1/payment_intents/pi_1/capture", {
       amount_to_capture: "700",
       ...EXPAND,
     }],
-    ["a cancel", laterCall("cancel"), "/v1/payment_intents/pi_1/cancel", EXPAND],
-    ["a refund", laterCall("refund", 300), "/v1/refunds", {
+    ["a cancel", laterOperation("cancel"), "/v1/payment_intents/pi_1/cancel", EXPAND],
+    ["a refund", laterOperation("refund", 300), "/v1/refunds", {
       payment_intent: "pi_1",
       amount: "300",
       ...METADATA,
@@ -85,7 +85,7 @@ for (const [name, requested, path, form] of REQUESTS) {
     assert.deepEqual(others, []);
     assert.equal(`${got!.method} ${got!.path}`, `POST ${path}`);
     assert.deepEqual([...got!.form], Object.entries(form));
-    assert.equal(got!.headers["idempotency-key"], CALL_ID);
+    assert.equal(got!.headers["idempotency-key"], OPERATION_ID);
     assert.equal(got!.headers["stripe-version"], "2026-10-28.endive");
     assert.equal(got!.headers["authorization"], `Bearer ${SECRET}`);
     assert.equal(got!.headers["content-type"], "application/x-www-form-urlencoded");
@@ -96,24 +96,24 @@ for (const [name, requested, path, form] of REQUESTS) {
 Deno.test("send() names the connected account", async () => {
   await using server = await startFaultServer(json(200, intent()));
   const settings = { base_url: server.base_url, connected_account: "acct_1" };
-  await connector.charges.send(account({ settings }), call(), patient());
+  await connector.charges.send(account({ settings }), operation(), patient());
   assert.equal(server.received[0]!.headers["stripe-account"], "acct_1");
 });
 
 const provider_refused = { refused: "provider_refused" };
 const UNSENT: [name: string, requested: Operation, reply: Record<string, unknown>][] = [
-  ["an amount in USDC", call({ currency: "USDC" }), {
+  ["an amount in USDC", operation({ currency: "USDC" }), {
     refused: "invalid_parameter",
     param: "currency",
   }],
-  ["a part of a fil", call({ currency: "KWD" }), {
+  ["a part of a fil", operation({ currency: "KWD" }), {
     refused: "invalid_parameter",
     param: "currency",
   }],
-  ["a transfer", call({ op: "transfer" }), provider_refused],
+  ["a transfer", operation({ op: "transfer" }), provider_refused],
   [
     "a refund without a payment at Stripe",
-    { ...laterCall("refund"), provider_reference: null },
+    { ...laterOperation("refund"), provider_reference: null },
     provider_refused,
   ],
 ];
@@ -129,7 +129,11 @@ for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
   Deno.test(`send() sends nothing with the secret ${JSON.stringify(secret)}`, async () => {
     await using server = await startFaultServer(json(200, intent()));
     const settings = { base_url: server.base_url };
-    const reply = await connector.charges.send(account({ settings, secret }), call(), patient());
+    const reply = await connector.charges.send(
+      account({ settings, secret }),
+      operation(),
+      patient(),
+    );
     assert.deepEqual(reply, { unknown: "unauthorized", may_repeat: true, did_nothing: true });
     assert.deepEqual(server.received, []);
   });
@@ -138,24 +142,24 @@ for (const secret of [null, "", "sk_live_1\nX-Evil: 1"]) {
 const CANCELLED = intent({ status: "canceled", canceled_at: 1_700_000_000 });
 const CAPTURED = intent({ capture_method: "manual" });
 const ANSWERS: [name: string, requested: Operation, step: Step, provider_events: string[]][] = [
-  ["a success", call(), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
+  ["a success", operation(), json(200, intent()), ["pi_1:succeeded", "ch_1:fee"]],
   [
     "a success with 800 kB of umlauts",
-    call(),
+    operation(),
     json(200, intent({ description: "ü".repeat(400_000) })),
     ["pi_1:succeeded", "ch_1:fee"],
   ],
-  ["a decline", call(), json(402, declinedAnswer("do_not_honor")), ["pi_1:declined"]],
+  ["a decline", operation(), json(402, declinedAnswer("do_not_honor")), ["pi_1:declined"]],
   [
     "a decline as 400",
-    call(),
+    operation(),
     json(400, declinedAnswer("", "payment_intent_authentication_failure")),
     ["pi_1:declined"],
   ],
-  ["a capture", laterCall("capture"), json(200, CAPTURED), ["pi_1:succeeded", "ch_1:fee"]],
-  ["a cancel", laterCall("cancel"), json(200, CANCELLED), ["pi_1:cancelled"]],
-  ["a refund", laterCall("refund"), json(200, refund()), ["re_1:succeeded"]],
-  ["a pending refund", laterCall("refund"), json(200, refund({ status: "pending" })), [
+  ["a capture", laterOperation("capture"), json(200, CAPTURED), ["pi_1:succeeded", "ch_1:fee"]],
+  ["a cancel", laterOperation("cancel"), json(200, CANCELLED), ["pi_1:cancelled"]],
+  ["a refund", laterOperation("refund"), json(200, refund()), ["re_1:succeeded"]],
+  ["a pending refund", laterOperation("refund"), json(200, refund({ status: "pending" })), [
     "re_1:pending",
   ]],
 ];
@@ -169,7 +173,7 @@ for (const [name, requested, step, provider_events] of ANSWERS) {
 Deno.test("send() takes the reason of a decline from the error if the payment lacks it", async () => {
   const answer = declinedAnswer("insufficient_funds");
   answer.error.payment_intent.last_payment_error = null as never;
-  const { reply } = await sent(call(), json(402, answer));
+  const { reply } = await sent(operation(), json(402, answer));
   assert.ok("provider_events" in reply);
   assert.equal(reply.provider_events[0].decline_code, "insufficient_funds");
 });
@@ -178,30 +182,30 @@ const unexpected = json(400, {
   error: { type: "invalid_request_error", code: "payment_intent_unexpected_state" },
 });
 const MOVED: [name: string, requested: Operation, present: Step, expected: unknown][] = [
-  ["a capture of a captured payment", laterCall("capture"), json(200, CAPTURED), [
+  ["a capture of a captured payment", laterOperation("capture"), json(200, CAPTURED), [
     "pi_1:succeeded",
     "ch_1:fee",
   ]],
-  ["a capture of a cancelled payment", laterCall("capture"), json(200, CANCELLED), [
+  ["a capture of a cancelled payment", laterOperation("capture"), json(200, CANCELLED), [
     "pi_1:cancelled",
   ]],
-  ["a cancel of a captured payment", laterCall("cancel"), json(200, CAPTURED), [
+  ["a cancel of a captured payment", laterOperation("cancel"), json(200, CAPTURED), [
     "pi_1:succeeded",
     "ch_1:fee",
   ]],
-  ["a cancel of a cancelled payment", laterCall("cancel"), json(200, CANCELLED), [
+  ["a cancel of a cancelled payment", laterOperation("cancel"), json(200, CANCELLED), [
     "pi_1:cancelled",
   ]],
   [
     "a capture of a payment in a challenge",
-    laterCall("capture"),
+    laterOperation("capture"),
     json(200, intent({ status: "requires_action" })),
     {
       refused: "provider_refused",
       message: "The payment at Stripe is in a state that does not allow this",
     },
   ],
-  ["a capture before an error of the look", laterCall("capture"), text(500, ""), {
+  ["a capture before an error of the look", laterOperation("capture"), text(500, ""), {
     unknown: "server_error",
     may_repeat: true,
   }],
@@ -214,7 +218,7 @@ for (const [name, requested, present, expected] of MOVED) {
   });
 }
 
-const abandon = laterCall("abandon");
+const abandon = laterOperation("abandon");
 const WAITING = json(200, intent({ status: "requires_action", latest_charge: null }));
 const EXPIRED = json(
   200,
@@ -258,6 +262,6 @@ for (const [name, steps, requested, expected] of ABANDONED) {
       ["cancellation_reason", "abandoned"],
       ...Object.entries(EXPAND),
     ]);
-    assert.equal(posted.headers["idempotency-key"], CALL_ID);
+    assert.equal(posted.headers["idempotency-key"], OPERATION_ID);
   });
 }

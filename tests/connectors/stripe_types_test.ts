@@ -1,6 +1,7 @@
 /**
  * Stripe's own package as a second reader: its types fit the shapes that the connector reads and
- * the parameters that it sends, and its version is the one that requests name. The type check of this file is the first test.
+ * the parameters that it sends, and its version is the one that requests name. The type check of
+ * this file is the first test.
  */
 
 import assert from "node:assert/strict";
@@ -20,7 +21,7 @@ import type {
 } from "../../shared/connectors/stripe/stripe_objects.ts";
 import { requestOf } from "../../shared/connectors/stripe/stripe_requests.ts";
 import { STRIPE_VERSION } from "../../shared/connectors/stripe/stripe_settings.ts";
-import { call, laterCall } from "../support/connectors/stripe_case.ts";
+import { laterOperation, operation } from "../support/connectors/stripe_case.ts";
 
 /** An error of the type check unless every object of the package fits the shape. */
 type Fits<Shape extends z.ZodType, Theirs extends z.input<Shape>> = Theirs;
@@ -63,7 +64,9 @@ const KNOWN = {
   "payout.canceled": true,
 } satisfies Partial<Record<Stripe.Event["type"], true>>;
 
-/** The parameters of each call. The type check refuses a name that the version does not have. */
+/**
+ * The parameters of each operation. The type check refuses a name that the version does not have.
+ */
 const PARAMETERS = {
   authorize: {
     amount: 1,
@@ -90,9 +93,9 @@ const PARAMETERS = {
   } satisfies Stripe.RefundCreateParams,
 };
 const LATER = ["capture", "cancel", "abandon", "refund"] as const;
-const CALLS = [call(), ...LATER.map((op) => laterCall(op))];
+const CALLS = [operation(), ...LATER.map((op) => laterOperation(op))];
 for (const requested of CALLS) {
-  Deno.test(`requestOf() a call to ${requested.op} has parameters of the package`, () => {
+  Deno.test(`requestOf() an operation to ${requested.op} has parameters of the package`, () => {
     const request = requestOf("env_1", requested);
     assert.ok("fields" in request);
     const names = request.fields.map(([name]) => name.split("[")[0]!);
@@ -105,7 +108,7 @@ Deno.test("requestOf() without return_url has a parameter of the package", () =>
   const known = { error_on_requires_action: true } satisfies Partial<
     Stripe.PaymentIntentCreateParams
   >;
-  const request = requestOf("env_1", call({}, { return_url: null }));
+  const request = requestOf("env_1", operation({}, { return_url: null }));
   assert.ok("fields" in request && request.fields.some(([name]) => name in known));
 });
 

@@ -254,24 +254,30 @@ const VIOLATIONS: Violation[] = [
     method_kind: "sepa",
     account_id: "none",
   }],
-  ["provider_calls_pkey", "provider_calls", { subject_id: "pay_2" }],
-  ["provider_calls_exclusive", "provider_calls", { id: "c1", op: "cancel" }],
-  ["provider_calls_op_known", "provider_calls", { id: "c2", op: "gift" }],
-  ["provider_calls_refund_has_id", "provider_calls", { id: "c3", op: "refund" }],
-  ["provider_calls_amount_minor_positive", "provider_calls", { id: "c4", amount_minor: 0 }],
-  ["provider_calls_state_known", "provider_calls", {
+  ["provider_operations_pkey", "provider_operations", { subject_id: "pay_2" }],
+  ["provider_operations_exclusive", "provider_operations", { id: "c1", op: "cancel" }],
+  ["provider_operations_op_known", "provider_operations", { id: "c2", op: "gift" }],
+  ["provider_operations_refund_has_id", "provider_operations", { id: "c3", op: "refund" }],
+  ["provider_operations_amount_minor_positive", "provider_operations", {
+    id: "c4",
+    amount_minor: 0,
+  }],
+  ["provider_operations_state_known", "provider_operations", {
     id: "c5",
     state: "lost",
     next_attempt_at: null,
   }],
-  ["provider_calls_pending_has_next", "provider_calls", { id: "c6", next_attempt_at: null }],
-  ["provider_calls_pending_has_next", "provider_calls", {
+  ["provider_operations_pending_has_next", "provider_operations", {
+    id: "c6",
+    next_attempt_at: null,
+  }],
+  ["provider_operations_pending_has_next", "provider_operations", {
     id: "c7",
     state: "operator",
     next_attempt_at: null,
     leased_until: "2026-01-01T00:00:00Z",
   }],
-  ["provider_calls_settled_has_time", "provider_calls", {
+  ["provider_operations_settled_has_time", "provider_operations", {
     id: "c8",
     state: "settled",
     next_attempt_at: null,
@@ -305,15 +311,18 @@ const VIOLATIONS: Violation[] = [
   ["signer_nonces_pkey", "signer_nonces", {}],
   ["signer_nonces_in_range", "signer_nonces", { chain_id: 2, next_nonce: -1 }],
   ["chain_payouts_pkey", "chain_payouts", {}],
-  ["chain_payouts_sent_has_fees", "chain_payouts", { call_id: "pc_2", max_fee: 1 }],
+  ["chain_payouts_sent_has_fees", "chain_payouts", { operation_id: "pc_2", max_fee: 1 }],
   ["chain_payouts_signed_once", "chain_payouts", {
-    call_id: "pc_3",
+    operation_id: "pc_3",
     nonce: 1,
     exported_at: "2026-01-01T00:00:00Z",
   }],
   ["deposit_addresses_pkey", "deposit_addresses", { xpub_index: 1 }],
-  ["deposit_addresses_index_once", "deposit_addresses", { call_id: "pc_2" }],
-  ["deposit_addresses_in_range", "deposit_addresses", { call_id: "pc_3", xpub_index: 2 ** 31 }],
+  ["deposit_addresses_index_once", "deposit_addresses", { operation_id: "pc_2" }],
+  ["deposit_addresses_in_range", "deposit_addresses", {
+    operation_id: "pc_3",
+    xpub_index: 2 ** 31,
+  }],
   ["provider_totals_pkey", "provider_totals", {}],
   ["invariant_findings_pkey", "invariant_findings", {}],
   ["settings_pkey", "settings", {}],

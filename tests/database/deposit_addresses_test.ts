@@ -35,21 +35,22 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
     });
   const open = () => claim(functions, live, STABLECOIN);
   /** Records the address of a claim, as the reply of the connector does. */
-  const tell = ({ environment_id, call }: Claim, address: string) =>
-    store.noteCalls([{
+  const tell = ({ environment_id, operation }: Claim, address: string) =>
+    store.noteOperations([{
       environment_id,
-      id: call.id,
+      id: operation.id,
       state: "settled",
       provider_reference: address,
     }]);
-  const placeOf = ({ call }: Claim) => call.reserved as { index: number; expires_at: string };
+  const placeOf = ({ operation }: Claim) =>
+    operation.reserved as { index: number; expires_at: string };
   const watched = (account_id: string, after: number | null = null, limit = 100) =>
     chain_store.watchedDeposits(account_id, after, limit);
   try {
     const account_id = await evm({ xpub: XPUB, expires_after_seconds: "60" });
     const first = await open();
     await t.step("the claim gets the first index, and the expiry of its account", async () => {
-      const { reserved, created_at } = first.call;
+      const { reserved, created_at } = first.operation;
       const expires_at_ms = Date.parse(created_at) + 60_000;
       assert.deepEqual(reserved, { index: 0, expires_at: new Date(expires_at_ms).toISOString() });
       assert.deepEqual(await watched(account_id), []);
@@ -57,8 +58,8 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
     await t.step("after a crash the worker gets the same index and expiry", async () => {
       await service.setClock(Date.now() + 20_000);
       const { work } = await store.claimWork(10, 10, 1000, Date.now() + 20_000);
-      const again = work.find(({ call }) => call?.id === first.call.id);
-      assert.deepEqual(again!.call!.reserved, first.call.reserved);
+      const again = work.find(({ operation }) => operation?.id === first.operation.id);
+      assert.deepEqual(again!.operation!.reserved, first.operation.reserved);
     });
     await t.step(
       "claims at the same moment, alone and in lists, never share an index",
@@ -82,7 +83,7 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
       await sql`select pay.disable_provider_account(p_id => ${account_id})`;
       const other = await evm({ xpub: XPUB });
       const opened = await open();
-      assert.deepEqual([opened.call.account.id, placeOf(opened).index], [other, 10]);
+      assert.deepEqual([opened.operation.account.id, placeOf(opened).index], [other, 10]);
     });
     await t.step("a known address is watched, also of a disabled account", async () => {
       await tell(first, "0xA");
@@ -103,7 +104,7 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
       const [second, third] = [await open(), await open()];
       await tell(second, "0xB");
       await tell(third, "0xC");
-      const page = await watched(second.call.account.id, null, 2);
+      const page = await watched(second.operation.account.id, null, 2);
       assert.deepEqual(page.map(({ address }) => address), ["0xB", "0xC"]);
     });
     await t.step("a transfer is not final until its last provider event is stored", async () => {
@@ -145,7 +146,7 @@ Deno.test("addresses of payments by stablecoin", async (t) => {
     });
     await t.step("the watch ends after its last day, unless the payment still waits", async () => {
       await sql`update pay.deposit_addresses set watch_until = now() - interval '1 second'
-        where call_id = ${first.call.id}`;
+        where operation_id = ${first.operation.id}`;
       const ends = async () => {
         await sql`select pay.purge()`;
         return (await watched(account_id)).length === 0;

@@ -68,8 +68,8 @@ Deno.test("pay.health shows", async (t) => {
         failed_cron_runs: null,
         last_dispatcher_status: null,
         failed_dispatcher_wakes_last_hour: null,
-        unsettled_calls: "0",
-        oldest_unsettled_call_seconds: 0,
+        unsettled_operations: "0",
+        oldest_unsettled_operation_seconds: 0,
         unmatched_events: "0",
         stalled_readings: "0",
       });
@@ -109,9 +109,9 @@ Deno.test("pay.health shows", async (t) => {
       await changes(delivery("failed", Date.now() - 1.1 * HOUR_MS, "null"), {});
       await changes(delivery("failed", Date.now(), "null", "null", environment_id), {});
     });
-    await t.step("calls without a result, and the age of the oldest", async () => {
-      const call = (id: string, state: string, age: string, account_id = "pac_1") =>
-        `insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+    await t.step("operations without a result, and the age of the oldest", async () => {
+      const operation = (id: string, state: string, age: string, account_id = "pac_1") =>
+        `insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
            amount_minor, currency, request, state, attempts, created_at, first_sent_at,
            next_attempt_at, settled_at, may_repeat, api_key_id, request_id, decline_is_error)
          values ('${environment_id}', '${id}', '${account_id}', 'stripe', 'authorize', '${id}', 1, 'EUR',
@@ -119,12 +119,12 @@ Deno.test("pay.health shows", async (t) => {
            ${state === "pending" ? "now()" : "null"}, ${state === "settled" ? "now()" : "null"},
            true, 'key_1', 'req_1', true);`;
       await changes(
-        call("pc_1", "pending", "60 s") + call("pc_2", "operator", "90 s") +
-          call("pc_3", "settled", "900 s") + call("pc_4", "pending", "900 s", "sandbox") +
-          // A call that the worker sends later is not overdue.
-          call("pc_5", "pending", "900 s") +
-          "update pay.provider_calls set first_sent_at = null where id = 'pc_5';",
-        { unsettled_calls: "2", oldest_unsettled_call_seconds: 90 },
+        operation("pc_1", "pending", "60 s") + operation("pc_2", "operator", "90 s") +
+          operation("pc_3", "settled", "900 s") + operation("pc_4", "pending", "900 s", "sandbox") +
+          // An operation that the worker sends later is not overdue.
+          operation("pc_5", "pending", "900 s") +
+          "update pay.provider_operations set first_sent_at = null where id = 'pc_5';",
+        { unsettled_operations: "2", oldest_unsettled_operation_seconds: 90 },
       );
     });
     await t.step("provider events that match nothing", async () => {

@@ -128,28 +128,28 @@ for (const [call, ...indexes] of CALLS) {
     }));
 }
 
-Deno.test("pay.read_providers() reads only the calls without a result", () =>
+Deno.test("pay.read_providers() reads only the operations without a result", () =>
   withDatabase(async (sql) => {
     const environment_id = `env_${"0".repeat(26)}`;
     await sql`select pay.create_environment(${environment_id}, 'a', true, 'a')`;
-    await sql`insert into pay.provider_calls (environment_id, id, account_id, connector, op,
+    await sql`insert into pay.provider_operations (environment_id, id, account_id, connector, op,
         subject_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
         next_attempt_at, settled_at, may_repeat, api_key_id, request_id, decline_is_error)
       select ${environment_id}, 'pc_' || n, 'pac_1', 'stripe', 'capture', 'pay_' || n, 1, 'EUR',
         '{}', case when n > 3 then 'settled' else 'pending' end, 1, now(), now(),
         case when n <= 3 then now() end, case when n > 3 then now() end, true, 'key', 'req', false
       from generate_series(1, 20000) n`;
-    await sql`analyze pay.provider_calls`;
+    await sql`analyze pay.provider_operations`;
     const read = async () => {
       await sql`select pg_stat_force_next_flush()`;
       const [row] = await sql`select coalesce(sum(seq_tup_read), 0)::int as all_rows, (
           select idx_scan::int from pg_stat_user_indexes
-          where indexrelname = 'provider_calls_unsettled') as scans
-        from pg_stat_user_tables where relname = 'provider_calls'`;
+          where indexrelname = 'provider_operations_unsettled') as scans
+        from pg_stat_user_tables where relname = 'provider_operations'`;
       return row!;
     };
     const before = await read();
-    const [found] = await sql`select unsettled_calls::int as n from pay.read_providers()`;
+    const [found] = await sql`select unsettled_operations::int as n from pay.read_providers()`;
     const after = await read();
     assert.equal(found!.n, 3);
     assert.ok(after.scans > before.scans, "the index");

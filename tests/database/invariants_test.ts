@@ -234,12 +234,12 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
   ],
   // tests/database/provider_invariants_test.ts has the other defects of the live flow.
   [
-    "a live payment that no call has authorized",
+    "a live payment that no operation has authorized",
     `set local session_replication_role = replica;
      update pay.environments set livemode = false where livemode;
      update pay.environments set livemode = true
      where id = (select environment_id from pay.payments limit 1)`,
-    ["invariant_provider_calls"],
+    ["invariant_provider_operations"],
   ],
   [
     "a provider event that matches nothing",
@@ -266,15 +266,15 @@ const BREAKS: [what: string, statements: string, invariants: string[]][] = [
   ],
   [
     "a payment to an address that has completed without a transfer",
-    `insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+    `insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
        amount_minor, currency, request, state, attempts, created_at, settled_at, may_repeat,
        api_key_id, request_id, decline_is_error)
      select environment_id, 'pc_1', 'pac_1', 'evm', 'authorize', id, amount_minor, currency, '{}',
        'settled', 1, now(), now(), true, 'key_1', 'req_1', true
      from pay.payments where status = 'completed' limit 1;
      insert into pay.deposit_addresses
-       (environment_id, account_id, call_id, payment_id, xpub_index, expires_at)
-     select environment_id, account_id, id, subject_id, 0, now() from pay.provider_calls
+       (environment_id, account_id, operation_id, payment_id, xpub_index, expires_at)
+     select environment_id, account_id, id, subject_id, 0, now() from pay.provider_operations
      where id = 'pc_1'`,
     ["invariant_deposits"],
   ],

@@ -30,40 +30,46 @@ serviceCase("pay.claim_provider_work() with work that cannot be read", async (t,
   const account_id = await addAccount(sql, live.environment_id);
   const made: Claim[] = [];
   for (let i = 0; i < 3; i++) made.push(await claim(functions, live));
-  const bad = made[1]!.call.id;
+  const bad = made[1]!.operation.id;
   const work = async (after_ms: number) => {
     await service.setClock(now += after_ms);
     const { work, given_up } = await store.claimWork(100, 100, LEASE_MS, now);
     return {
-      calls: work.flatMap(({ kind, call }) => kind === "call" ? [call!.id] : []).sort(),
+      operations: work.flatMap(({ kind, operation }) => kind === "operation" ? [operation!.id] : [])
+        .sort(),
       kinds: [...new Set(work.map(({ kind }) => kind))].sort(),
       given_up: given_up.map(({ subject, code }) => `${subject} ${code}`),
     };
   };
   try {
-    await poisonFunction(sql, { name: "provider_call_json", when: `p_call.id = '${bad}'` });
+    await poisonFunction(sql, {
+      name: "provider_operation_json",
+      when: `p_operation.id = '${bad}'`,
+    });
     await t.step(
-      "a bad call is given up until its lease ends, and the others are got",
+      "a bad operation is given up until its lease ends, and the others are got",
       async () => {
-        const good = made.filter(({ call }) => call.id !== bad).map(({ call }) => call.id);
+        const good = made.filter(({ operation }) => operation.id !== bad).map(({ operation }) =>
+          operation.id
+        );
         const first = await work(LEASE_MS);
-        assert.deepEqual(first.calls, good.sort());
-        assert.deepEqual(first.given_up, [`call ${bad} ${POISON_CODE}`]);
+        assert.deepEqual(first.operations, good.sort());
+        assert.deepEqual(first.given_up, [`operation ${bad} ${POISON_CODE}`]);
         const second = await work(0);
-        assert.deepEqual([second.calls, second.given_up], [[], []]);
-        assert.deepEqual((await work(LEASE_MS)).given_up, [`call ${bad} ${POISON_CODE}`]);
+        assert.deepEqual([second.operations, second.given_up], [[], []]);
+        assert.deepEqual((await work(LEASE_MS)).given_up, [`operation ${bad} ${POISON_CODE}`]);
       },
     );
     await t.step("a kind that cannot be claimed leaves the other kinds", async () => {
       await store.storeProviderEvents(account_id, made.map((one) => succeeded(one)));
       const end = await poison(sql, {
-        table: "provider_calls",
+        table: "provider_operations",
         on: "update",
         when: "new.leased_until is distinct from old.leased_until",
       });
       const { kinds, given_up } = await work(HOUR_MS);
       assert.deepEqual(kinds, ["event", "poll"]);
-      assert.ok(given_up.includes(`call all ${POISON_CODE}`), `${given_up}`);
+      assert.ok(given_up.includes(`operation all ${POISON_CODE}`), `${given_up}`);
       await end();
     });
   } finally {

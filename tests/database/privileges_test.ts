@@ -1,7 +1,7 @@
 /**
- * Privileges in the schemas `pay` and `pay_internal`, from the catalogue and by attempts: the tables
- * belong to a role that nobody can become, the two callers may execute only their entry functions,
- * and only the owner may use `pay_internal`.
+ * Privileges in the schemas `pay` and `pay_internal`, from the catalogue and by attempts: the
+ * tables belong to a role that nobody can become, the two callers may execute only their entry
+ * functions, and only the owner may use `pay_internal`.
  */
 
 import assert from "node:assert/strict";
@@ -31,7 +31,7 @@ const ENTRY_FUNCTIONS = [
   "log_requests",
   "make_sandbox",
   "match_fault",
-  "note_calls",
+  "note_operations",
   "note_payout_fees",
   "note_payout_hash",
   "number_request",
@@ -81,7 +81,7 @@ const OPERATOR_FUNCTIONS = [
   "list_final_events",
   "list_provider_accounts",
   "list_reported_events",
-  "list_unsettled_calls",
+  "list_unsettled_operations",
   "note_findings",
   "note_wake",
   "open_payouts",
@@ -89,7 +89,7 @@ const OPERATOR_FUNCTIONS = [
   "read_books",
   "read_cron",
   "read_outbox",
-  "read_provider_call",
+  "read_provider_operation",
   "read_provider_subject",
   "read_providers",
   "read_reported_events",

@@ -25,34 +25,34 @@ const DEFECTS: [
   findings: [invariant: string, detail: RegExp][],
 ][] = [
   [
-    "a call that nobody has sent for two hours",
-    `update pay.provider_calls set state = 'pending', settled_at = null,
+    "an operation that nobody has sent for two hours",
+    `update pay.provider_operations set state = 'pending', settled_at = null,
        next_attempt_at = now() - interval '2 hours' where subject_id = :completed`,
-    [["invariant_provider_calls", /^authorize of pay_\w+: no attempt since /]],
+    [["invariant_provider_operations", /^authorize of pay_\w+: no attempt since /]],
   ],
   [
-    "a call that the operator must decide",
-    `update pay.provider_calls set state = 'operator', settled_at = null,
+    "an operation that the operator must decide",
+    `update pay.provider_operations set state = 'operator', settled_at = null,
        last_reply = 'server_error' where subject_id = :completed`,
-    [["invariant_provider_calls", /the result is unknown, decide by hand: server_error$/]],
+    [["invariant_provider_operations", /the result is unknown, decide by hand: server_error$/]],
   ],
   [
-    "a settled call whose payment is pending",
-    `update pay.provider_calls set state = 'settled', settled_at = now(), next_attempt_at = null,
+    "a settled operation whose payment is pending",
+    `update pay.provider_operations set state = 'settled', settled_at = now(), next_attempt_at = null,
        leased_until = null where subject_id = :pending`,
-    [["invariant_provider_calls", /is settled, but it is pending$/]],
+    [["invariant_provider_operations", /is settled, but it is pending$/]],
   ],
   [
-    "a live payment without a call",
-    "delete from pay.provider_calls where subject_id = :completed",
-    [["invariant_provider_calls", /^completed without a call to a provider$/]],
+    "a live payment without an operation",
+    "delete from pay.provider_operations where subject_id = :completed",
+    [["invariant_provider_operations", /^completed without an operation of a provider$/]],
   ],
   [
     "a completed payment without its provider event",
     "delete from pay.provider_events where subject_id = :completed",
     [
       [
-        "invariant_provider_calls",
+        "invariant_provider_operations",
         /^completed without a provider event that the money has come in$/,
       ],
       ["invariant_provider_totals", onDay("provider 1000 EUR, ledger 0")],
@@ -63,7 +63,7 @@ const DEFECTS: [
     `update pay.provider_events set outcome = 'ignored', booked_minor = 0
      where subject_id = :completed`,
     [
-      ["invariant_provider_calls", /without a provider event/],
+      ["invariant_provider_operations", /without a provider event/],
       ["invariant_provider_totals", /provider 1000 EUR, ledger 0$/],
     ],
   ],

@@ -1,6 +1,6 @@
 /**
- * pay.record(), pay.note_calls() and pay.store_provider_events(), called as pay_api: a result is
- * recorded whole or not at all, and a provider event has one effect, however many transactions
+ * pay.record(), pay.note_operations() and pay.store_provider_events(), called as pay_api: a result
+ * is recorded whole or not at all, and a provider event has one effect, however many transactions
  * record it.
  */
 
@@ -22,13 +22,13 @@ import type { ProviderRecord } from "../../shared/store/provider_rows.ts";
 /** A record of the provider event of a claim as unmatched money. */
 function unmatchedOf(made: Claim): Partial<ProviderRecord> {
   const provider_events = [succeeded(made, { outcome: "unmatched" })];
-  return { provider_events, change: null, call: null, call_id: null, answer: null };
+  return { provider_events, change: null, operation: null, operation_id: null, answer: null };
 }
 
 const RECORDED = "completed 1 1 applied settled";
 const UNTOUCHED = "pending 0 0 none pending";
 
-Deno.test("the results of calls to providers", async (t) => {
+Deno.test("the results of operations of providers", async (t) => {
   const service = await startService();
   const { sql, live, key } = service;
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
@@ -38,9 +38,9 @@ Deno.test("the results of calls to providers", async (t) => {
   const begin = () => claim(functions, live, {}, { idempotency_key: `k${++number}` });
   /**
    * The status of the payment, its captures, completions, the outcome of its provider event, its
-   * call.
+   * operation.
    */
-  const stateOf = async ({ payment, call }: Claim) => {
+  const stateOf = async ({ payment, operation }: Claim) => {
     const [row] = await sql`
       select p.status,
         (select count(*) from pay.ledger_movements m where m.subject_id = p.id) as captures,
@@ -49,14 +49,14 @@ Deno.test("the results of calls to providers", async (t) => {
         coalesce((select max(f.outcome) from pay.provider_events f
           where f.subject_id = p.id and f.op = 'authorize'), 'none') as event,
         c.state
-      from pay.payments p join pay.provider_calls c on c.id = ${call.id}
+      from pay.payments p join pay.provider_operations c on c.id = ${operation.id}
       where p.id = ${payment.id}`;
     return Object.values(row!).join(" ");
   };
-  const answerOf = async ({ call }: Claim) => {
+  const answerOf = async ({ operation }: Claim) => {
     const [row] = await sql`
       select k.status, k.body from pay.idempotency_keys k
-      join pay.provider_calls c on c.request_id = k.request_id where c.id = ${call.id}`;
+      join pay.provider_operations c on c.request_id = k.request_id where c.id = ${operation.id}`;
     return row!;
   };
 
@@ -68,10 +68,10 @@ Deno.test("the results of calls to providers", async (t) => {
     is_settled: boolean,
     state: string,
   ][] = [
-    ["a result of the call", (made) => completion(made), "recorded", true, RECORDED],
+    ["a result of the operation", (made) => completion(made), "recorded", true, RECORDED],
     [
-      "a result without a call, as of a notification",
-      (made) => completion(made, { call_id: null, call: null, answer: null }),
+      "a result without an operation, as of a notification",
+      (made) => completion(made, { operation_id: null, operation: null, answer: null }),
       "recorded",
       false,
       "completed 1 1 applied pending",
@@ -93,8 +93,8 @@ Deno.test("the results of calls to providers", async (t) => {
         const record = {
           provider_events: [event],
           change: null,
-          call: null,
-          call_id: null,
+          operation: null,
+          operation_id: null,
           answer: null,
         };
         await store.record([completion(made, record)]);
@@ -131,8 +131,8 @@ Deno.test("the results of calls to providers", async (t) => {
         const record = {
           provider_events: [event],
           change: null,
-          call: null,
-          call_id: null,
+          operation: null,
+          operation_id: null,
           answer: null,
         };
         await store.record([completion(made, record)]);
@@ -153,7 +153,7 @@ Deno.test("the results of calls to providers", async (t) => {
       UNTOUCHED,
     ],
     [
-      "a settled call",
+      "a settled operation",
       async (made) => {
         await store.record([completion(made)]);
         return completion(made, { change: null, provider_events: [] });
@@ -165,7 +165,9 @@ Deno.test("the results of calls to providers", async (t) => {
     [
       "an applied provider event",
       async (made) => {
-        await store.record([completion(made, { call_id: null, call: null, answer: null })]);
+        await store.record([
+          completion(made, { operation_id: null, operation: null, answer: null }),
+        ]);
         return completion(made, { change: null });
       },
       "known",
@@ -175,7 +177,9 @@ Deno.test("the results of calls to providers", async (t) => {
     [
       "an applied provider event that the record ignores",
       async (made) => {
-        await store.record([completion(made, { call_id: null, call: null, answer: null })]);
+        await store.record([
+          completion(made, { operation_id: null, operation: null, answer: null }),
+        ]);
         const event = succeeded(made, { outcome: "ignored", booked_minor: 0 });
         return completion(made, { change: null, provider_events: [event] });
       },
@@ -184,10 +188,10 @@ Deno.test("the results of calls to providers", async (t) => {
       RECORDED,
     ],
     [
-      "a result of a call that the operator has",
+      "a result of an operation that the operator has",
       async (made) => {
-        const { environment_id, call } = made;
-        await store.noteCalls([{ environment_id, id: call.id, state: "operator" }]);
+        const { environment_id, operation } = made;
+        await store.noteOperations([{ environment_id, id: operation.id, state: "operator" }]);
         return completion(made);
       },
       "recorded",
@@ -201,7 +205,7 @@ Deno.test("the results of calls to providers", async (t) => {
         return completion(made, {
           change: null,
           provider_events: [event],
-          call: null,
+          operation: null,
           answer: null,
         });
       },
@@ -229,8 +233,8 @@ Deno.test("the results of calls to providers", async (t) => {
         assert.deepEqual({ ...await answerOf(made) }, { ...record.answer });
         const other = await begin();
         await sql`update pay.idempotency_keys set status = 200, body = 'kept'
-        where request_id = (select request_id from pay.provider_calls
-          where id = ${other.call.id})`;
+        where request_id = (select request_id from pay.provider_operations
+          where id = ${other.operation.id})`;
         await store.record([completion(other)]);
         assert.deepEqual({ ...await answerOf(other) }, { status: 200, body: "kept" });
       },
@@ -281,8 +285,8 @@ Deno.test("the results of calls to providers", async (t) => {
           const { ledger } = completed(made.payment);
           const payout = (): ProviderRecord => ({
             environment_id: live.environment_id,
-            call_id: null,
-            call: null,
+            operation_id: null,
+            operation: null,
             provider_events: [succeeded(made, {
               op: "payout",
               reference: `po_${name}:created`,
@@ -296,7 +300,7 @@ Deno.test("the results of calls to providers", async (t) => {
               refunds: [],
               disputes: [],
               events: [],
-              calls: [],
+              operations: [],
               ledger: ledger.map((row) => ({
                 ...row,
                 subject_id: `${account_id}_${name}`,
@@ -343,9 +347,9 @@ Deno.test("the results of calls to providers", async (t) => {
     });
     await t.step("storeProviderEvents() stores each once and fills its subject", async () => {
       const made = await begin();
-      const { payment, call, environment_id } = made;
+      const { payment, operation, environment_id } = made;
       const provider_reference = `pi_${payment.id}`;
-      await store.noteCalls([{ environment_id, id: call.id, provider_reference }]);
+      await store.noteOperations([{ environment_id, id: operation.id, provider_reference }]);
       const event = { ...succeeded(made), subject_id: null };
       const unknown = { ...event, reference: `${payment.id}:x`, provider_reference: "pi_other" };
       assert.equal(await store.storeProviderEvents(account_id, [event, unknown, event]), 2);
@@ -363,17 +367,17 @@ Deno.test("the results of calls to providers", async (t) => {
       ]);
     });
     await t.step(
-      "noteCalls() changes what it names, ends the lease, and no settled call",
+      "noteOperations() changes what it names, ends the lease, and no settled operation",
       async () => {
         const made = await begin();
-        const { environment_id, call } = made;
+        const { environment_id, operation } = made;
         const next_attempt_at = "2030-01-01T00:00:00.000Z";
-        const note = { environment_id, id: call.id, next_attempt_at, last_reply: "timeout" };
-        await store.noteCalls([{ ...note, may_repeat: false }]);
+        const note = { environment_id, id: operation.id, next_attempt_at, last_reply: "timeout" };
+        await store.noteOperations([{ ...note, may_repeat: false }]);
         const read = async () => {
           const [row] = await sql`
           select state, next_attempt_at, leased_until, last_reply, may_repeat, provider_reference
-          from pay.provider_calls where id = ${call.id}`;
+          from pay.provider_operations where id = ${operation.id}`;
           return { ...row };
         };
         const noted = {
@@ -388,7 +392,7 @@ Deno.test("the results of calls to providers", async (t) => {
         await store.record([completion(made)]);
         const settled = await read();
         assert.equal(settled.state, "settled");
-        await store.noteCalls([{ ...note, state: "pending", last_reply: "late" }]);
+        await store.noteOperations([{ ...note, state: "pending", last_reply: "late" }]);
         assert.deepEqual(await read(), settled);
       },
     );

@@ -1,5 +1,5 @@
 /**
- * Calls and provider events in retention and in a reset: those of sandboxes go, those of live
+ * Operations and provider events in retention and in a reset: those of sandboxes go, those of live
  * environments stay.
  */
 
@@ -16,12 +16,12 @@ import {
 
 const DAY_MS = 86_400_000;
 
-Deno.test("calls and provider events in retention and in a reset", async (t) => {
+Deno.test("operations and provider events in retention and in a reset", async (t) => {
   const service = await startService();
   const { sql, live, key } = service;
   const functions = postgres(service.database.functions_url, { max: 1, onnotice: () => {} });
   const { store, close } = openProviderStore(service);
-  /** A recorded call of an age, with its provider event. Returns the id of the payment. */
+  /** A recorded operation of an age, with its provider event. Returns the id of the payment. */
   const recorded = async (of: typeof key, days: number) => {
     const at_ms = Date.now() - days * DAY_MS;
     await service.setClock(at_ms);
@@ -32,10 +32,11 @@ Deno.test("calls and provider events in retention and in a reset", async (t) => 
     return made.payment.id;
   };
   const left = async (subject_id: string) => {
-    const calls = await sql`select from pay.provider_calls where subject_id = ${subject_id}`;
+    const operations =
+      await sql`select from pay.provider_operations where subject_id = ${subject_id}`;
     const provider_events =
       await sql`select from pay.provider_events where subject_id = ${subject_id}`;
-    return [calls.count, provider_events.count];
+    return [operations.count, provider_events.count];
   };
   const purge = async () => {
     for (;;) {
@@ -67,7 +68,7 @@ Deno.test("calls and provider events in retention and in a reset", async (t) => 
       const old = await sql`select from pay.environments where id = ${key.environment_id}`;
       assert.equal(old.count, 0);
       const [rows] = await sql`
-        select (select count(*) from pay.provider_calls
+        select (select count(*) from pay.provider_operations
             where environment_id = ${key.environment_id})
           + (select count(*) from pay.provider_events
             where environment_id = ${key.environment_id}) as n`;

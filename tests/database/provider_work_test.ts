@@ -8,10 +8,10 @@ import postgres from "postgres";
 import { startService } from "../support/service/service.ts";
 import {
   addAccount,
-  callOf,
   claim,
   completion,
   openProviderStore,
+  operationFor,
   succeeded,
 } from "../support/database/provider_flow.ts";
 import { commit, refunded } from "../support/database/commit_list.ts";
@@ -24,9 +24,9 @@ const LEASE_MS = 30_000;
 const NOON = Date.UTC(2026, 10, 22, 12);
 
 /** A piece of work as text: its kind, and the id of its object. */
-function nameOf({ kind, call, event, account, day }: ProviderWork): string {
-  const id = kind === "call" || kind === "look"
-    ? call!.id
+function nameOf({ kind, operation, event, account, day }: ProviderWork): string {
+  const id = kind === "operation" || kind === "look"
+    ? operation!.id
     : kind === "event"
     ? event!.reference
     : account.id;
@@ -75,29 +75,34 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       await store.saveCursor(account_id, { after: "evt_2" }, true);
     });
     await t.step(
-      "a call is leased to its request, then to one worker after the other",
+      "an operation is leased to its request, then to one worker after the other",
       async () => {
-        const { call, payment } = await claim(functions, live);
+        const { operation, payment } = await claim(functions, live);
         await advance(14_999);
         assert.deepEqual(await names(), []);
         await advance(1);
         const [found, ...more] = await work();
-        assert.deepEqual([nameOf(found!), more.length], [`call ${call.id}`, 0]);
+        assert.deepEqual([nameOf(found!), more.length], [`operation ${operation.id}`, 0]);
         assert.equal(found!.subject_body, JSON.stringify(payment));
         assert.equal(found!.subject_sequence, 1);
         assert.deepEqual(
-          [found!.call!.attempts, found!.call!.request, found!.call!.op, found!.call!.may_repeat],
+          [
+            found!.operation!.attempts,
+            found!.operation!.request,
+            found!.operation!.op,
+            found!.operation!.may_repeat,
+          ],
           [2, { token: "pm_1" }, "authorize", true],
         );
-        assert.deepEqual(found!.account, call.account);
+        assert.deepEqual(found!.account, operation.account);
         assert.deepEqual(await names(), []);
         const { environment_id } = live;
         const next_attempt_at = new Date(now + MINUTE_MS).toISOString();
-        await store.noteCalls([{ environment_id, id: call.id, next_attempt_at }]);
+        await store.noteOperations([{ environment_id, id: operation.id, next_attempt_at }]);
         assert.deepEqual(await names(), []);
         await advance(MINUTE_MS);
-        assert.deepEqual(await names(), [`call ${call.id}`]);
-        await store.noteCalls([{ environment_id, id: call.id, state: "operator" }]);
+        assert.deepEqual(await names(), [`operation ${operation.id}`]);
+        await store.noteOperations([{ environment_id, id: operation.id, state: "operator" }]);
         await advance(HOUR_MS);
         const later = await work();
         assert.deepEqual(later.map(({ kind }) => kind).sort(), ["look", "poll"]);
@@ -105,64 +110,67 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       },
     );
     await t.step("two workers never get the same work, and skip locked rows", async () => {
-      const calls = [];
+      const operations = [];
       for (let i = 0; i < 20; i++) {
-        calls.push((await claim(functions, live, { delay_ms: 0 })).call.id);
+        operations.push((await claim(functions, live, { delay_ms: 0 })).operation.id);
       }
       const holder = await sql.reserve();
       await holder`begin`;
-      await holder`select from pay.provider_calls where id = ${calls[0]!} for update`;
+      await holder`select from pay.provider_operations where id = ${operations[0]!} for update`;
       const others = [openProviderStore(service), openProviderStore(service)];
       const claims = await Promise.all(
         others.flatMap(({ store }) => [1, 2, 3].map(() => store.claimWork(4, 4, LEASE_MS, now))),
       );
-      const got = claims.flatMap(({ work }) => work).map(({ call }) => call!.id);
+      const got = claims.flatMap(({ work }) => work).map(({ operation }) => operation!.id);
       await holder`commit`;
       holder.release();
       for (const { close } of others) await close();
-      got.push(...(await work()).map(({ call }) => call!.id));
-      assert.deepEqual(got.sort(), calls.sort());
-      assert.equal(new Set(got).size, calls.length);
-      await sql`update pay.provider_calls set next_look_at = null, state = 'settled',
+      got.push(...(await work()).map(({ operation }) => operation!.id));
+      assert.deepEqual(got.sort(), operations.sort());
+      assert.equal(new Set(got).size, operations.length);
+      await sql`update pay.provider_operations set next_look_at = null, state = 'settled',
         settled_at = now(), next_attempt_at = null, leased_until = null`;
     });
-    await t.step("an event comes with its subject and the call that it can settle", async () => {
-      const made = await claim(functions, live);
-      const { payment, call, environment_id } = made;
-      const { outcome: _, finding: __, booked_minor: ___, was_booked_minor: ____, ...event } =
-        succeeded(made);
-      // Names only the provider's object, which is not known yet.
-      await store.storeProviderEvents(account_id, [{ ...event, subject_id: null }]);
-      const provider_reference = event.provider_reference;
-      const next_attempt_at = new Date(now + DAY_MS).toISOString();
-      const note = { environment_id, id: call.id, provider_reference, next_attempt_at };
-      await store.noteCalls([note]);
-      const [found, ...more] = await work();
-      assert.equal(more.length, 0);
-      const { received_at } = found!.event!;
-      const stored = {
-        booked_minor: 0,
-        received_at,
-        is_elsewhere: false,
-        follows_unmatched: false,
-      };
-      assert.deepEqual(found!.event, { ...event, ...stored });
-      assert.equal(found!.subject_body, JSON.stringify(payment));
-      assert.equal(found!.call!.id, call.id);
-      assert.equal(found!.livemode, true);
-      assert.deepEqual(await names(), []);
-      await advance(LEASE_MS);
-      assert.deepEqual(await names(), [`event ${event.reference}`]);
-      await store.record([completion(made)]);
-      await advance(LEASE_MS);
-      assert.deepEqual(await names(), []);
-    });
+    await t.step(
+      "an event comes with its subject and the operation that it can settle",
+      async () => {
+        const made = await claim(functions, live);
+        const { payment, operation, environment_id } = made;
+        const { outcome: _, finding: __, booked_minor: ___, was_booked_minor: ____, ...event } =
+          succeeded(made);
+        // Names only the provider's object, which is not known yet.
+        await store.storeProviderEvents(account_id, [{ ...event, subject_id: null }]);
+        const provider_reference = event.provider_reference;
+        const next_attempt_at = new Date(now + DAY_MS).toISOString();
+        const note = { environment_id, id: operation.id, provider_reference, next_attempt_at };
+        await store.noteOperations([note]);
+        const [found, ...more] = await work();
+        assert.equal(more.length, 0);
+        const { received_at } = found!.event!;
+        const stored = {
+          booked_minor: 0,
+          received_at,
+          is_elsewhere: false,
+          follows_unmatched: false,
+        };
+        assert.deepEqual(found!.event, { ...event, ...stored });
+        assert.equal(found!.subject_body, JSON.stringify(payment));
+        assert.equal(found!.operation!.id, operation.id);
+        assert.equal(found!.livemode, true);
+        assert.deepEqual(await names(), []);
+        await advance(LEASE_MS);
+        assert.deepEqual(await names(), [`event ${event.reference}`]);
+        await store.record([completion(made)]);
+        await advance(LEASE_MS);
+        assert.deepEqual(await names(), []);
+      },
+    );
     await t.step("looks every hour at a payment that is not final, then once more", async () => {
       const made = await claim(functions, live);
-      const { environment_id, call } = made;
-      await sql`update pay.provider_calls set next_look_at = null where id <> ${call.id}`;
+      const { environment_id, operation } = made;
+      await sql`update pay.provider_operations set next_look_at = null where id <> ${operation.id}`;
       await store.record([completion(made, { change: null, provider_events: [], answer: null })]);
-      const reference = `look ${call.id}`;
+      const reference = `look ${operation.id}`;
       await advance(10 * MINUTE_MS - 1);
       assert.deepEqual(await names(), []);
       await advance(1);
@@ -172,23 +180,26 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       await advance(HOUR_MS);
       assert.deepEqual((await names()).filter((name) => name.startsWith("look")), [reference]);
       await store.saveCursor(account_id, null, true);
-      await store.record([completion(made, { call_id: null, call: null, answer: null })]);
+      await store.record([completion(made, { operation_id: null, operation: null, answer: null })]);
       await advance(HOUR_MS);
       assert.deepEqual((await names()).filter((name) => name.startsWith("look")), []);
       const [row] = await sql`
-        select next_look_at from pay.provider_calls
-        where environment_id = ${environment_id} and id = ${call.id}`;
+        select next_look_at from pay.provider_operations
+        where environment_id = ${environment_id} and id = ${operation.id}`;
       assert.equal(row!.next_look_at, null);
       await store.saveCursor(account_id, null, true);
     });
-    await t.step("does not look at a pending call, whose next attempt asks the same", async () => {
-      const { call, environment_id } = await claim(functions, live);
-      const next_attempt_at = new Date(now + DAY_MS).toISOString();
-      await store.noteCalls([{ environment_id, id: call.id, next_attempt_at }]);
-      await advance(10 * MINUTE_MS);
-      assert.deepEqual(await names(), []);
-      await store.noteCalls([{ environment_id, id: call.id, state: "settled" }]);
-    });
+    await t.step(
+      "does not look at a pending operation, whose next attempt asks the same",
+      async () => {
+        const { operation, environment_id } = await claim(functions, live);
+        const next_attempt_at = new Date(now + DAY_MS).toISOString();
+        await store.noteOperations([{ environment_id, id: operation.id, next_attempt_at }]);
+        await advance(10 * MINUTE_MS);
+        assert.deepEqual(await names(), []);
+        await store.noteOperations([{ environment_id, id: operation.id, state: "settled" }]);
+      },
+    );
     await t.step("looks at a pending refund", async () => {
       const made = await claim(functions, live);
       await store.record([completion(made)]);
@@ -200,17 +211,17 @@ Deno.test("pay.claim_provider_work()", async (t) => {
         sequence: 2,
       });
       const refund = change.refunds[0]!;
-      change.calls.push(callOf(made.payment, { op: "refund", refund_id: refund.id }));
+      change.operations.push(operationFor(made.payment, { op: "refund", refund_id: refund.id }));
       const [row] = await commit(functions, [{ change, key: live.text }]);
       assert.equal(row!.outcome, "committed");
       const { environment_id } = live;
-      const { id } = change.calls[0]!;
-      await store.noteCalls([{ environment_id, id, state: "settled" }]);
+      const { id } = change.operations[0]!;
+      await store.noteOperations([{ environment_id, id, state: "settled" }]);
       await advance(10 * MINUTE_MS);
       const body = JSON.parse(refund.body);
       const found = (await work()).filter(({ kind }) => kind === "look");
       assert.deepEqual(
-        found.map(({ call, refund_body }) => [call!.id, refund_body]),
+        found.map(({ operation, refund_body }) => [operation!.id, refund_body]),
         body.status === "pending" ? [[id, refund.body]] : [],
       );
     });
@@ -251,32 +262,32 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       await advance(DAY_MS);
       assert.ok((await work()).some(({ kind }) => kind === "poll"));
     });
-    await t.step("the call of a sandbox that was reset is not claimed", async () => {
-      const { call } = await claim(functions, key, { delay_ms: 0 });
+    await t.step("the operation of a sandbox that was reset is not claimed", async () => {
+      const { operation } = await claim(functions, key, { delay_ms: 0 });
       const other = await claim(functions, service.other, { delay_ms: 0 });
       await service.call("POST", "/api-v1-sandbox/reset", {});
-      const found = (await names()).filter((name) => name.startsWith("call"));
-      assert.deepEqual(found, [`call ${other.call.id}`]);
-      assert.notEqual(call.id, other.call.id);
+      const found = (await names()).filter((name) => name.startsWith("operation"));
+      assert.deepEqual(found, [`operation ${other.operation.id}`]);
+      assert.notEqual(operation.id, other.operation.id);
     });
-    await t.step("provider_work_is_due() is true for a due call or event only", async () => {
+    await t.step("provider_work_is_due() is true for a due operation or event only", async () => {
       await service.setClock(null);
       now = Date.now();
       await sql`delete from pay.provider_events`;
-      await sql`delete from pay.provider_calls`;
+      await sql`delete from pay.provider_operations`;
       assert.equal(await is_due(), false);
       await claim(functions, service.other);
       assert.equal(await is_due(), false);
       const { payment } = await claim(functions, service.other, { delay_ms: 0 });
       assert.equal(await is_due(), true);
-      await sql`delete from pay.provider_calls where subject_id = ${payment.id}`;
+      await sql`delete from pay.provider_operations where subject_id = ${payment.id}`;
       assert.equal(await is_due(), false);
       const made = await claim(functions, service.other);
       const event = { ...succeeded(made), outcome: null, booked_minor: 0 };
       const record = {
         change: null,
-        call: null,
-        call_id: null,
+        operation: null,
+        operation_id: null,
         answer: null,
         provider_events: [event],
       };

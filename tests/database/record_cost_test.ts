@@ -1,8 +1,8 @@
 /**
- * The cost of the record of a call, and of a page of the addresses that a chain is read for, as the
- * number of table and index pages that are read. It does not grow with the payments, calls and
- * provider events of the service, also with plans that were cached while the tables were empty and
- * never analyzed.
+ * The cost of the record of an operation, and of a page of the addresses that a chain is read for,
+ * as the number of table and index pages that are read. It does not grow with the payments,
+ * operations and provider events of the service, also with plans that were cached while the tables
+ * were empty and never analyzed.
  */
 
 import assert from "node:assert/strict";
@@ -48,7 +48,7 @@ serviceCase("pay.record() reads few pages of many rows", async (_t, service) => 
       select ${live.environment_id}, 'pay_' || n, 'pending', 1, 0, 'EUR', 'card', 1, now(), now(), '{}'
       from generate_series(1, ${ROWS}) n`;
     await sql`
-      insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+      insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
         amount_minor, currency, request, state, attempts, created_at, first_sent_at,
         next_attempt_at, settled_at, may_repeat, api_key_id, request_id, decline_is_error)
       select ${live.environment_id}, 'pc_' || n, ${account_id}, 'stripe', 'authorize', 'pay_' || n,
@@ -88,7 +88,7 @@ serviceCase("pay.watched_deposits() reads few pages for each address", async (_t
         now(), '{}'
       from generate_series(1, ${ROWS}) n`;
     await sql`
-      insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+      insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
         amount_minor, currency, request, state, attempts, created_at, settled_at, may_repeat,
         api_key_id, request_id, decline_is_error, provider_reference)
       select ${live.environment_id}, 'pc_' || n, ${account_id}, 'evm', 'authorize', 'pay_' || n, 1,
@@ -101,7 +101,7 @@ serviceCase("pay.watched_deposits() reads few pages for each address", async (_t
         'pay_' || n, 1, 'USDC', now(), now(), '{}', 'applied', now()
       from generate_series(1, ${ROWS}) n`;
     await sql`
-      insert into pay.deposit_addresses (environment_id, account_id, call_id, payment_id, xpub_index,
+      insert into pay.deposit_addresses (environment_id, account_id, operation_id, payment_id, xpub_index,
         expires_at, watch_until)
       select ${live.environment_id}, ${account_id}, 'pc_' || n, 'pay_' || n, n, now(),
         now() + interval '1 day'

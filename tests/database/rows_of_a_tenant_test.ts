@@ -18,7 +18,10 @@ const LONGEST_MS = 4_000;
 /** Rows that the statements of a small sandbox read: keys, settings, endpoints. */
 const FEW = 1_000;
 const BATCH = 1_000;
-/** A step reads each delivery and call that it changes a few times: to find, lock and change it. */
+/**
+ * A step reads each delivery and operation that it changes a few times: to find, lock and change
+ * it.
+ */
 const STEP = 2 * 5 * BATCH + FEW;
 const CALLED_OFF = 5_000;
 
@@ -50,8 +53,8 @@ async function insertRows(
 
 /**
  * Fills three sandboxes. The first has the real clock and the second one that stands; both have
- * deliveries and calls that wait, in the second all for the same time. The third has an inbox that
- * nobody reads, events and idempotency keys.
+ * deliveries and operations that wait, in the second all for the same time. The third has an inbox
+ * that nobody reads, events and idempotency keys.
  */
 async function fill(service: TestService, standing: TestKey, inbox_id: string): Promise<void> {
   const [a, b, c] = [service.key, standing, service.other].map(({ environment_id }) =>
@@ -79,18 +82,18 @@ async function fill(service: TestService, standing: TestKey, inbox_id: string): 
       delivery(c!, inbox_id, "whd_c", "'available', 1, null::timestamptz, null::timestamptz"),
     ],
   );
-  const call = (environment: string, prefix: string, times: string) =>
+  const operation = (environment: string, prefix: string, times: string) =>
     `select ${environment}, ${id(prefix)}, 'sandbox', 'sandbox', 'expire', ${id("pay_")}, 100,
       'EUR', '{}', 'pending', 0, now(), ${times}, true, 'key_', 'req_', false ${series}`;
   await insertRows(
     service,
-    "provider_calls",
+    "provider_operations",
     `environment_id, id, account_id, connector, op, subject_id, amount_minor, currency, request,
       state, attempts, created_at, next_attempt_at, due_at, may_repeat, api_key_id, request_id,
       decline_is_error`,
     [
-      call(a!, "pc_a", `${wait}, null::timestamptz`),
-      call(b!, "pc_b", "timestamptz 'infinity', timestamptz '2030-01-02T00:00:00Z'"),
+      operation(a!, "pc_a", `${wait}, null::timestamptz`),
+      operation(b!, "pc_b", "timestamptz 'infinity', timestamptz '2030-01-02T00:00:00Z'"),
     ],
   );
   await insertRows(

@@ -47,7 +47,7 @@ Deno.test("the claims of the provider worker", async (t) => {
       assert.deepEqual(await poll(), { call: 12 });
       assert.deepEqual(await poll(), {});
     });
-    await sql`update pay.provider_calls set state = 'settled', settled_at = now(),
+    await sql`update pay.provider_operations set state = 'settled', settled_at = now(),
       next_attempt_at = null, leased_until = null, next_look_at = null`;
     await sql`delete from pay.provider_events`;
 

@@ -1,6 +1,6 @@
 /**
- * The decision of a create with a test key: rows, events, movements, calls and answer for every
- * result of the sandbox's provider.
+ * The decision of a create with a test key: rows, events, movements, operations and answer for
+ * every result of the sandbox's provider.
  */
 
 import assert from "node:assert/strict";
@@ -39,7 +39,7 @@ const RESULTS: [
   status: string,
   events: string,
   ledger: string[],
-  calls: string[],
+  operations: string[],
 ][] = [
   ["no instrument", {}, 201, "pending", "created", [], []],
   ["outcome success", { outcome: "success" }, 201, "completed", "created completed", [CAPTURE], []],
@@ -184,7 +184,7 @@ function decide(
   );
 }
 
-for (const [name, body, http, status, events, ledger, calls] of RESULTS) {
+for (const [name, body, http, status, events, ledger, operations] of RESULTS) {
   Deno.test(`decideCreate() ${name} → ${http} ${status}`, () => {
     const change = decide({ ...body, reference: "order 7" });
     const summary = summaryOf(change);
@@ -192,8 +192,11 @@ for (const [name, body, http, status, events, ledger, calls] of RESULTS) {
     assert.deepEqual(summary.events, names.map((name, i) => `${i + 1} ${name}`));
     assert.deepEqual(summary.ledger, ledger);
     assert.deepEqual(summary.refunds, status === "refunded" ? ["completed 1000"] : []);
-    assert.deepEqual(change.calls.map(({ op, delay_ms }) => `${op} after ${delay_ms} ms`), calls);
-    for (const { subject_id, amount_minor, lease_ms } of change.calls) {
+    assert.deepEqual(
+      change.operations.map(({ op, delay_ms }) => `${op} after ${delay_ms} ms`),
+      operations,
+    );
+    for (const { subject_id, amount_minor, lease_ms } of change.operations) {
       assert.deepEqual([subject_id, amount_minor, lease_ms], [change.payment!.id, 1000, 0]);
     }
     assert.equal(change.expects, null);
@@ -224,20 +227,20 @@ Deno.test("decideCreate() sends the payer to the console's page, if there is a c
   const actionOf = (urls: PayerUrls) => {
     const change = decide({ card: SECURE }, true, false, urls);
     const payment = JSON.parse(change.payment!.body);
-    return { payment, url: payment.next_action.url as string, calls: change.calls };
+    return { payment, url: payment.next_action.url as string, operations: change.operations };
   };
   const without = actionOf(URLS);
   const operation = `/api-v1-sandbox/payments/${without.payment.id}/authenticate`;
   assert.equal(without.url, URLS.base_url + operation);
   assert.equal(isChallengeUrl(without.url), false);
-  assert.deepEqual(without.calls.map(({ op }) => op), ["abandon"]);
+  assert.deepEqual(without.operations.map(({ op }) => op), ["abandon"]);
 
   const hosted = actionOf({ ...URLS, console_url: "https://console.example.com/x" });
   const [, token] = /^https:\/\/console\.example\.com\/x\/#\/challenge\/([0-9a-f]{48})$/
     .exec(hosted.url)!;
   assert.ok(isChallengeUrl(hosted.url));
   assert.deepEqual(
-    hosted.calls.map(({ op, provider_reference, subject_id }) => [
+    hosted.operations.map(({ op, provider_reference, subject_id }) => [
       op,
       provider_reference,
       subject_id,
@@ -283,8 +286,8 @@ for (const [token, number] of Object.entries(TEST_TOKENS)) {
         const shown = JSON.parse(change.payment!.body);
         delete shown.id;
         delete shown.next_action?.url;
-        const calls = change.calls.map(({ op, delay_ms }) => [op, delay_ms]);
-        return { ...summaryOf(change), calls, shown, status: change.answer.status };
+        const operations = change.operations.map(({ op, delay_ms }) => [op, delay_ms]);
+        return { ...summaryOf(change), operations, shown, status: change.answer.status };
       });
       assert.deepEqual(one, other);
     }

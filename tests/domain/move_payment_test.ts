@@ -230,6 +230,6 @@ Deno.test("answerOnly() changes nothing and requires the sequence of the payment
     disputes: [],
     ledger: [],
     events: [],
-    calls: [],
+    operations: [],
   });
 });

@@ -1,4 +1,4 @@
-/** pointlessRecord(): the statuses of a payment in which a call still has something to do. */
+/** pointlessRecord(): the statuses of a payment in which an operation still has something to do. */
 
 import assert from "node:assert/strict";
 import { PAYMENT_STATUSES } from "../../shared/core/vocabulary.ts";
@@ -18,7 +18,7 @@ const ROWS: [op: ProviderOp, sandbox: string, live: string][] = [
   ["expire", "authorized", "authorized"],
 ];
 
-function callOf(op: ProviderOp, subject: Operation["subject"]): Operation {
+function operationFor(op: ProviderOp, subject: Operation["subject"]): Operation {
   return {
     id: `pc_${"1".repeat(26)}`,
     environment_id: `env_${"1".repeat(26)}`,
@@ -40,19 +40,19 @@ for (const [op, sandbox, live] of ROWS) {
   for (const livemode of [false, true]) {
     Deno.test(`pointlessRecord() of ${op} ${livemode ? "live" : "in a sandbox"}`, () => {
       const sent = PAYMENT_STATUSES.filter((status) =>
-        pointlessRecord(callOf(op, paymentWith({ status, livemode }))) === null
+        pointlessRecord(operationFor(op, paymentWith({ status, livemode }))) === null
       );
       assert.equal(sent.join(" "), livemode ? live : sandbox);
     });
   }
 }
 
-Deno.test("pointlessRecord() settles the call and changes nothing else", () => {
-  const record = pointlessRecord(callOf("expire", paymentWith({ status: "cancelled" })));
+Deno.test("pointlessRecord() settles the operation and changes nothing else", () => {
+  const record = pointlessRecord(operationFor("expire", paymentWith({ status: "cancelled" })));
   assert.deepEqual(record, {
     environment_id: `env_${"1".repeat(26)}`,
-    call_id: `pc_${"1".repeat(26)}`,
-    call: { state: "settled", last_reply: "not sent: it is cancelled" },
+    operation_id: `pc_${"1".repeat(26)}`,
+    operation: { state: "settled", last_reply: "not sent: it is cancelled" },
     provider_events: [],
     change: null,
     answer: null,

@@ -238,6 +238,6 @@ serviceCase("an advance of many things goes in steps", async (_t, service) => {
   assert.equal(answers.at(-1).now, at(12 * 60 + 400 * DAY_S));
   assert.equal(answers.at(-1).did.expired_payments, 24);
   const expired = await service.sql`
-    select count(*)::int as n from pay.provider_calls where state = 'pending'`;
+    select count(*)::int as n from pay.provider_operations where state = 'pending'`;
   assert.equal(expired[0]!.n, 0);
 });

@@ -1,6 +1,6 @@
 /**
- * Disputes (contract §3): how they begin, the evidence that decides them, and their end. Each change
- * is compared with the events and the ledger.
+ * Disputes (contract §3): how they begin, the evidence that decides them, and their end. Each
+ * change is compared with the events and the ledger.
  */
 
 import assert from "node:assert/strict";
@@ -444,7 +444,7 @@ serviceCase("a dispute without evidence is lost after 7 days", async (t, service
       }
       assert.deepEqual(seen, statuses);
       const calls = await service.sql`
-        select last_reply from pay.provider_calls
+        select last_reply from pay.provider_operations
         where subject_id = ${payment.id} and state = 'settled'`;
       const [, end] = statuses;
       const expected = [end === "lost" ? "dispute_lost" : `not sent: it is ${end}`];

@@ -64,7 +64,7 @@ serviceCase("an authorization ends after 7 days by itself", async (t, service) =
       assert.equal(ledger.size, 0);
       // The call belongs to the request that has made the payment.
       const calls = await service.sql`
-        select op, state, api_key_id, request_id from pay.provider_calls
+        select op, state, api_key_id, request_id from pay.provider_operations
         where subject_id = ${id} order by op`;
       assert.deepEqual([calls.at(-1)!.op, calls.at(-1)!.state], ["expire", "settled"]);
       for (const { api_key_id } of calls) assert.equal(api_key_id, service.key.id);

@@ -29,7 +29,7 @@ async function waiting(given: LiveCase, body: object = {}) {
   const created = await given.pay({ ...CHALLENGE, ...body });
   assert.equal(created.body.status, "requires_action", created.text);
   await stopPolls(given);
-  await given.service.sql`update pay.provider_calls set next_look_at = null`;
+  await given.service.sql`update pay.provider_operations set next_look_at = null`;
   return { id: created.body.id, url: created.body.next_action.url };
 }
 
@@ -39,10 +39,10 @@ async function visit(url: string): Promise<void> {
   await page.body?.cancel();
 }
 
-/** The calls to end a payment: their states, and whether they were sent. */
+/** The operations to end a payment: their states, and whether they were sent. */
 async function endingsOf({ service }: LiveCase, id: string) {
   const rows = await service.sql`
-    select state, first_sent_at is not null as is_sent from pay.provider_calls
+    select state, first_sent_at is not null as is_sent from pay.provider_operations
     where subject_id = ${id} and op = 'abandon'`;
   return rows.map(({ state, is_sent }) => `${state} ${is_sent ? "sent" : "unsent"}`);
 }
@@ -114,9 +114,12 @@ liveCase("a payment whose payer does nothing ends after 24 hours", async (given,
     await deliver(given, await eventsOf(given));
     assert.equal((await shown(given, id)).status, "completed");
     await workAfter(given, DAY_S + 1);
-    const [call] = await service.sql`
-      select state, last_reply from pay.provider_calls where subject_id = ${id} and op = 'abandon'`;
-    assert.deepEqual({ ...call }, { state: "settled", last_reply: "not sent: it is completed" });
+    const [operation] = await service.sql`
+      select state, last_reply from pay.provider_operations where subject_id = ${id} and op = 'abandon'`;
+    assert.deepEqual({ ...operation }, {
+      state: "settled",
+      last_reply: "not sent: it is completed",
+    });
   });
   await t.step("and a cancel by hand comes before", async () => {
     const { id } = await waiting(given);

@@ -14,13 +14,13 @@ import {
   workAfter,
 } from "../support/live/live_books.ts";
 
-const NO_ROWS = { payments: 0, keys: 0, calls: 0 };
+const NO_ROWS = { payments: 0, keys: 0, operations: 0 };
 
 async function counts({ service }: LiveCase): Promise<typeof NO_ROWS> {
   const [row] = await service.sql`
     select (select count(*)::int from pay.payments) as payments,
       (select count(*)::int from pay.idempotency_keys) as keys,
-      (select count(*)::int from pay.provider_calls) as calls`;
+      (select count(*)::int from pay.provider_operations) as operations`;
   return row as unknown as typeof NO_ROWS;
 }
 
@@ -104,13 +104,16 @@ liveCase("an account without its secret sends nothing", async (given, t) => {
   given.variables.PROVIDER_STRIPE = PROVIDER_STRIPE!;
   const found = await findings(given);
   assert.equal(found.length, 1);
-  assert.match(found[0]!, /calls are refused since authorize of .*: the variable PROVIDER_STRIPE/);
+  assert.match(
+    found[0]!,
+    /operations are refused since authorize of .*: the variable PROVIDER_STRIPE/,
+  );
   await dismissAll(given);
   await given.work();
   await assertBalanced(given);
 });
 
-liveCase("a secret that is missing for a while leaves an open call open", async (given) => {
+liveCase("a secret that is missing for a while leaves an open operation open", async (given) => {
   await stopPolls(given);
   await given.double.plant({ method: "POST", at: "before", act: "error" });
   const { body: { id, status } } = await given.pay();
@@ -171,7 +174,7 @@ liveCase(
       assert.equal(found.length, 1, found.join());
       assert.match(
         found[0]!,
-        /calls are refused since authorize of pay_\w+: stripe refuses the secr/,
+        /operations are refused since authorize of pay_\w+: stripe refuses the secr/,
       );
       await dismissAll(given);
     });
@@ -241,7 +244,7 @@ liveCase("a provider on the own machine is refused by a deployed service", async
   assert.match(await lastReply(given), /base_url/);
   assert.deepEqual((await given.books()).payment_intent, []);
   const found = await findings(given);
-  assert.match(found.join(), /calls are refused since authorize of .*base_url/);
+  assert.match(found.join(), /operations are refused since authorize of .*base_url/);
 }, { base_url: "https://api.example.com/functions/v1" });
 
 /** Dismisses all findings, as the operator does. */
@@ -249,8 +252,8 @@ async function dismissAll({ service: { sql } }: LiveCase): Promise<void> {
   await sql`select pay.dismiss_provider_event(account_id, reference, 'seen') from pay.list_reported_events()`;
 }
 
-/** The newest note for the operator about a call. */
+/** The newest note for the operator about an operation. */
 async function lastReply({ service: { sql } }: LiveCase): Promise<string> {
-  const [row] = await sql`select last_reply from pay.provider_calls order by id desc limit 1`;
+  const [row] = await sql`select last_reply from pay.provider_operations order by id desc limit 1`;
   return row!.last_reply;
 }

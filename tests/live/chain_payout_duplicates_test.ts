@@ -63,9 +63,9 @@ payoutCase("payouts and a node that is wrong or limited", async (given, signer, 
       await node.call("eth_sendTransaction", { from: given.wallet, to: given.wallet, nonce });
       await given.mined();
       const state = async () => {
-        const [call] =
-          await sql`select state from pay.provider_calls where subject_id = ${made.id}`;
-        return call!.state;
+        const [operation] =
+          await sql`select state from pay.provider_operations where subject_id = ${made.id}`;
+        return operation!.state;
       };
       await given.later();
       assert.equal(await state(), "pending");
@@ -169,10 +169,10 @@ payoutCase(
     await stop();
     await service.setClock(Date.now() + 2 * 3_600_000);
     await deps.provider_worker.notify();
-    const calls = await sql<{ id: string; state: string }[]>`
-    select id, state from pay.provider_calls where op in ('refund', 'transfer')`;
-    assert.deepEqual(calls.map(({ state }) => state), ["operator", "operator"]);
-    for (const { id } of calls) {
+    const operations = await sql<{ id: string; state: string }[]>`
+    select id, state from pay.provider_operations where op in ('refund', 'transfer')`;
+    assert.deepEqual(operations.map(({ state }) => state), ["operator", "operator"]);
+    for (const { id } of operations) {
       await runWorkCommand({ action: "settle", id, reference: null, is_json: false }, {
         sql,
         findConnector: connectorsOf(sql),

@@ -33,13 +33,13 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
     });
     return out + messages;
   };
-  const calls = () => run({ action: "calls", is_all: false, is_json: false });
+  const operations = () => run({ action: "calls", is_all: false, is_json: false });
   const set = (settings: Record<string, string>) =>
     run({ action: "set", id: account_id, settings, removed: [], secret_name: null });
   const waits = async ({ id }: { id: string }) => {
-    const [call] = await sql`
-      select needs_operator from pay.provider_calls where subject_id = ${id}`;
-    return call!.needs_operator;
+    const [operation] = await sql`
+      select needs_operator from pay.provider_operations where subject_id = ${id}`;
+    return operation!.needs_operator;
   };
   const nonces = async () => {
     const rows = await sql`select from pay.chain_payouts where nonce is not null`;
@@ -52,7 +52,7 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
     const made = await transfer(10, to);
     await later();
     assert.deepEqual([signer.nonces, await nonces()], [[], 0]);
-    const shown = await calls();
+    const shown = await operations();
     assert.match(shown, /not sent: the tip is 1000000 gwei at a base fee of 1, and max_tip 1: if/);
     assert.match(shown, /raise it; if not, change rpc_urls/);
     assert.equal(await waits(made), true);
@@ -68,7 +68,7 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
     const made = await transfer(10, newAddress());
     await later();
     assert.equal(signer.nonces.length, before);
-    assert.match(await calls(), /not sent: the fee is 0\.0121 ETH, and max_fee 0\.001: if/);
+    assert.match(await operations(), /not sent: the fee is 0\.0121 ETH, and max_fee 0\.001: if/);
     assert.match(await set({ max_fee: "0.02" }), /Changed pac_/);
     await later();
     const [cost] = signer.costs.slice(before);
@@ -105,7 +105,7 @@ payoutCase("one node that lies about fees", async (given, signer, t) => {
     }
     assert.equal(await given.statusOf(made), "pending");
     assert.ok(Math.max(...signer.costs.slice(before)) <= 2e14, "never above max_fee");
-    assert.match(await calls(), /max_fee 0\.0002/);
+    assert.match(await operations(), /max_fee 0\.0002/);
     assert.equal(await waits(made), true);
     await set({ max_fee: "0.002" });
     for (let turn = 0; turn < 4; turn++) {

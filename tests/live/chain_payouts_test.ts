@@ -95,7 +95,8 @@ payoutCase("transfers of two workers have nonces of their own", async (given, si
   const second = startSecondService(service);
   try {
     await service.setClock(Date.now() + MINUTE_S * 1000);
-    await service.sql`update pay.provider_calls set leased_until = null where state = 'pending'`;
+    await service
+      .sql`update pay.provider_operations set leased_until = null where state = 'pending'`;
     await Promise.all([service.deps.provider_worker.notify(), second.work()]);
   } finally {
     await second.close();
@@ -123,7 +124,7 @@ payoutCase("payouts that cannot be paid", async (given, signer, t) => {
   const { node } = given.world;
   const reply = async (id: string) => {
     const [row] = await service.sql`
-      select state, last_reply from pay.provider_calls where ${id} in (refund_id, subject_id)
+      select state, last_reply from pay.provider_operations where ${id} in (refund_id, subject_id)
         and op in ('refund', 'transfer')`;
     return row!;
   };

@@ -1,4 +1,6 @@
-/** Requests with one idempotency key while a call is under way, and after its request died. */
+/**
+ * Requests with one idempotency key while an operation is under way, and after its request died.
+ */
 
 import assert from "node:assert/strict";
 import { type LiveCase, liveCase } from "../support/live/live_case.ts";
@@ -69,11 +71,11 @@ liveCase("duplicates of a live request under way get the same bytes", async (giv
 });
 
 liveCase(
-  "the same key with another body is a conflict while the call is under way",
+  "the same key with another body is a conflict while the operation is under way",
   async (given) => {
     await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
     const first = given.pay({}, { idempotency_key: "one" });
-    await until("the call is claimed", async () => await countCalls(given) === 1);
+    await until("the operation is claimed", async () => await countOperations(given) === 1);
     const other = await given.pay({ amount: 999 }, { idempotency_key: "one" });
     assert.equal(other.status, 409, other.text);
     assert.notEqual(other.body.error.code, "idempotency_in_progress");
@@ -81,13 +83,13 @@ liveCase(
   },
 );
 
-async function countCalls({ service }: LiveCase): Promise<number> {
-  const [row] = await service.sql`select count(*)::int as calls from pay.provider_calls`;
-  return row!.calls;
+async function countOperations({ service }: LiveCase): Promise<number> {
+  const [row] = await service.sql`select count(*)::int as operations from pay.provider_operations`;
+  return row!.operations;
 }
 
 /** Makes a product in which a request dies between its claim and its record. */
-async function dieDuringCall(given: LiveCase, idempotency_key: string): Promise<void> {
+async function dieDuringOperation(given: LiveCase, idempotency_key: string): Promise<void> {
   const provider_secret = (name: string) => given.variables[name];
   const second = startSecondService(given.service, { provider_secret });
   const { length } = (await given.books()).charge;
@@ -110,7 +112,7 @@ liveCase(
   "a duplicate of a request that died waits 3 s, then gets the worker's record",
   async (given) => {
     await stopPolls(given);
-    await dieDuringCall(given, "died");
+    await dieDuringOperation(given, "died");
     const began = performance.now();
     const early = await given.pay({}, { idempotency_key: "died" });
     assert.equal(early.status, 409, early.text);
@@ -126,12 +128,12 @@ liveCase(
   },
 );
 
-liveCase("a key that is revoked during the call does not lose the result", async (given) => {
+liveCase("a key that is revoked during the operation does not lose the result", async (given) => {
   const key = await given.service.issueKey(given.service.live.environment_id);
   await given.double.plant({ method: "POST", at: "before", act: "delay", delay_ms: 300 });
   const options = { key: key.text, idempotency_key: "revoked" };
   const paying = given.pay({}, options);
-  await until("the call is claimed", async () => await countCalls(given) === 1);
+  await until("the operation is claimed", async () => await countOperations(given) === 1);
   await given.service.sql`update pay.api_key_secrets set revoked_at = now()
     where api_key_id = ${key.id}`;
   const { status, body } = await paying;
@@ -142,9 +144,9 @@ liveCase("a key that is revoked during the call does not lose the result", async
   await assertBalanced(given);
 });
 
-liveCase("a notification can settle the call of a request that died", async (given) => {
+liveCase("a notification can settle the operation of a request that died", async (given) => {
   await stopPolls(given);
-  await dieDuringCall(given, "notified");
+  await dieDuringOperation(given, "notified");
   await deliver(given, await eventsOf(given));
   const duplicate = await given.pay({}, { idempotency_key: "notified" });
   assert.equal(duplicate.status, 201, duplicate.text);

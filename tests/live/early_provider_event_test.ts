@@ -1,4 +1,6 @@
-/** A provider event that comes before the answer of its call: the payment still shows the card. */
+/**
+ * A provider event that comes before the answer of its operation: the payment still shows the card.
+ */
 
 import assert from "node:assert/strict";
 import { liveCase } from "../support/live/live_case.ts";
@@ -14,7 +16,7 @@ liveCase("a poll that settles an unknown create shows the card", async (given) =
   const { body: created } = await pay();
   assert.equal(created.status, "processing");
   assert.equal(created.method, null);
-  // The call itself is asked again later, so only the poll can settle the payment now.
+  // The operation itself is asked again later, so only the poll can settle the payment now.
   await work();
   const { body: paid } = await call("GET", `/payments/${created.id}`);
   assert.equal(paid.status, "completed");

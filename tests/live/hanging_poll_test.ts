@@ -13,7 +13,7 @@ liveCase("an unknown create is settled while a poll hangs", async (given) => {
   await double.plant({ method: "POST", path: "^/v1/payment_intents$", at: "after", act: "error" });
   const { body: created } = await pay();
   assert.equal(created.status, "processing");
-  await service.sql`update pay.provider_calls set next_attempt_at = now()`;
+  await service.sql`update pay.provider_operations set next_attempt_at = now()`;
   work();
   await until("the create is settled", async () => {
     const { body: { status } } = await call("GET", `/payments/${created.id}`);

@@ -1,6 +1,6 @@
 /**
- * The operator settles calls and provider events: each result takes the path of a provider event,
- * once.
+ * The operator settles operations and provider events: each result takes the path of a provider
+ * event, once.
  */
 
 import assert from "node:assert/strict";
@@ -43,21 +43,23 @@ function refused(given: LiveCase, message: RegExp, ...args: string[]): Promise<v
   return assert.rejects(run(given, ...args), { name: "CommandError", message });
 }
 
-/** Gives the only call without a result to the operator. Returns its id. */
+/** Gives the only operation without a result to the operator. Returns its id. */
 async function giveUp({ service: { sql } }: LiveCase): Promise<string> {
-  const [call, ...more] = await sql`
-    update pay.provider_calls set state = 'operator', next_attempt_at = null, leased_until = null,
+  const [operation, ...more] = await sql`
+    update pay.provider_operations set state = 'operator', next_attempt_at = null, leased_until = null,
       last_reply = 'absent' where state = 'pending' returning id`;
   assert.equal(more.length, 0);
-  return call!.id;
+  return operation!.id;
 }
 
-/** Makes a payment whose call the operator has. `at`: before or after the work of the provider. */
+/**
+ * Makes a payment whose operation the operator has. `at`: before or after the work of the provider.
+ */
 async function stuck(given: LiveCase, at: "before" | "after", body: object = {}) {
   await given.double.plant({ method: "POST", at, act: "error" });
   const answer = await given.pay({ ...body }, { idempotency_key: crypto.randomUUID() });
   assert.equal(answer.body.status, "processing");
-  return { id: answer.body.id as string, call: await giveUp(given) };
+  return { id: answer.body.id as string, operation: await giveUp(given) };
 }
 
 /** Makes a payment at the provider without this service. Returns its id there. */
@@ -91,45 +93,45 @@ async function ofAccount({ service: { sql }, account_id }: LiveCase) {
   return [row!.processor, row!.unapplied];
 }
 
-liveCase("calls without a result are listed and settled", async (given, t) => {
+liveCase("operations without a result are listed and settled", async (given, t) => {
   await stopPolls(given);
-  await t.step("calls lists a call with its age and the last reply", async () => {
+  await t.step("calls lists an operation with its age and the last reply", async () => {
     assert.deepEqual(await run(given, "calls"), []);
-    const { id, call } = await stuck(given, "after");
+    const { id, operation } = await stuck(given, "after");
     const [listed, ...more] = await run(given, "calls");
     assert.equal(more.length, 0);
     assert.deepEqual(
       [listed.id, listed.subject_id, listed.state, listed.attempts, listed.amount_minor],
-      [call, id, "operator", 1, 1000],
+      [operation, id, "operator", 1, 1000],
     );
     assert.deepEqual([listed.last_reply, listed.subject_status], ["absent", "processing"]);
   });
   await t.step("retry records the result that is at the provider, once", async () => {
-    const [{ id: call, subject_id }] = await run(given, "calls");
-    await refused(given, /stripe says succeeded .*Use "retry/, "settle", call, "--failed");
-    const done = { settled: call, result: "succeeded", subject_id, status: "completed" };
-    assert.deepEqual(await run(given, "retry", call), done);
-    await refused(given, /is settled already$/, "retry", call);
+    const [{ id: operation, subject_id }] = await run(given, "calls");
+    await refused(given, /stripe says succeeded .*Use "retry/, "settle", operation, "--failed");
+    const done = { settled: operation, result: "succeeded", subject_id, status: "completed" };
+    assert.deepEqual(await run(given, "retry", operation), done);
+    await refused(given, /is settled already$/, "retry", operation);
     const types = await eventTypes(given, subject_id);
     assert.deepEqual(types, ["payment.created", "payment.processing", "payment.completed"]);
   });
   await t.step("retry changes nothing while nothing is there", async () => {
-    const { id, call } = await stuck(given, "before");
-    await refused(given, /stripe has nothing of this call$/, "retry", call);
+    const { id, operation } = await stuck(given, "before");
+    await refused(given, /stripe has nothing of this operation$/, "retry", operation);
     assert.equal((await shown(given, id)).status, "processing");
-    const done = { settled: call, result: "failed", subject_id: id, status: "failed" };
-    assert.deepEqual(await run(given, "settle", call, "--failed"), done);
+    const done = { settled: operation, result: "failed", subject_id: id, status: "failed" };
+    assert.deepEqual(await run(given, "settle", operation, "--failed"), done);
     const payment = await shown(given, id);
     assert.equal(payment.failure_code, "processing_failed");
-    await refused(given, /is settled already$/, "settle", call, "--failed");
+    await refused(given, /is settled already$/, "settle", operation, "--failed");
   });
   await t.step("settle --failed is refused while the service still asks", async () => {
     await given.double.plant({ method: "POST", at: "before", act: "error" });
     const { body: { id } } = await given.pay();
     // Nobody has to do anything yet.
     assert.deepEqual(await run(given, "calls"), []);
-    const [{ id: call }] = await run(given, "calls", "--all");
-    await refused(given, /the service still asks for its result/, "settle", call, "--failed");
+    const [{ id: operation }] = await run(given, "calls", "--all");
+    await refused(given, /the service still asks for its result/, "settle", operation, "--failed");
     await workAfter(given, 31);
     assert.equal((await shown(given, id)).status, "completed");
   });
@@ -153,15 +155,15 @@ liveCase("calls without a result are listed and settled", async (given, t) => {
   await assertBalanced(given);
 });
 
-liveCase("settle --succeeded takes only the payment of the call", async (given, t) => {
+liveCase("settle --succeeded takes only the payment of the operation", async (given, t) => {
   await stopPolls(given);
-  const { id, call } = await stuck(given, "before");
-  const settled = (reference: string) => ["settle", call, "--succeeded", reference];
+  const { id, operation } = await stuck(given, "before");
+  const settled = (reference: string) => ["settle", operation, "--succeeded", reference];
   const other = (await given.pay()).body.id;
   const REFUSALS: [name: string, reference: () => Promise<string>, message: RegExp][] = [
     ["an object that does not exist", () => Promise.resolve("pi_none"), /stripe has no pi_none$/],
     ["another amount", () => foreign(given, "999"), /is 9\.99 EUR instead of 10\.00 EUR$/],
-    ["the payment of another call", () => referenceOf(given, other), /belongs to pay_/],
+    ["the payment of another operation", () => referenceOf(given, other), /belongs to pay_/],
     [
       "a refund",
       async () => {
@@ -181,19 +183,25 @@ liveCase("settle --succeeded takes only the payment of the call", async (given, 
   await t.step("without the provider nothing is settled", async () => {
     await given.double.plant({ method: "GET", at: "before", act: "error", times: 2 });
     await refused(given, /stripe gives no answer \(server_error\)$/, ...settled("pi_1"));
-    await refused(given, /stripe gives no answer \(server_error\)$/, "settle", call, "--failed");
+    await refused(
+      given,
+      /stripe gives no answer \(server_error\)$/,
+      "settle",
+      operation,
+      "--failed",
+    );
   });
   await t.step("its own payment completes it, and its fee and refund follow", async () => {
     const reference = await foreign(given);
     await learn(given);
     const [before] = await ofAccount(given);
-    const done = { settled: call, result: "succeeded", subject_id: id, status: "completed" };
+    const done = { settled: operation, result: "succeeded", subject_id: id, status: "completed" };
     assert.deepEqual(await run(given, ...settled(reference)), done);
     await settle(given);
     assert.equal((await ofAccount(given))[0], before! - 960);
     await refused(given, /is settled already$/, ...settled(reference));
     const [event] = await given.service.sql`
-      select last_reply from pay.provider_calls where id = ${call}`;
+      select last_reply from pay.provider_operations where id = ${operation}`;
     assert.equal(event!.last_reply, "succeeded, by the operator");
   });
   await resumePolls(given);
@@ -217,7 +225,7 @@ liveCase("money that matches nothing is booked, matched and reversed once", asyn
       event.reference === `${reference}:succeeded`
     );
     assert.deepEqual([paid.outcome, paid.booked_minor], ["unmatched", 1000]);
-    assert.match(paid.reason, /^it names no payment, and no call has made pi_/);
+    assert.match(paid.reason, /^it names no payment, and no operation has made pi_/);
     const [health] = await given.service.sql`select unmatched_events::int as n from pay.health`;
     assert.equal(health!.n, provider_events.length);
   });
@@ -226,7 +234,7 @@ liveCase("money that matches nothing is booked, matched and reversed once", asyn
     await learn(given);
     assert.deepEqual(await ofAccount(given), [660, 660]);
   });
-  const { id, call } = await stuck(given, "before");
+  const { id, operation } = await stuck(given, "before");
   await t.step("a match that does not fit changes nothing", async () => {
     const name = `${reference}:succeeded`;
     const unknown = idGenerator(Date.now())("pay_");
@@ -251,7 +259,7 @@ liveCase("money that matches nothing is booked, matched and reversed once", asyn
     assert.deepEqual(await ofAccount(given), [0, 0]);
     const payment = await shown(given, id);
     assert.deepEqual([payment.status, payment.amount_refunded], ["partially_refunded", 300]);
-    assert.ok(!(await run(given, "calls")).some((open: { id: string }) => open.id === call));
+    assert.ok(!(await run(given, "calls")).some((open: { id: string }) => open.id === operation));
   });
   await t.step("dismiss keeps a provider event and counts it no more", async () => {
     const other = await foreign(given, "700");

@@ -1,6 +1,6 @@
 /**
- * Live payments by stablecoin from the create to the ledger, with a node of a chain and a real token.
- * At the end of each test the ledger has the same sums as our addresses on the chain.
+ * Live payments by stablecoin from the create to the ledger, with a node of a chain and a real
+ * token. At the end of each test the ledger has the same sums as our addresses on the chain.
  */
 
 import assert from "node:assert/strict";
@@ -295,12 +295,12 @@ stablecoinCase(
       assert.equal(await lost, "lost");
       const claimed = await sql`
       select d.xpub_index::int, c.provider_reference
-      from pay.deposit_addresses d join pay.provider_calls c on c.id = d.call_id`;
+      from pay.deposit_addresses d join pay.provider_operations c on c.id = d.operation_id`;
       assert.deepEqual(claimed.map((row) => ({ ...row })), [
         { xpub_index: 0, provider_reference: null },
       ]);
       second = await launchServer(database.functions_url, { lease_ms: 1_000 });
-      await sql`update pay.provider_calls set next_attempt_at = now(), leased_until = null`;
+      await sql`update pay.provider_operations set next_attempt_at = now(), leased_until = null`;
       const { base_url } = second;
       // deno-lint-ignore no-explicit-any
       let body: any;

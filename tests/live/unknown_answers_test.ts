@@ -16,7 +16,7 @@ import {
   workAfter,
 } from "../support/live/live_books.ts";
 
-/** Longest time of a call here, and the delay of a call that comes too late. */
+/** Longest time of an operation here, and the delay of an operation that comes too late. */
 const DEADLINE_MS = 700;
 const LATE_MS = 900;
 /** More than the longest delay before the second, third and fourth attempt. */
@@ -112,7 +112,7 @@ async function standing(given: LiveCase, id: string) {
 
 for (const [op, operation] of Object.entries(OPERATIONS)) {
   liveCase(`an unknown answer to ${op} is settled by the worker`, async (given, t) => {
-    /** Calls that the provider never begins, because it replays an error. */
+    /** Operations that the provider never begins, because it replays an error. */
     let untouched = 0;
     for (const [i, trouble] of TROUBLES.entries()) {
       await t.step(nameOf(trouble), async () => {
@@ -149,14 +149,14 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
     for (let hours = 0; hours < 2; hours++) await workAfter(given, 3700);
     await settle(given);
     const open = await given.service.sql`
-      select state from pay.provider_calls where state <> 'settled'`;
+      select state from pay.provider_operations where state <> 'settled'`;
     assert.deepEqual(open.map(({ state }) => state), Array(untouched).fill("operator"));
     const found = (await findings(given)).filter((line) => !line.includes("decide by hand"));
     assert.deepEqual(found, []);
   }, { provider_deadline_ms: DEADLINE_MS });
 }
 
-liveCase("a call that is repeated for a day has one effect", async (given) => {
+liveCase("an operation that is repeated for a day has one effect", async (given) => {
   await stopPolls(given);
   await given.double.plant({ method: "POST", times: 100, at: "after", act: "cut" });
   const { body: { id, status } } = await given.pay();

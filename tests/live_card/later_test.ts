@@ -37,7 +37,10 @@ liveCard("refunds never exceed the payment", async () => {
 
 liveCard("a look finds a refund by our id", async () => {
   const refunded = await change(await authorize("pm_card_visa"), "refund", 300);
-  assert.equal(eventOf(await look(refunded.call)).reference, eventOf(refunded.reply).reference);
+  assert.equal(
+    eventOf(await look(refunded.operation)).reference,
+    eventOf(refunded.reply).reference,
+  );
 });
 
 liveCard("a pending refund is pending at first", async () => {
@@ -47,7 +50,7 @@ liveCard("a pending refund is pending at first", async () => {
 
 liveCard("a refund that the bank refuses fails later", async () => {
   const refunded = await change(await authorize("pm_card_refundFail"), "refund");
-  await looksLike(refunded.call, "returned");
+  await looksLike(refunded.operation, "returned");
 });
 
 liveCard("a dispute takes the money, and refunds are refused then", async () => {

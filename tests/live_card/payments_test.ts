@@ -30,9 +30,9 @@ liveCard("the pinned version takes a payment, and shows its card and fee at once
   assert.equal(fee?.op, "fee", "the account must settle in EUR");
 });
 
-liveCard("a call that is sent again is replayed, and marked as such", async () => {
+liveCard("an operation that is sent again is replayed, and marked as such", async () => {
   const first = await authorize("pm_card_visa");
-  const request = requestOf(ACCOUNT.environment_id, first.call);
+  const request = requestOf(ACCOUNT.environment_id, first.operation);
   assert.ok(!("refused" in request));
   const again = await callStripe(ACCOUNT, request, patient());
   assert.ok(!isUnknown(again), JSON.stringify(again));
@@ -41,8 +41,8 @@ liveCard("a call that is sent again is replayed, and marked as such", async () =
 });
 
 liveCard("another request under the same key is a conflict", async () => {
-  const { call } = await authorize("pm_card_visa");
-  const { reply } = await send({ ...call, amount_minor: 1100 });
+  const { operation } = await authorize("pm_card_visa");
+  const { reply } = await send({ ...operation, amount_minor: 1100 });
   assert.deepEqual(reply, { unknown: "idempotency_conflict", may_repeat: false });
 });
 
@@ -129,7 +129,9 @@ liveCard(
 );
 
 liveCard("a look without Stripe's id finds the payment at once", async () => {
-  const { call, reply } = await authorize("pm_card_visa");
-  assert.equal(eventOf(await look(call)).reference, eventOf(reply).reference);
-  assert.deepEqual(await look({ ...call, id: `${call.id.slice(0, -4)}none` }), { absent: true });
+  const { operation, reply } = await authorize("pm_card_visa");
+  assert.equal(eventOf(await look(operation)).reference, eventOf(reply).reference);
+  assert.deepEqual(await look({ ...operation, id: `${operation.id.slice(0, -4)}none` }), {
+    absent: true,
+  });
 });

@@ -1,7 +1,7 @@
 /**
  * Results that come later in a sandbox meet requests about the same payment: an advance, a capture,
  * a cancel, evidence. Whichever comes first decides. The later one changes nothing: a late result
- * books no money for a payment that is over, and leaves no call to anybody.
+ * books no money for a payment that is over, and leaves no operation to anybody.
  */
 
 import assert from "node:assert/strict";
@@ -133,9 +133,9 @@ Deno.test("late results against requests", async (t) => {
           for (const { status, text } of told) assert.ok([200, 409].includes(status), text);
           await finish();
         }
-        const calls = await sql`select op, state, last_reply from pay.provider_calls
+        const operations = await sql`select op, state, last_reply from pay.provider_operations
           where environment_id = ${key.environment_id} and state = 'operator'`;
-        assert.deepEqual([...calls], []);
+        assert.deepEqual([...operations], []);
         const provider_events =
           await sql`select op, state, outcome, finding from pay.provider_events
           where environment_id = ${key.environment_id}

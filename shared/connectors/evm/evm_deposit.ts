@@ -25,14 +25,14 @@ const Reserved = z.object({
   expires_at: z.string(),
 });
 
-/** Derives the address of an authorization. The same call always gets the same address. */
-export function openDeposit(account: ProviderAccount, call: Operation): ProviderReply {
-  const reserved = Reserved.safeParse(call.reserved);
-  if (call.op !== "authorize" || !reserved.success) {
+/** Derives the address of an authorization. The same operation always gets the same address. */
+export function openDeposit(account: ProviderAccount, operation: Operation): ProviderReply {
+  const reserved = Reserved.safeParse(operation.reserved);
+  if (operation.op !== "authorize" || !reserved.success) {
     const message = "A chain takes only payments by stablecoin, refunds and transfers";
     return { refused: "provider_refused", message };
   }
-  const currency = STABLECOINS.find((asset) => asset === call.currency);
+  const currency = STABLECOINS.find((asset) => asset === operation.currency);
   const { network, chain_id, contracts, xpub } = readEvmSettings(account.settings);
   const contract = currency && contracts[currency];
   if (!currency || !contract) {
@@ -40,14 +40,14 @@ export function openDeposit(account: ProviderAccount, call: Operation): Provider
     const { message } = invalidParameter("currency", `must be ${taken} on ${network}`);
     return { refused: "invalid_parameter", message, param: "currency" };
   }
-  const { amount_minor } = call;
+  const { amount_minor } = operation;
   const { index, expires_at } = reserved.data;
   const address = depositAddress(xpub, index);
   const uri = tokenTransferUri({ contract, chain_id, address, amount_minor });
-  const deposit = { payment_id: call.subject.id, address, currency };
+  const deposit = { payment_id: operation.subject.id, address, currency };
   return {
     provider_events: [{
-      ...openedEvent(account, deposit, amount_minor, Date.parse(call.created_at)),
+      ...openedEvent(account, deposit, amount_minor, Date.parse(operation.created_at)),
       next_action: {
         type: "send_stablecoin",
         network,

@@ -48,19 +48,19 @@ interface Target {
 
 /**
  * Sends a payout, or checks its state. Never throws: after a failure of a node or of the signer the
- * call stays under way.
+ * operation stays under way.
  */
 export async function payOut(
   account: ProviderAccount,
-  call: Operation,
+  operation: Operation,
   signal: AbortSignal,
   store: ChainStore,
 ): Promise<ProviderReply> {
   const settings = readEvmSettings(account.settings);
-  const target = targetOf(call, settings);
+  const target = targetOf(operation, settings);
   if ("refused" in target) return target;
   try {
-    const payout = await store.storePayout(account.id, call.id, target.destination);
+    const payout = await store.storePayout(account.id, operation.id, target.destination);
     if (payout.is_exported) return forOperator("exported, and waiting for people to sign it");
     const { signer_url, signer_address } = settings;
     if (signer_url === null || signer_address === null) {
@@ -71,7 +71,11 @@ export async function payOut(
       return forOperator('no signer_url: export it with "deno task payouts export", and sign it');
     }
     const chain = new PayoutChain(settings, signer_address, account.secret, signal);
-    const sender = new Sender(account, call, store, chain, { settings, signer_url, ...target });
+    const sender = new Sender(account, operation, store, chain, {
+      settings,
+      signer_url,
+      ...target,
+    });
     return await sender.send(payout);
   } catch (error) {
     return { waiting: error instanceof Error ? error.message : String(error) };
@@ -86,7 +90,7 @@ interface Route extends Target {
 
 class Sender {
   readonly #account: ProviderAccount;
-  readonly #call: Operation;
+  readonly #operation: Operation;
   readonly #store: ChainStore;
   readonly #chain: PayoutChain;
   readonly #route: Route;
@@ -94,17 +98,17 @@ class Sender {
 
   constructor(
     account: ProviderAccount,
-    call: Operation,
+    operation: Operation,
     store: ChainStore,
     chain: PayoutChain,
     route: Route,
   ) {
     this.#account = account;
-    this.#call = call;
+    this.#operation = operation;
     this.#store = store;
     this.#chain = chain;
     this.#route = route;
-    this.#data = transferData(route.destination, call.amount_minor);
+    this.#data = transferData(route.destination, operation.amount_minor);
   }
 
   async send(payout: ChainPayout): Promise<ProviderReply> {
@@ -116,12 +120,12 @@ class Sender {
     const next = await this.#fees(payout, gas);
     if ("waiting" in next) return next;
     const { fees, note } = next;
-    await this.#store.storePayoutFees(this.#account.id, this.#call.id, fees);
+    await this.#store.storePayoutFees(this.#account.id, this.#operation.id, fees);
     const transaction = { contract, data: this.#data, nonce, gas, ...fees };
     const tx_hash = await this.#chain.send(signer_url, transaction).catch((error) => {
       throw new Error(`${error.message}${note}`);
     });
-    await this.#store.storePayoutHash(this.#account.id, this.#call.id, tx_hash);
+    await this.#store.storePayoutHash(this.#account.id, this.#operation.id, tx_hash);
     const cost = costOf(gas, fees.max_fee, settings);
     const waiting = `sent as ${tx_hash} with the nonce ${nonce}, for at most ${cost}${note}`;
     return { waiting, needs_operator: note !== "" };
@@ -150,13 +154,13 @@ class Sender {
     // The least: one node that counts too many would make a gap that nothing fills.
     const count = await this.#chain.count("pending", true);
     const signer = { chain_id: settings.chain_id, address: settings.signer_address!, count };
-    const nonce = await this.#store.assignNonce(this.#account.id, this.#call.id, signer);
+    const nonce = await this.#store.assignNonce(this.#account.id, this.#operation.id, signer);
     return nonce ?? forOperator("exported, and waiting for people to sign it");
   }
 
   /** Returns `waiting` if the wallet has too little; null: it has enough. */
   async #shortage(): Promise<Waiting | null> {
-    const { amount_minor, currency } = this.#call;
+    const { amount_minor, currency } = this.#operation;
     const balance = await this.#balance();
     if (balance >= amount_minor) return null;
     const has = formatAmount(Math.max(0, balance), currency);
@@ -169,7 +173,7 @@ class Sender {
     const count = await this.#chain.count("latest", true);
     const open = await this.#store.openPayouts(this.#account.id);
     const sent = open.filter(({ nonce, currency }) =>
-      nonce !== null && nonce >= count && currency === this.#call.currency
+      nonce !== null && nonce >= count && currency === this.#operation.currency
     );
     const balance = Number(await this.#chain.balance(this.#route.contract));
     return sent.reduce((left, { amount_minor }) => left - amount_minor, balance);
@@ -241,12 +245,12 @@ function forOperator(waiting: string): Waiting {
 }
 
 /** Reads and checks the destination and the token of a payout, because nobody can undo it. */
-function targetOf(call: Operation, settings: EvmSettings): Target | Refusal {
+function targetOf(operation: Operation, settings: EvmSettings): Target | Refusal {
   const { network, contracts, signer_address } = settings;
-  const asset = STABLECOINS.find((each) => each === call.currency);
+  const asset = STABLECOINS.find((each) => each === operation.currency);
   const contract = asset && contracts[asset];
-  if (!contract) return refusal("currency", `${call.currency} is not a token of this account`);
-  const wallet = walletOf(call);
+  if (!contract) return refusal("currency", `${operation.currency} is not a token of this account`);
+  const wallet = walletOf(operation);
   if (wallet === null) return refusal("destination", "This account pays to wallets only");
   const { param, address } = wallet;
   if (wallet.network !== null && wallet.network !== network) {

@@ -32,7 +32,7 @@ export async function payoutEvents(
   const open = await store.openPayouts(account.id);
   if (open.length === 0) return [];
   const chain = new PayoutChain(settings, signer_address, account.secret, signal);
-  const left = new Map(open.map((payout) => [payout.call_id, payout]));
+  const left = new Map(open.map((payout) => [payout.operation_id, payout]));
   const transfers = (await chain.outgoing(from, to))
     .filter((transfer) => open.some((payout) => isPaidBy(payout, transfer, settings)));
   const nonces = await chain.nonces([...new Set(transfers.map(({ tx_hash }) => tx_hash))]);
@@ -55,7 +55,7 @@ export async function payoutEvents(
     const payout = alike.find((each) => each.nonce !== null && each.nonce === nonce) ??
       alike.find(({ is_exported }) => is_exported);
     if (!payout) continue;
-    left.delete(payout.call_id);
+    left.delete(payout.operation_id);
     provider_events.push({
       ...commonOf(account, payout, settings, times.get(transfer.block_number)),
       reference: referenceOf(transfer),

@@ -1,8 +1,8 @@
 /**
  * The connector of Stripe: payments by card, refunds, disputes, fees and payouts through a small
  * client of the few endpoints (ADR 0024). It keeps no state and repeats no request. Only an answer
- * that certainly is Stripe's answer to this call becomes a provider event or a refusal; every other
- * one is `unknown`.
+ * that certainly is Stripe's answer to this operation becomes a provider event or a refusal; every
+ * other one is `unknown`.
  */
 
 import { type Clock, systemClock } from "../../core/clock.ts";
@@ -31,7 +31,7 @@ import { readTotals } from "./stripe_totals.ts";
 
 /**
  * Times after the claim in which a look expects the payment, in seconds: at first around the claim,
- * then for the day in which a call is repeated. Clocks differ by less than five minutes.
+ * then for the day in which an operation is repeated. Clocks differ by less than five minutes.
  */
 const LOOK_WINDOWS = [[-300, 900], [900, 86_400]] as const;
 
@@ -77,33 +77,33 @@ export function stripeConnector(clock: Clock = systemClock): Connector {
 
 async function send(
   account: ProviderAccount,
-  call: Operation,
+  operation: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  if (call.op === "abandon") {
+  if (operation.op === "abandon") {
     // Stripe would also cancel a payment whose payer has authenticated.
-    const present = await look(account, call, signal);
+    const present = await look(account, operation, signal);
     if (!("absent" in present)) return present;
   }
-  const request = requestOf(account.environment_id, call);
+  const request = requestOf(account.environment_id, operation);
   if ("refused" in request) return request;
   const answer = await callStripe(account, request, signal);
   if (isUnknown(answer)) return answer;
   if (answer.status === 200) {
-    const reply = call.request.dispute
-      ? disputeReply(accountSource(account), call, answer.body)
-      : call.op === "refund"
-      ? refundReply(account, call, answer.body)
-      : intentReply(account, call, answer.body);
+    const reply = operation.request.dispute
+      ? disputeReply(accountSource(account), operation, answer.body)
+      : operation.op === "refund"
+      ? refundReply(account, operation, answer.body)
+      : intentReply(account, operation, answer.body);
     return "absent" in reply ? GARBAGE : reply;
   }
-  const reading = readErrorAnswer(call.op, answer);
-  if ("intent" in reading) return intentReply(account, call, reading.intent, reading.error);
+  const reading = readErrorAnswer(operation.op, answer);
+  if ("intent" in reading) return intentReply(account, operation, reading.intent, reading.error);
   if (!("look" in reading)) return reading;
-  const present = await look(account, call, signal);
+  const present = await look(account, operation, signal);
   if ("unknown" in present) {
     const { unknown, may_repeat } = present;
-    // `did_nothing` would be about the look, and not about the call.
+    // `did_nothing` would be about the look, and not about the operation.
     return { unknown, may_repeat };
   }
   if (!("absent" in present)) return present;
@@ -113,33 +113,35 @@ async function send(
 
 async function look(
   account: ProviderAccount,
-  call: Operation,
+  operation: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  if (call.request.dispute) {
-    return await lookAtDispute(account, accountSource(account), call, signal);
+  if (operation.request.dispute) {
+    return await lookAtDispute(account, accountSource(account), operation, signal);
   }
-  const payment = call.provider_reference;
-  if (call.op === "refund") {
-    return payment === null ? ABSENT : await lookForRefund(account, call, payment, signal);
+  const payment = operation.provider_reference;
+  if (operation.op === "refund") {
+    return payment === null ? ABSENT : await lookForRefund(account, operation, payment, signal);
   }
-  if (payment !== null) return await lookAtIntent(account, call, payment, signal);
-  return call.op === "authorize" ? await lookForIntent(account, call, signal) : ABSENT;
+  if (payment !== null) return await lookAtIntent(account, operation, payment, signal);
+  return operation.op === "authorize" ? await lookForIntent(account, operation, signal) : ABSENT;
 }
 
 /** Reads a payment, refund or dispute by its id, whatever its metadata say. */
 async function find(
   account: ProviderAccount,
-  call: Operation,
+  operation: Operation,
   reference: string,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  if (call.request.dispute) {
-    const is_own = reference === call.request.dispute.reference;
-    return is_own ? await lookAtDispute(account, accountSource(account), call, signal) : ABSENT;
+  if (operation.request.dispute) {
+    const is_own = reference === operation.request.dispute.reference;
+    return is_own
+      ? await lookAtDispute(account, accountSource(account), operation, signal)
+      : ABSENT;
   }
-  const list = call.op === "refund" ? "refunds" : "payment_intents";
-  const fields = call.op === "refund"
+  const list = operation.op === "refund" ? "refunds" : "payment_intents";
+  const fields = operation.op === "refund"
     ? [["expand[]", "balance_transaction"], ["expand[]", "failure_balance_transaction"]] as const
     : [EXPAND_CHARGE];
   const path = `/v1/${list}/${encodeURIComponent(reference)}`;
@@ -154,7 +156,7 @@ async function find(
 
 async function lookAtIntent(
   account: ProviderAccount,
-  call: Operation,
+  operation: Operation,
   payment: string,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
@@ -166,15 +168,15 @@ async function lookAtIntent(
   );
   if (isUnknown(answer)) return answer;
   // Stripe has answered with this id before, so a 404 comes from another account or program.
-  return answer.status === 200 ? intentReply(account, call, answer.body) : GARBAGE;
+  return answer.status === 200 ? intentReply(account, operation, answer.body) : GARBAGE;
 }
 
 async function lookForIntent(
   account: ProviderAccount,
-  call: Operation,
+  operation: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  const claimed = Math.floor(Date.parse(call.created_at) / 1000);
+  const claimed = Math.floor(Date.parse(operation.created_at) / 1000);
   for (const [from, to] of LOOK_WINDOWS) {
     const fields = [
       ["created[gte]", String(claimed + from)],
@@ -182,16 +184,16 @@ async function lookForIntent(
       ["expand[]", `data.${EXPAND_CHARGE[1]}`],
     ] as const;
     const path = "/v1/payment_intents";
-    const found = await findListed(account, path, fields, namesCall(call), signal);
+    const found = await findListed(account, path, fields, namesOperation(operation), signal);
     if (found === null) continue;
-    return isUnknown(found) ? found : intentReply(account, call, found);
+    return isUnknown(found) ? found : intentReply(account, operation, found);
   }
   return ABSENT;
 }
 
 async function lookForRefund(
   account: ProviderAccount,
-  call: Operation,
+  operation: Operation,
   payment: string,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
@@ -200,48 +202,52 @@ async function lookForRefund(
     ["expand[]", "data.balance_transaction"],
     ["expand[]", "data.failure_balance_transaction"],
   ] as const;
-  const found = await findListed(account, "/v1/refunds", fields, namesCall(call), signal);
+  const found = await findListed(account, "/v1/refunds", fields, namesOperation(operation), signal);
   if (found === null) return ABSENT;
-  return isUnknown(found) ? found : refundReply(account, call, found);
+  return isUnknown(found) ? found : refundReply(account, operation, found);
 }
 
-/** Matches an object whose metadata name the call. */
-function namesCall(call: Operation) {
+/** Matches an object whose metadata name the operation. */
+function namesOperation(operation: Operation) {
   return ({ metadata }: Record<string, unknown>): boolean =>
-    (metadata as Record<string, unknown> | null | undefined)?.call === call.id;
+    (metadata as Record<string, unknown> | null | undefined)?.call === operation.id;
 }
 
 /** The reply of a payment. */
 function intentReply(
   account: ProviderAccount,
-  call: Operation,
+  operation: Operation,
   object: unknown,
   error: StripeError | null = null,
 ): ProviderReply {
   const read = PaymentIntent.safeParse(object);
   if (!read.success) return GARBAGE;
   const { id, status, metadata } = read.data;
-  if (call.provider_reference !== null && id !== call.provider_reference) return GARBAGE;
-  if (call.op === "authorize" && metadata?.call !== call.id) return GARBAGE;
-  if (isUntouched(call, status)) return ABSENT;
+  if (operation.provider_reference !== null && id !== operation.provider_reference) return GARBAGE;
+  if (operation.op === "authorize" && metadata?.call !== operation.id) return GARBAGE;
+  if (isUntouched(operation, status)) return ABSENT;
   return replyOf(intentEvents(accountSource(account), read.data, error));
 }
 
-/** Reports whether the status of a payment shows no trace of a call. */
+/** Reports whether the status of a payment shows no trace of an operation. */
 function isUntouched({ op, subject }: Operation, status: string): boolean {
   if (op === "authorize") return false;
   if (op === "abandon") {
-    // One that was not successful here must end there too, also if somebody has authorized it since:
-    // nobody would capture or release the amount. Else every other status answers the question
-    // whether the payer still has to act.
+    // One that was not successful here must end there too, also if somebody has authorized it
+    // since: nobody would capture or release the amount. Else every other status answers the
+    // question whether the payer still has to act.
     return status === "requires_action" || isUnsuccessful(subject) && OPEN.includes(status);
   }
   return status !== "succeeded" && status !== "canceled";
 }
 
-function refundReply(account: ProviderAccount, call: Operation, object: unknown): ProviderReply {
+function refundReply(
+  account: ProviderAccount,
+  operation: Operation,
+  object: unknown,
+): ProviderReply {
   const read = StripeRefund.safeParse(object);
-  if (!read.success || read.data.metadata?.call !== call.id) return GARBAGE;
+  if (!read.success || read.data.metadata?.call !== operation.id) return GARBAGE;
   return replyOf(refundEvents(accountSource(account), read.data));
 }
 

@@ -22,7 +22,9 @@ import { Dispute, idOf } from "./stripe_objects.ts";
 const GARBAGE = { unknown: "garbage", may_repeat: true } as const;
 const ABSENT = { absent: true } as const;
 
-/** Returns path and fields of an operation on a dispute. Null if the dispute has no id at Stripe. */
+/**
+ * Returns path and fields of an operation on a dispute. Null if the dispute has no id at Stripe.
+ */
 export function disputeRequest(
   op: Operation["op"],
   { reference, text, submit }: DisputeRequest,
@@ -33,56 +35,59 @@ export function disputeRequest(
   return [path, [["evidence[uncategorized_text]", text ?? ""], ["submit", String(submit)]]];
 }
 
-/** Reads the dispute that answers a call. `absent`: it shows no trace of the call. */
+/** Reads the dispute that answers an operation. `absent`: it shows no trace of the operation. */
 export function disputeReply(
   source: ProviderEventSource,
-  call: Operation,
+  operation: Operation,
   object: unknown,
 ): ProviderReply {
   const read = Dispute.safeParse(object);
-  if (!read.success || read.data.id !== call.request.dispute?.reference) return GARBAGE;
+  if (!read.success || read.data.id !== operation.request.dispute?.reference) return GARBAGE;
   const ended = disputeEvents(source, read.data)
     .find(({ state }) => state === "dispute_lost" || state === "dispute_won");
-  const event = ended ?? evidenceEvent(source, call, read.data);
+  const event = ended ?? evidenceEvent(source, operation, read.data);
   return event ? { provider_events: [event] } : ABSENT;
 }
 
-/** Reads the dispute of a call. Never throws. */
+/** Reads the dispute of an operation. Never throws. */
 export async function lookAtDispute(
   account: ProviderAccount,
   source: ProviderEventSource,
-  call: Operation,
+  operation: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
-  const reference = call.request.dispute?.reference ?? null;
+  const reference = operation.request.dispute?.reference ?? null;
   if (reference === null) return ABSENT;
   const request = { method: "GET", path: pathOf(reference), fields: [] } as const;
   const answer = await callStripe(account, request, signal);
   if (isUnknown(answer)) return answer;
-  return answer.status === 200 ? disputeReply(source, call, answer.body) : GARBAGE;
+  return answer.status === 200 ? disputeReply(source, operation, answer.body) : GARBAGE;
 }
 
-/** Makes the provider event that Stripe has the evidence of a call. Null if it does not have it. */
+/**
+ * Makes the provider event that Stripe has the evidence of an operation. Null if it does not have
+ * it.
+ */
 function evidenceEvent(
   source: ProviderEventSource,
-  call: Operation,
+  operation: Operation,
   dispute: Dispute,
 ): ProviderEvent | null {
-  const { text, submit } = call.request.dispute!;
+  const { text, submit } = operation.request.dispute!;
   const { evidence, evidence_details: details, status, amount, currency } = dispute;
   if (text === null || evidence?.uncategorized_text !== text) return null;
   const is_submitted = status === "under_review" || (details?.submission_count ?? 0) > 0;
   if (submit && !is_submitted) return null;
   return draftEvent(source, {
     of: dispute,
-    reference_state: `evidence:${call.id}`,
+    reference_state: `evidence:${operation.id}`,
     op: "dispute_evidence",
     state: "succeeded",
-    subject_id: call.subject.id,
+    subject_id: operation.subject.id,
     provider_reference: idOf(dispute.payment_intent),
     amount,
     currency,
-    seconds: Math.floor(Date.parse(call.created_at) / 1000),
+    seconds: Math.floor(Date.parse(operation.created_at) / 1000),
     more: { dispute: { ...disputeReport(dispute), evidence: { text, is_submitted } } },
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Stripe's error codes in our words: the reason of a decline, and the reply to a refused call.
+ * Stripe's error codes in our words: the reason of a decline, and the reply to a refused operation.
  * Pure. Sources: docs.stripe.com/declines/codes, /error-codes, /error-low-level.
  */
 
@@ -65,7 +65,7 @@ export function declineCodeOf(
 type ErrorReading =
   | StripeUnknown
   | Extract<ProviderReply, { refused: unknown }>
-  /** The call changes nothing in the present state of the payment. */
+  /** The operation changes nothing in the present state of the payment. */
   | { look: true }
   /** The payment as the error shows it, and the error. */
   | { intent: unknown; error: StripeError };

@@ -1,6 +1,7 @@
 /**
  * Stripe's objects as provider events. Pure. The reference of a provider event is object and state,
- * so the answer of a call, a notification, a poll and a look of one thing give the same reference.
+ * so the answer of an operation, a notification, a poll and a look of one thing give the same
+ * reference.
  *
  * A provider event whose amount our minor units cannot represent, or whose amount is not above
  * zero, is left

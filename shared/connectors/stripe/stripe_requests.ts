@@ -1,4 +1,4 @@
-/** The requests of calls (send) and the matching of their answers with the call. Pure. */
+/** The requests of operations (send) and the matching of their answers with the operation. Pure. */
 
 import { withPaymentId } from "../../core/return_url.ts";
 import type { Operation, ProviderReply } from "../../domain/providers/connector.ts";
@@ -13,25 +13,28 @@ export const EXPAND_CHARGE = ["expand[]", "latest_charge.balance_transaction"] a
 
 type Refusal = Extract<ProviderReply, { refused: unknown }>;
 
-/** Returns the request of a call, or the reason why this connector cannot send it. */
-export function requestOf(environment_id: string, call: Operation): StripeRequest | Refusal {
-  const amount = toStripeAmount(call.amount_minor, call.currency);
-  const has_amount = call.op !== "cancel" && call.op !== "abandon" && !call.request.dispute;
+/** Returns the request of an operation, or the reason why this connector cannot send it. */
+export function requestOf(environment_id: string, operation: Operation): StripeRequest | Refusal {
+  const amount = toStripeAmount(operation.amount_minor, operation.currency);
+  const has_amount = operation.op !== "cancel" && operation.op !== "abandon" &&
+    !operation.request.dispute;
   if (amount === null && has_amount) {
-    const message = `Stripe cannot represent this amount in ${call.currency}`;
+    const message = `Stripe cannot represent this amount in ${operation.currency}`;
     return { refused: "invalid_parameter", message, param: "currency" };
   }
   const post = (path: string, fields: StripeFields): StripeRequest => {
-    return { method: "POST", path, fields, key: call.id };
+    return { method: "POST", path, fields, key: operation.id };
   };
-  if (call.op === "authorize") return post(...authorization(environment_id, call, String(amount)));
-  if (call.request.dispute) {
-    const request = disputeRequest(call.op, call.request.dispute);
+  if (operation.op === "authorize") {
+    return post(...authorization(environment_id, operation, String(amount)));
+  }
+  if (operation.request.dispute) {
+    const request = disputeRequest(operation.op, operation.request.dispute);
     return request === null ? refusal("The dispute is not one of Stripe's") : post(...request);
   }
-  const payment = call.provider_reference;
+  const payment = operation.provider_reference;
   if (payment === null) return refusal("The payment has no reference at Stripe");
-  switch (call.op) {
+  switch (operation.op) {
     case "capture":
       return post(`/v1/payment_intents/${encodeURIComponent(payment)}/capture`, [
         ["amount_to_capture", String(amount)],
@@ -48,8 +51,8 @@ export function requestOf(environment_id: string, call: Operation): StripeReques
       return post("/v1/refunds", [
         ["payment_intent", payment],
         ["amount", String(amount)],
-        ...metadataFields(environment_id, call),
-        ["metadata[refund]", call.refund?.id ?? ""],
+        ...metadataFields(environment_id, operation),
+        ["metadata[refund]", operation.refund?.id ?? ""],
         ["expand[]", "balance_transaction"],
       ]);
     default:
@@ -59,14 +62,14 @@ export function requestOf(environment_id: string, call: Operation): StripeReques
 
 function authorization(
   environment_id: string,
-  call: Operation,
+  operation: Operation,
   amount: string,
 ): [path: string, fields: StripeFields] {
-  const { capture, return_url } = call.subject as Payment;
+  const { capture, return_url } = operation.subject as Payment;
   return ["/v1/payment_intents", [
     ["amount", amount],
-    ["currency", call.currency.toLowerCase()],
-    ["payment_method", call.request.token ?? ""],
+    ["currency", operation.currency.toLowerCase()],
+    ["payment_method", operation.request.token ?? ""],
     ["allowed_payment_method_types[]", "card"],
     ["confirm", "true"],
     // The default, `automatic_async`, answers before the fee is known.
@@ -75,18 +78,18 @@ function authorization(
     // one is a decline then.
     return_url === null
       ? ["error_on_requires_action", "true"]
-      : ["return_url", withPaymentId(return_url, call.subject.id)],
-    ...metadataFields(environment_id, call),
+      : ["return_url", withPaymentId(return_url, operation.subject.id)],
+    ...metadataFields(environment_id, operation),
     // The payment method shows the card while a challenge waits, when there is no charge.
     ["expand[0]", EXPAND_CHARGE[1]],
     ["expand[1]", "payment_method"],
   ]];
 }
 
-function metadataFields(environment_id: string, call: Operation): StripeFields {
+function metadataFields(environment_id: string, operation: Operation): StripeFields {
   return [
-    ["metadata[payment]", call.subject.id],
-    ["metadata[call]", call.id],
+    ["metadata[payment]", operation.subject.id],
+    ["metadata[call]", operation.id],
     ["metadata[environment]", environment_id],
   ];
 }

@@ -62,7 +62,7 @@ export class ChangeBuilder<T extends Subject> {
   readonly #disputes: Change["disputes"] = [];
   readonly #ledger: Change["ledger"] = [];
   readonly #events: Change["events"] = [];
-  readonly #calls: Change["calls"] = [];
+  readonly #operations: Change["operations"] = [];
   readonly #expects: Change["expects"];
   readonly #at: string;
   #subject: T;
@@ -95,7 +95,7 @@ export class ChangeBuilder<T extends Subject> {
 
   /** Reports whether the change has no rows. */
   get is_empty(): boolean {
-    return this.#events.length === 0 && this.#ledger.length === 0 && this.#calls.length === 0;
+    return this.#events.length === 0 && this.#ledger.length === 0 && this.#operations.length === 0;
   }
 
   /** The movements so far. */
@@ -191,10 +191,10 @@ export class ChangeBuilder<T extends Subject> {
     this.#ledger.push(movement);
   }
 
-  /** Records a call of a provider about the whole resource. */
-  addCall(call: Pick<NewOperationRow, "op"> & Partial<NewOperationRow>): void {
+  /** Records an operation of a provider about the whole resource. */
+  addOperation(operation: Pick<NewOperationRow, "op"> & Partial<NewOperationRow>): void {
     const { id: subject_id, amount_minor, currency } = this.#subject;
-    this.#calls.push({
+    this.#operations.push({
       id: this.context.newId("pc_"),
       subject_id,
       refund_id: null,
@@ -206,7 +206,7 @@ export class ChangeBuilder<T extends Subject> {
       lease_ms: 0,
       delay_ms: null,
       provider_reference: null,
-      ...call,
+      ...operation,
     });
   }
 
@@ -223,7 +223,7 @@ export class ChangeBuilder<T extends Subject> {
       disputes: this.#disputes,
       ledger: this.#ledger,
       events: this.#events,
-      calls: this.#calls,
+      operations: this.#operations,
     };
   }
 
@@ -244,11 +244,11 @@ export function answerOnly(subject: Subject | null, answer: Answer): Change {
     disputes: [],
     ledger: [],
     events: [],
-    calls: [],
+    operations: [],
   };
 }
 
-/** Returns the method of a call about a resource: it chooses the provider. */
+/** Returns the method of an operation about a resource: it chooses the provider. */
 export function methodOf(subject: Subject): MethodKind {
   if (subject.object === "payment") return subject.method_kind;
   if (subject.destination.type === "wallet") return "stablecoin";

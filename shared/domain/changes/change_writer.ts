@@ -113,11 +113,11 @@ export function replyOf(
   if (committed.outcome === "stale" || committed.outcome === "insufficient") return null;
   const { answer } = committed;
   if (committed.outcome === "replay") return { answer, replayed: true };
-  const { call } = committed;
+  const { operation } = committed;
   return {
     answer,
     replayed: false,
-    ...(call && { call }),
+    ...(operation && { operation }),
     ...(fault_id !== undefined && { fault_id }),
   };
 }

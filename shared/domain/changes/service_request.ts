@@ -19,8 +19,8 @@ export interface Reply {
   answer: Answer;
   /** True if this is the stored answer of an earlier request with the same idempotency key. */
   replayed: boolean;
-  /** The call to a provider that the request has claimed and now sends. */
-  call?: ReservedOperation;
+  /** The operation of a provider that the request has claimed and now sends. */
+  operation?: ReservedOperation;
   /** The declared fault that the commit has counted. */
   fault_id?: string;
   /** Further headers of the answer. */

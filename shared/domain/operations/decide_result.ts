@@ -38,12 +38,17 @@ const RETRY_DELAYS_MS = [5_000, 10_000, 30_000, 60_000, 300_000, 1_800_000];
 const LAST_DELAY_MS = 3_600_000;
 /** Delay before the next attempt of an operation whose result comes as a later provider event. */
 const WAITING_MS = 60_000;
-/** Time since the first attempt. An operation that the provider then does not know needs the operator. */
+/**
+ * Time since the first attempt. An operation that the provider then does not know needs the
+ * operator.
+ */
 const ABSENT_AFTER_MS = 3_600_000;
 /** Time since the first attempt. Every operation that then has no result needs the operator. */
 const GIVE_UP_AFTER_MS = 7 * 24 * 3_600_000;
 
-/** The operator reads a reply on one or two lines. A transaction with its fee needs 220 characters. */
+/**
+ * The operator reads a reply on one or two lines. A transaction with its fee needs 220 characters.
+ */
 const REPLY_LENGTH_MAX = 300;
 
 /** The status of a payment that an operation ends. */
@@ -93,8 +98,8 @@ export function decideResult(
   return {
     record: {
       environment_id,
-      call_id: id,
-      call: result,
+      operation_id: id,
+      operation: result,
       provider_events,
       change: rowsOf(change, movements, expected),
       answer,
@@ -105,8 +110,8 @@ export function decideResult(
 
 /**
  * Decides an operation whose provider replies within the request: what happened is in the same
- * change as the rows of the request. The operation itself takes a row only if its result is unknown,
- * or if the provider's reference has to be found again.
+ * change as the rows of the request. The operation itself takes a row only if its result is
+ * unknown, or if the provider's reference has to be found again.
  */
 export function decideAtOnce(
   change: ResourceChange,
@@ -120,9 +125,9 @@ export function decideAtOnce(
     const request = { ...operation.request, ...(simulated && { simulated }) };
     const row = rowOf({ ...operation, request });
     const delay_ms = Date.parse(next_attempt_at!) - change.context.at_ms;
-    change.addCall({ ...row, decline_is_error: false, delay_ms });
+    change.addOperation({ ...row, decline_is_error: false, delay_ms });
   } else if (provider_reference) {
-    change.addCall({ ...rowOf(operation), decline_is_error: false, provider_reference });
+    change.addOperation({ ...rowOf(operation), decline_is_error: false, provider_reference });
   }
   return change.finish(answer);
 }
@@ -160,8 +165,15 @@ export function pointlessRecord(operation: Operation): ProviderRecord | null {
     left = subject.status;
   }
   if (left === null) return null;
-  const call = { state: "settled", last_reply: `not sent: it is ${left}` } as const;
-  return { environment_id, call_id: id, call, provider_events: [], change: null, answer: null };
+  const result = { state: "settled", last_reply: `not sent: it is ${left}` } as const;
+  return {
+    environment_id,
+    operation_id: id,
+    operation: result,
+    provider_events: [],
+    change: null,
+    answer: null,
+  };
 }
 
 /** Reports whether the payment has left the status that the operation ends. */

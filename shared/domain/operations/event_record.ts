@@ -19,7 +19,7 @@ const NO_ROWS = {
   disputes: [],
   ledger: [],
   events: [],
-  calls: [],
+  operations: [],
 };
 
 /**
@@ -61,8 +61,8 @@ export function recordOf(
   const movements = movementsIn(effect);
   return {
     environment_id,
-    call_id: null,
-    call: null,
+    operation_id: null,
+    operation: null,
     provider_events: [handled(event, change, applied, was_booked_minor)],
     change: rowsOf(change, movements, has_rows ? expected : {}),
     answer: null,
@@ -80,8 +80,8 @@ export function accountRecord(
   const booked_minor = bookedAtProvider(movements);
   return {
     environment_id,
-    call_id: null,
-    call: null,
+    operation_id: null,
+    operation: null,
     provider_events: [
       handled(event, null, { effect, booked_minor, expected: {} }, was_booked_minor),
     ],
@@ -143,7 +143,7 @@ export function unusableAccount(
     at,
     livemode,
   };
-  const finding = `calls are refused since ${op} of ${id}: ${reason}`.slice(0, 500);
+  const finding = `operations are refused since ${op} of ${id}: ${reason}`.slice(0, 500);
   const effect: Effect = { outcome: "finding", finding };
   return handled(event, null, { effect, booked_minor: 0, expected: {} }, 0);
 }

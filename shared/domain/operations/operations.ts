@@ -17,7 +17,7 @@ import { isPayment } from "./apply_event.ts";
 import type { ResourceChange } from "../changes/change_builder.ts";
 import type { ChangeWriter } from "../changes/change_writer.ts";
 import { type Reply, type ServiceRequest, withoutRateCount } from "../changes/service_request.ts";
-import { CALL_DEADLINE_MS, type CallRunner } from "./call_runner.ts";
+import { OPERATION_DEADLINE_MS, type OperationRunner } from "./operation_runner.ts";
 import { decideAtOnce, ownEvent } from "./decide_result.ts";
 import type { ProviderReply } from "../providers/connector.ts";
 import { type Begun, type Operation, rowOf } from "../providers/operation.ts";
@@ -25,7 +25,7 @@ import type { StoredDispute } from "../payments/dispute_payment.ts";
 import { withDispute } from "./load_dispute.ts";
 
 /** Time for which a request has its operation to itself: the deadline, and time to record. */
-const LEASE_MS = CALL_DEADLINE_MS + 7_000;
+const LEASE_MS = OPERATION_DEADLINE_MS + 7_000;
 /**
  * Longest wait of a concurrent duplicate for the answer, and the pause between two looks (contract
  * §5).
@@ -60,7 +60,7 @@ interface Decided {
 export class Operations {
   readonly #store: Store;
   readonly #changes: ChangeWriter;
-  readonly #runner: Pick<CallRunner, "run">;
+  readonly #runner: Pick<OperationRunner, "run">;
   readonly #at_once: ProviderAtOnce;
   readonly #waits: Pick<WaitingRequests, "hold">;
 
@@ -74,7 +74,7 @@ export class Operations {
     options: {
       store: Store;
       changes: ChangeWriter;
-      runner: Pick<CallRunner, "run">;
+      runner: Pick<OperationRunner, "run">;
       at_once: ProviderAtOnce;
       waits: Pick<WaitingRequests, "hold">;
     },
@@ -164,8 +164,8 @@ export class Operations {
     if (!operation?.subject.livemode) {
       return reply.fault_id !== undefined && headers ? { ...reply, headers } : reply;
     }
-    if (!reply.call) return reply;
-    const { account, ...row } = reply.call;
+    if (!reply.operation) return reply;
+    const { account, ...row } = reply.operation;
     const answer = await this.#runner.run(account, {
       ...operation,
       ...row,
@@ -185,7 +185,7 @@ export function changeAtOnce(
   // An address that is known at once is a part of the new payment.
   const address = first?.state === "pending" ? first.next_action : undefined;
   addCreated(change, address && { amount_received: 0, next_action: address });
-  if (address && first?.later) change.addCall(first.later);
+  if (address && first?.later) change.addOperation(first.later);
   const decided = decideAtOnce(change, { ...operation, subject: change.subject }, reply);
   return fault_id === undefined ? decided : { ...decided, fault_id };
 }
@@ -199,7 +199,7 @@ export function cancelled({ change, operation }: Begun): Change {
 function reserve({ change, operation }: Begun): Change {
   addCreated(change);
   operation.subject = change.subject;
-  change.addCall({ ...rowOf(operation), lease_ms: LEASE_MS });
+  change.addOperation({ ...rowOf(operation), lease_ms: LEASE_MS });
   return change.finish(UNDER_WAY);
 }
 

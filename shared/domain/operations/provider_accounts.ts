@@ -15,7 +15,7 @@ import type { StoredAccount } from "../../store/provider_rows.ts";
 /** Reads a secret from the settings of the functions. Its name begins with `PROVIDER_`. */
 type SecretReader = (name: string) => string | undefined;
 
-/** An account that is ready for calls, with its connector. */
+/** An account that is ready for operations, with its connector. */
 export interface ReadyAccount {
   account: ProviderAccount;
   connector: Connector;

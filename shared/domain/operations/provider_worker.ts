@@ -15,7 +15,7 @@ import { portOf, type ProviderReply, type StoredProviderEvent } from "../provide
 import { type Operation, operationOf } from "../providers/operation.ts";
 import { pollAccount, readTotals } from "./account_reader.ts";
 import { applyToAccount, isAccountEvent } from "../providers/apply_to_account.ts";
-import type { CallRunner } from "./call_runner.ts";
+import type { OperationRunner } from "./operation_runner.ts";
 import { decideProviderEvent, pointlessRecord } from "./decide_result.ts";
 import { accountRecord } from "./event_record.ts";
 import { inOurMode, type ProviderAccounts, type ReadyAccount } from "./provider_accounts.ts";
@@ -26,7 +26,7 @@ const WORK_LIMIT = 32;
 const ASKING_LIMIT = 24;
 /** Longest wait for the pieces of a claim before the next one. */
 const COLLECT_MS = 250;
-/** Duration of a lease: longer than a call and its record. */
+/** Duration of a lease: longer than an operation and its record. */
 const LEASE_MS = 30_000;
 /** Longest time of a look, which can take several requests. */
 const LOOK_DEADLINE_MS = 20_000;
@@ -35,7 +35,7 @@ const LOOK_DEADLINE_MS = 20_000;
 interface ProviderWorkerOptions {
   store: ProviderStore;
   accounts: ProviderAccounts;
-  runner: CallRunner;
+  runner: OperationRunner;
   clock: Clock;
   /** Called if a claim or a piece of work fails. Its lease ends by itself. */
   on_error: (error: unknown) => void;
@@ -104,8 +104,8 @@ export class ProviderWorker {
 
   #do(work: ProviderWork): Promise<unknown> {
     switch (work.kind) {
-      case "call":
-        return this.#call(work);
+      case "operation":
+        return this.#operation(work);
       case "event":
         return this.#apply(work, work.event!);
       case "look":
@@ -116,13 +116,13 @@ export class ProviderWorker {
     }
   }
 
-  async #call(work: ProviderWork): Promise<void> {
-    // Retention has deleted the payment before its call was due.
+  async #operation(work: ProviderWork): Promise<void> {
+    // Retention has deleted the payment before its operation was due.
     if (work.subject_body === null) return void await this.#record(orphanRecord(work));
-    const call = operationOf(work.call!, work);
-    const pointless = pointlessRecord(call);
+    const operation = operationOf(work.operation!, work);
+    const pointless = pointlessRecord(operation);
     if (pointless) await this.#record(pointless);
-    else await this.#options.runner.run(work.account, call);
+    else await this.#options.runner.run(work.account, operation);
   }
 
   /** Applies a stored event. Decides again if another event has changed the payment meanwhile. */
@@ -165,8 +165,8 @@ export class ProviderWorker {
     const refund = refund_body === null ? null : readRefund(refund_body);
     const known = await this.#withRest(work, event, subject);
     const dispute = work.dispute_body === null ? null : JSON.parse(work.dispute_body);
-    const is_result = work.call?.op === event.op && work.call.state !== "settled";
-    const operation = is_result ? operationOf(work.call!, work) : null;
+    const is_result = work.operation?.op === event.op && work.operation.state !== "settled";
+    const operation = is_result ? operationOf(work.operation!, work) : null;
     const ours = asStored(work, known, subject.livemode);
     const { effect, record } = decideProviderEvent(
       { subject, refund, dispute, deposit: work.deposit, operation },
@@ -185,8 +185,8 @@ export class ProviderWorker {
   /**
    * Adds to an event that money was taken or held the parts that only a look shows: the card, the
    * end of an authorization, and the time of the movement, which decides the day of its total. A
-   * notification can come before the answer of the call, and names only the charge. Stores the fee,
-   * so that it is booked now and not with the next poll.
+   * notification can come before the answer of the operation, and names only the charge. Stores the
+   * fee, so that it is booked now and not with the next poll.
    */
   async #withRest(
     work: ProviderWork,
@@ -194,10 +194,10 @@ export class ProviderWorker {
     subject: Operation["subject"],
   ): Promise<StoredProviderEvent> {
     const { store, accounts } = this.#options;
-    const is_needed = event.is_partial && subject.object === "payment" && work.call !== null;
+    const is_needed = event.is_partial && subject.object === "payment" && work.operation !== null;
     const opened = is_needed ? accounts.open(work.account) : null;
     if (opened === null || typeof opened === "string") return event;
-    const reply = await look(opened, operationOf(work.call!, work));
+    const reply = await look(opened, operationOf(work.operation!, work));
     if (!("provider_events" in reply)) return event;
     const [same, ...others] = reply.provider_events;
     if (others.length > 0 && await store.storeProviderEvents(work.account.id, others) > 0) {
@@ -211,7 +211,7 @@ export class ProviderWorker {
   /** Looks at a payment that is still open, and stores what the provider says as events. */
   async #look(work: ProviderWork): Promise<void> {
     const { store } = this.#options;
-    const reply = await look(this.#open(work), operationOf(work.call!, work));
+    const reply = await look(this.#open(work), operationOf(work.operation!, work));
     if (
       "provider_events" in reply &&
       await store.storeProviderEvents(work.account.id, reply.provider_events) > 0
@@ -254,13 +254,13 @@ function asStored(
   return { ...event, ...ours };
 }
 
-/** Makes the record that settles a call whose payment is deleted. */
-function orphanRecord({ environment_id, call }: ProviderWork): ProviderRecord {
+/** Makes the record that settles an operation whose payment is deleted. */
+function orphanRecord({ environment_id, operation }: ProviderWork): ProviderRecord {
   const settled = { state: "settled", last_reply: "not sent: the payment is deleted" } as const;
   return {
     environment_id,
-    call_id: call!.id,
-    call: settled,
+    operation_id: operation!.id,
+    operation: settled,
     provider_events: [],
     change: null,
     answer: null,

@@ -81,7 +81,7 @@ function applyNewDispute(change: PaymentChange, event: ProviderEvent): Effect {
     if (later) {
       const dispute = { id, reference: null, text: null, submit: false };
       const request = { token: null, dispute };
-      change.addCall({ ...later, amount_minor, request });
+      change.addOperation({ ...later, amount_minor, request });
     }
   });
 }

@@ -98,7 +98,7 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
       if (!canBecome(payment, "authorized")) return IGNORED;
       return differs(payment.amount_minor, event) ?? apply(() => {
         authorize(change, event.capture_before);
-        if (later) change.addCall(later);
+        if (later) change.addOperation(later);
       });
     case "succeeded":
       return applySuccess(change, event);
@@ -139,7 +139,7 @@ function closeAtProvider(
 ): void {
   const { livemode, method_kind } = change.subject;
   const is_open = livemode && method_kind === "card" && provider_reference !== null && !source;
-  if (is_open) change.addCall({ op: "abandon", delay_ms: 0 });
+  if (is_open) change.addOperation({ op: "abandon", delay_ms: 0 });
 }
 
 /** Applies money that has arrived. It is booked even if the payment is over. */

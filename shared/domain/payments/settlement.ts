@@ -31,7 +31,9 @@ export const FAILURES: Record<FailureCode, string> = {
 
 /** Time after which a payment ends whose payer does not authenticate (contract §2). */
 const AUTHENTICATION_WINDOW_MS = 24 * 3_600_000;
-/** Time after which an uncaptured authorization ends, unless the provider names one (contract §2). */
+/**
+ * Time after which an uncaptured authorization ends, unless the provider names one (contract §2).
+ */
 export const CAPTURE_WINDOW_MS = 7 * 24 * 3_600_000;
 
 /** Shows that the provider works on the payment. */
@@ -90,7 +92,7 @@ export function complete(
 export function requireAction(change: PaymentChange, next_action: NextAction): void {
   change.addEvent("payment.requires_action", { status: "requires_action", next_action });
   if (next_action.type === "authenticate") {
-    change.addCall({ op: "abandon", delay_ms: AUTHENTICATION_WINDOW_MS });
+    change.addOperation({ op: "abandon", delay_ms: AUTHENTICATION_WINDOW_MS });
   }
 }
 

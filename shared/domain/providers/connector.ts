@@ -1,7 +1,8 @@
 /**
- * The interface between the live flow and the connectors of providers (architecture §7). A call is
- * committed before it is sent, and its id is the provider's idempotency key. Every result is a
- * provider event from one of four sources: the answer of a call, a notification, a poll or a look.
+ * The interface between the live flow and the connectors of providers (architecture §7). An
+ * operation is committed before it is sent, and its id is the provider's idempotency key. Every
+ * result is a provider event from one of four sources: the answer of an operation, a notification,
+ * a poll or a look.
  */
 
 import type { MethodKind } from "../../schema/payment.ts";
@@ -31,11 +32,13 @@ export interface ProviderAccount {
   settings: Readonly<Record<string, string>>;
   /** The provider's API secret; null if its variable is not set. */
   secret: string | null;
-  /** Secrets that sign notifications: two during a rotation. Empty: all notifications are refused. */
+  /**
+   * Secrets that sign notifications: two during a rotation. Empty: all notifications are refused.
+   */
   notification_secrets: readonly string[];
 }
 
-/** Why the result of a call is unknown. */
+/** Why the result of an operation is unknown. */
 export type UnknownReason =
   | "timeout"
   | "connection"
@@ -48,11 +51,14 @@ export type UnknownReason =
   /** The provider has answered another request under this idempotency key. */
   | "idempotency_conflict";
 
-/** A provider's reply to a call. */
+/** A provider's reply to an operation. */
 export type ProviderReply =
-  /** The first event is about the call itself. Others, such as a fee, can follow. */
+  /** The first event is about the operation itself. Others, such as a fee, can follow. */
   | { provider_events: readonly [ProviderEvent, ...ProviderEvent[]] }
-  /** The call may have worked. `may_repeat`: false if the provider would only replay this reply. */
+  /**
+   * The operation may have worked. `may_repeat`: false if the provider would only replay this
+   * reply.
+   */
   | {
     unknown: UnknownReason;
     may_repeat: boolean;
@@ -63,21 +69,23 @@ export type ProviderReply =
     /** True: this request did nothing at the provider. An earlier one may have worked. */
     did_nothing?: true;
   }
-  /** The provider refused the call, and nothing has happened. `param` is our field at fault. */
+  /**
+   * The provider refused the operation, and nothing has happened. `param` is our field at fault.
+   */
   | {
     refused: "provider_refused" | "invalid_parameter";
     message: string;
     param?: string;
     /** For the operator, if the message is not enough. */
     reason?: string;
-    /** `pac_…`: no call of this account works. The operator has to mend it. */
+    /** `pac_…`: no operation of this account works. The operator has to mend it. */
     unusable_account?: string;
   }
-  /** A look found no trace of the call. */
+  /** A look found no trace of the operation. */
   | { absent: true }
   /**
-   * The call is under way, and its result comes as a later event. The text is for the operator.
-   * `needs_operator`: only the operator can end the wait.
+   * The operation is under way, and its result comes as a later event. The text is for the
+   * operator. `needs_operator`: only the operator can end the wait.
    */
   | { waiting: string; needs_operator?: boolean };
 
@@ -125,7 +133,9 @@ export interface OperationPort {
     operation: Operation,
     signal: AbortSignal,
   ): Promise<ProviderReply>;
-  /** Reads the object that the operator names as the result, whatever it says about the operation. */
+  /**
+   * Reads the object that the operator names as the result, whatever it says about the operation.
+   */
   find(
     account: ProviderAccount,
     operation: Operation,
@@ -158,8 +168,8 @@ interface Feed {
     signal: AbortSignal,
   ): Promise<{ provider_events: ProviderEvent[]; cursor: unknown; more: boolean }>;
   /**
-   * Reads a page of the movements of a time. Returns the totals after the last page, and before that
-   * the cursor of the next page. Throws if the provider fails.
+   * Reads a page of the movements of a time. Returns the totals after the last page, and before
+   * that the cursor of the next page. Throws if the provider fails.
    */
   totals(
     account: ProviderAccount,

@@ -134,7 +134,7 @@ export async function chainBalances(given: StablecoinCase): Promise<Record<strin
   const { service: { sql }, world: { node }, usdc, usdt } = given;
   const rows = await sql<{ address: Hex }[]>`
     select c.provider_reference as address
-    from pay.deposit_addresses d join pay.provider_calls c on c.id = d.call_id`;
+    from pay.deposit_addresses d join pay.provider_operations c on c.id = d.operation_id`;
   const sums: Record<string, number> = {};
   for (const [currency, to] of Object.entries({ USDC: usdc, USDT: usdt })) {
     for (const { address } of rows) {

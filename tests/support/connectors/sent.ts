@@ -1,4 +1,4 @@
-/** Sends one call to a server with scripted answers. */
+/** Sends one operation to a server with scripted answers. */
 
 import { stripeConnector } from "../../../shared/connectors/stripe/stripe_connector.ts";
 import type { Operation, ProviderReply } from "../../../shared/domain/providers/connector.ts";
@@ -8,13 +8,13 @@ import { account } from "./stripe_case.ts";
 /** A deadline that no test meets. */
 export const patient = () => AbortSignal.timeout(30_000);
 
-/** Sends a call to a server with these steps. Returns the reply and the requests. */
+/** Sends an operation to a server with these steps. Returns the reply and the requests. */
 export async function sent(
-  call: Operation,
+  operation: Operation,
   ...steps: Step[]
 ): Promise<{ reply: ProviderReply; received: Received[] }> {
   await using server = await startFaultServer(...steps);
   const settings = { base_url: server.base_url };
-  const reply = await stripeConnector().charges.send(account({ settings }), call, patient());
+  const reply = await stripeConnector().charges.send(account({ settings }), operation, patient());
   return { reply, received: server.received };
 }

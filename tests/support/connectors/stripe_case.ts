@@ -1,4 +1,4 @@
-/** An account, calls and objects of Stripe for the tests of its connector. */
+/** An account, operations and objects of Stripe for the tests of its connector. */
 
 import type { Operation, ProviderAccount } from "../../../shared/domain/providers/connector.ts";
 import type { Dispute } from "../../../shared/schema/dispute.ts";
@@ -9,10 +9,10 @@ const SUFFIX = "0".repeat(26);
 export const PAYMENT_ID = `pay_${SUFFIX}`;
 export const REFUND_ID = `re_${SUFFIX}`;
 const DISPUTE_ID = `dp_${"5".repeat(26)}`;
-export const CALL_ID = `pc_${SUFFIX}`;
+export const OPERATION_ID = `pc_${SUFFIX}`;
 export const SECRET = "sk_test_0123456789";
 export const NOTIFICATION_SECRET = "whsec_0123456789";
-/** The time of all calls, and of the objects that follow. */
+/** The time of all operations, and of the objects that follow. */
 export const NOW_MS = Date.parse("2026-11-20T12:00:00Z");
 export const NOW = NOW_MS / 1000;
 
@@ -47,9 +47,9 @@ export const FIRST_ATTEMPT = {
 } as const;
 
 /** An authorization of 10.99 EUR, claimed at `NOW`. `terms` are terms of its payment. */
-export function call(more: Partial<Operation> = {}, terms: Members = {}): Operation {
+export function operation(more: Partial<Operation> = {}, terms: Members = {}): Operation {
   return {
-    id: CALL_ID,
+    id: OPERATION_ID,
     environment_id: "env_1",
     op: "authorize",
     subject_id: PAYMENT_ID,
@@ -72,19 +72,25 @@ export function call(more: Partial<Operation> = {}, terms: Members = {}): Operat
   };
 }
 
-/** A call that changes the payment `pi_1`. */
-export function laterCall(
+/** An operation that changes the payment `pi_1`. */
+export function laterOperation(
   op: "capture" | "cancel" | "refund" | "abandon",
   amount_minor = 1099,
 ): Operation {
   const refund = op === "refund" ? { id: REFUND_ID } as Refund : null;
-  return call({ op, amount_minor, refund, request: { token: null }, provider_reference: "pi_1" });
+  return operation({
+    op,
+    amount_minor,
+    refund,
+    request: { token: null },
+    provider_reference: "pi_1",
+  });
 }
 
-/** A call about the dispute `du_1`. A text of null accepts it. */
-export function disputeCall(text: string | null, submit = true): Operation {
+/** An operation about the dispute `du_1`. A text of null accepts it. */
+export function disputeOperation(text: string | null, submit = true): Operation {
   const dispute = { id: DISPUTE_ID, reference: "du_1", text, submit };
-  return call({
+  return operation({
     op: text === null ? "dispute_accept" : "dispute_evidence",
     dispute: { id: DISPUTE_ID } as Dispute,
     request: { token: null, dispute },
@@ -92,7 +98,7 @@ export function disputeCall(text: string | null, submit = true): Operation {
   });
 }
 
-const METADATA = { payment: PAYMENT_ID, call: CALL_ID, environment: "env_1" };
+const METADATA = { payment: PAYMENT_ID, call: OPERATION_ID, environment: "env_1" };
 
 /** A movement of the balance. */
 export function movement(more: Members = {}) {

@@ -12,7 +12,7 @@ import type { ReservedOperation } from "../../../shared/store/store.ts";
 import type { Payment } from "../../../shared/schema/payment.ts";
 import { commit, completed, created, type Requested } from "./commit_list.ts";
 
-/** How long a request holds its call in these tests. */
+/** How long a request holds its operation in these tests. */
 export const LEASE_MS = 15_000;
 
 /** Opens the store as the functions do. Call `close` at the end. */
@@ -42,8 +42,8 @@ export async function addAccount(
   return id;
 }
 
-/** Makes a call of a payment. */
-export function callOf(
+/** Makes an operation of a payment. */
+export function operationFor(
   payment: { id: string; amount_minor: number; currency: string },
   patch: Partial<NewOperationRow> = {},
 ): NewOperationRow {
@@ -64,22 +64,22 @@ export function callOf(
   };
 }
 
-/** Makes the claim of a new payment: the payment at `pending` with its call. */
+/** Makes the claim of a new payment: the payment at `pending` with its operation. */
 export async function claimed(
   key: string,
   patch: Partial<NewOperationRow> = {},
   options: Partial<Requested> = {},
 ): Promise<Requested> {
   const change = await created("pending");
-  const calls = [callOf(change.payment!, patch)];
-  return { key, ...options, change: { ...change, answer: { status: 102, body: "" }, calls } };
+  const operations = [operationFor(change.payment!, patch)];
+  return { key, ...options, change: { ...change, answer: { status: 102, body: "" }, operations } };
 }
 
 /** A payment whose authorization is under way. */
 export interface Claim {
   environment_id: string;
   payment: Payment;
-  call: ReservedOperation;
+  operation: ReservedOperation;
 }
 
 /** Commits the claim of a new payment. */
@@ -95,17 +95,17 @@ export async function claim(
   return {
     environment_id,
     payment: JSON.parse(requested.change.payment!.body),
-    call: JSON.parse(row!.detail!),
+    operation: JSON.parse(row!.detail!),
   };
 }
 
 /** Makes the provider event that the money of a payment has come in. */
 export function succeeded(
-  { payment, call }: Claim,
+  { payment, operation }: Claim,
   patch: Partial<HandledProviderEvent> = {},
 ): HandledProviderEvent {
   return {
-    account_id: call.account.id,
+    account_id: operation.account.id,
     reference: `pi_${payment.id}:succeeded`,
     op: "authorize",
     state: "succeeded",
@@ -124,13 +124,13 @@ export function succeeded(
   };
 }
 
-/** Makes the record that completes a payment and settles its call. */
+/** Makes the record that completes a payment and settles its operation. */
 export function completion(claim: Claim, patch: Partial<ProviderRecord> = {}): ProviderRecord {
   const change = completed(claim.payment);
   return {
     environment_id: claim.environment_id,
-    call_id: claim.call.id,
-    call: { state: "settled", provider_reference: `pi_${claim.payment.id}` },
+    operation_id: claim.operation.id,
+    operation: { state: "settled", provider_reference: `pi_${claim.payment.id}` },
     provider_events: [succeeded(claim)],
     change,
     answer: change.answer,
@@ -139,17 +139,17 @@ export function completion(claim: Claim, patch: Partial<ProviderRecord> = {}): P
 }
 
 /**
- * Writes the calls and provider events that the payments of a live environment have, by their
+ * Writes the operations and provider events that the payments of a live environment have, by their
  * ledger.
  */
 export async function addProviderRows(
   sql: postgres.TransactionSql,
   environment_id: string,
 ): Promise<void> {
-  await sql`delete from pay.provider_calls where environment_id = ${environment_id}`;
+  await sql`delete from pay.provider_operations where environment_id = ${environment_id}`;
   await sql`delete from pay.provider_events where environment_id = ${environment_id}`;
   await sql`
-    insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+    insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
       amount_minor, currency, request, state, attempts, created_at,
       next_attempt_at, may_repeat, api_key_id, request_id, decline_is_error)
     select environment_id, 'pc_' || right(id, 26), 'pac_1', 'stripe', 'authorize', id, amount_minor,

@@ -118,7 +118,7 @@ function accountRows(movement: MovementRow | null): Rows | null {
     disputes: [],
     ledger: [movement],
     events: [],
-    calls: [],
+    operations: [],
     subject: null,
     refund_body: null,
     booked_minor: bookedAtProvider([movement]),

@@ -16,11 +16,11 @@ import type {
 } from "../../../shared/domain/providers/connector.ts";
 import type { Refund } from "../../../shared/schema/refund.ts";
 import { until } from "../common/until.ts";
-import { account, call, type Members } from "../connectors/stripe_case.ts";
+import { account, type Members, operation } from "../connectors/stripe_case.ts";
 
-/** A call with its reply. */
+/** An operation with its reply. */
 export interface Sent {
-  call: Operation;
+  operation: Operation;
   reply: ProviderReply;
 }
 
@@ -57,7 +57,7 @@ export async function authorize(
   more: Partial<Operation> = {},
 ): Promise<Sent> {
   const newId = idGenerator(Date.now());
-  return await send(call({
+  return await send(operation({
     id: newId("pc_"),
     request: { token },
     created_at: new Date().toISOString(),
@@ -67,13 +67,13 @@ export async function authorize(
 
 /** Sends a capture, cancel or refund of an authorized payment, or ends an abandoned one. */
 export async function change(
-  { call: { subject, currency }, reply }: Sent,
+  { operation: { subject, currency }, reply }: Sent,
   op: "capture" | "cancel" | "refund" | "abandon",
   amount_minor = 1099,
 ): Promise<Sent> {
   const newId = idGenerator(Date.now());
   const { provider_reference } = eventOf(reply);
-  return await send(call({
+  return await send(operation({
     id: newId("pc_"),
     op,
     amount_minor,
@@ -86,12 +86,15 @@ export async function change(
   }));
 }
 
-/** Sends a call. */
+/** Sends an operation. */
 export async function send(requested: Operation): Promise<Sent> {
-  return { call: requested, reply: await connector.charges.send(ACCOUNT, requested, deadline()) };
+  return {
+    operation: requested,
+    reply: await connector.charges.send(ACCOUNT, requested, deadline()),
+  };
 }
 
-/** Looks for the result of a call. */
+/** Looks for the result of an operation. */
 export async function look(requested: Operation): Promise<ProviderReply> {
   return await connector.charges.look(ACCOUNT, requested, deadline());
 }

@@ -134,7 +134,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     ignored_notifications: 0,
   },
   provider_methods: { method_kind: "card", account_id: "pac_1" },
-  provider_calls: {
+  provider_operations: {
     id: "pc_1",
     account_id: "pac_1",
     connector: "stripe",
@@ -179,10 +179,10 @@ const SEEDS: Record<string, Record<string, unknown>> = {
   provider_cursors: { account_id: "pac_1" },
   xpub_counters: { next_index: 1 },
   signer_nonces: { chain_id: 1, next_nonce: 1 },
-  chain_payouts: { account_id: "pac_1", call_id: "pc_1", destination: "0x1", tx_hashes: "{}" },
+  chain_payouts: { account_id: "pac_1", operation_id: "pc_1", destination: "0x1", tx_hashes: "{}" },
   deposit_addresses: {
     account_id: "pac_1",
-    call_id: "pc_1",
+    operation_id: "pc_1",
     payment_id: "pay_1",
     xpub_index: 0,
     expires_at: "2026-01-01",

@@ -1,49 +1,50 @@
--- Purpose: calls to providers. pay.commit finds the account of a call and writes the call together
--- with the change that it belongs to. The service sends it after that.
+-- Purpose: operations of providers. pay.commit finds the account of an operation and writes the
+-- operation together with the change that it belongs to. The service sends it after that.
 
--- A call as the worker needs it, with the dispute that it is about.
-create or replace function pay_internal.provider_call_json(p_call pay.provider_calls)
+-- An operation as the worker needs it, with the dispute that it is about.
+create or replace function pay_internal.provider_operation_json(p_operation pay.provider_operations)
 returns json
 language sql stable
 set search_path = pg_catalog, pg_temp
 as $$
   select row_to_json(t) from (
-    select p_call.id, p_call.environment_id, p_call.op, p_call.subject_id, p_call.refund_id, p_call.amount_minor,
-      p_call.currency, p_call.request, p_call.state, p_call.attempts,
-      pay_internal.wire_time(p_call.created_at) as created_at,
-      pay_internal.wire_time(p_call.first_sent_at) as first_sent_at,
+    select p_operation.id, p_operation.environment_id, p_operation.op, p_operation.subject_id,
+      p_operation.refund_id, p_operation.amount_minor,
+      p_operation.currency, p_operation.request, p_operation.state, p_operation.attempts,
+      pay_internal.wire_time(p_operation.created_at) as created_at,
+      pay_internal.wire_time(p_operation.first_sent_at) as first_sent_at,
       -- By the database's clock. Stripe forgets an id 24 hours after the first attempt. The cancel
       -- of an abandoned payment has the same effect without the id.
-      p_call.may_repeat and (p_call.op = 'abandon'
-        or coalesce(p_call.first_sent_at, p_call.created_at)
+      p_operation.may_repeat and (p_operation.op = 'abandon'
+        or coalesce(p_operation.first_sent_at, p_operation.created_at)
           > pay_internal.server_time() - interval '23 hours') as may_repeat,
-      p_call.provider_reference, p_call.request_id, p_call.decline_is_error,
-      case when p_call.request ? 'dispute' then pay_internal.dispute_body(p_call.environment_id,
-        p_call.subject_id, p_call.request -> 'dispute' ->> 'id') end as dispute_body,
-      case when p_call.connector = 'evm' then (
+      p_operation.provider_reference, p_operation.request_id, p_operation.decline_is_error,
+      case when p_operation.request ? 'dispute' then pay_internal.dispute_body(p_operation.environment_id,
+        p_operation.subject_id, p_operation.request -> 'dispute' ->> 'id') end as dispute_body,
+      case when p_operation.connector = 'evm' then (
         select json_build_object(
           'index', d.xpub_index, 'expires_at', pay_internal.wire_time(d.expires_at))
         from pay.deposit_addresses d
-        where d.environment_id = p_call.environment_id and d.call_id = p_call.id
+        where d.environment_id = p_operation.environment_id and d.operation_id = p_operation.id
       ) end as reserved,
-      pay_internal.wire_time(p_call.due_at) as due_at,
+      pay_internal.wire_time(p_operation.due_at) as due_at,
       (select row_to_json(w) from pay.sandbox_settings w
-       where w.environment_id = p_call.environment_id) as settings
+       where w.environment_id = p_operation.environment_id) as settings
   ) t
 $$;
 
--- Finds the account of each call of the admitted changes. Outcomes: unconfigured (there is none),
--- incomplete (a live payment by card has no token),
+-- Finds the account of each operation of the admitted changes. Outcomes: unconfigured (there is
+-- none), incomplete (a live payment by card has no token),
 -- in_progress (an authorization, capture or cancellation of the same payment has no result yet, or
 -- for an operation on a dispute another one of them).
--- p_calls    as pay.commit takes it
+-- p_operations    as pay.commit takes it
 -- providers  by n: {account, provider_reference}
 -- New payments and transfers go to the enabled account of their method. Everything else goes to the
 -- account of the authorization, also if that account is disabled, because it holds the money.
--- Concurrency: runs after pay_internal.lock_subjects, so no other transaction writes calls of the
--- subjects.
+-- Concurrency: runs after pay_internal.lock_subjects, so no other transaction writes operations of
+-- the subjects.
 create or replace function pay_internal.find_providers(
-  p_calls jsonb, inout p_found pay.admission[], out providers jsonb
+  p_operations jsonb, inout p_found pay.admission[], out providers jsonb
 )
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -51,10 +52,10 @@ as $$
 declare
   v_one_at_a_time constant text[] :=
     '{authorize,capture,cancel,dispute_evidence,dispute_accept}';
-  v_call record;
+  v_operation record;
 begin
   providers := '{}';
-  for v_call in
+  for v_operation in
     select c.n, f.environment_id, o.provider_reference,
       e.livemode and c.op = 'authorize' and c.method_kind = 'card'
         and c.request ->> 'token' is null as is_incomplete, case
@@ -64,9 +65,9 @@ begin
       end as account_id,
       c.op = any (v_one_at_a_time) and exists (
         select from (
-          -- All calls of the subject. With the condition inside, the planner would read every
-          -- pending call of the service.
-          select p.state, p.op from pay.provider_calls p
+          -- All operations of the subject. With the condition inside, the planner would read every
+          -- pending operation of the service.
+          select p.state, p.op from pay.provider_operations p
           where p.subject_id = c.subject_id and p.environment_id = f.environment_id
           offset 0
         ) p
@@ -74,43 +75,43 @@ begin
           and (p.op like 'dispute%') = (c.op like 'dispute%')
       ) as is_waiting
     from unnest(p_found) f
-    join jsonb_to_recordset(p_calls) as c (
+    join jsonb_to_recordset(p_operations) as c (
       n integer, op text, subject_id text, method_kind text, request jsonb)
       on c.n = f.n
     join pay.environments e on e.id = f.environment_id
     left join pay.provider_methods method
       on method.environment_id = f.environment_id and method.method_kind = c.method_kind
     left join lateral (
-      select a.account_id, a.provider_reference from pay.provider_calls a
+      select a.account_id, a.provider_reference from pay.provider_operations a
       where a.environment_id = f.environment_id and a.subject_id = c.subject_id
         and a.op = 'authorize'
       order by a.id desc limit 1
     ) o on true
     where f.outcome = 'ok'
   loop
-    if v_call.account_id is null then
-      p_found[v_call.n].outcome := 'unconfigured';
-    elsif v_call.is_incomplete then
-      p_found[v_call.n].outcome := 'incomplete';
-    elsif v_call.is_waiting then
-      p_found[v_call.n].outcome := 'in_progress';
+    if v_operation.account_id is null then
+      p_found[v_operation.n].outcome := 'unconfigured';
+    elsif v_operation.is_incomplete then
+      p_found[v_operation.n].outcome := 'incomplete';
+    elsif v_operation.is_waiting then
+      p_found[v_operation.n].outcome := 'in_progress';
     else
-      providers := providers || jsonb_build_object(v_call.n, jsonb_build_object(
-        'account', pay_internal.provider_account_json(v_call.environment_id, v_call.account_id),
-        'provider_reference', v_call.provider_reference));
+      providers := providers || jsonb_build_object(v_operation.n, jsonb_build_object(
+        'account', pay_internal.provider_account_json(v_operation.environment_id, v_operation.account_id),
+        'provider_reference', v_operation.provider_reference));
     end if;
   end loop;
 end
 $$;
 
--- Writes the calls of the committed changes. Each is leased to its request, unless it has a delay:
--- then the worker sends it. A call with a provider_reference of its own is settled. Returns for
--- each change the detail of its answer, JSON text, or null.
--- p_calls, p_requests  as pay.commit takes them
+-- Writes the operations of the committed changes. Each is leased to its request, unless it has a
+-- delay: then the worker sends it. An operation with a provider_reference of its own is settled.
+-- Returns for each change the detail of its answer, JSON text, or null.
+-- p_operations, p_requests  as pay.commit takes them
 -- p_providers          as pay_internal.find_providers returns it
 -- Times are those of pay_internal.environment_time.
-create or replace function pay_internal.write_calls(
-  p_calls jsonb, p_providers jsonb, p_requests jsonb, p_found pay.admission[]
+create or replace function pay_internal.write_operations(
+  p_operations jsonb, p_providers jsonb, p_requests jsonb, p_found pay.admission[]
 )
 returns text[]
 language plpgsql volatile
@@ -119,18 +120,18 @@ as $$
 declare
   v_look_after constant interval := '10 minutes';
   v_now constant timestamptz := pay_internal.server_time();
-  v_deposits constant jsonb := pay_internal.allocate_deposits(p_calls, p_providers, p_found);
+  v_deposits constant jsonb := pay_internal.allocate_deposits(p_operations, p_providers, p_found);
   v_details text[];
 begin
   with
-  call as materialized (
+  operation as materialized (
     select f.environment_id, f.api_key_id, r.idempotency_key, r.request_id, v.account,
       v.provider_reference as known_reference, c.provider_reference is not null as is_settled,
       v_now + coalesce(f.ahead, '0') as made_at, f.ahead is not null as has_clock,
       v_now + coalesce(f.ahead, '0') + coalesce(c.delay_ms, c.lease_ms) * interval '1 ms' as due_at,
       c.*
     from unnest(p_found) f
-    join jsonb_to_recordset(p_calls) as c (
+    join jsonb_to_recordset(p_operations) as c (
       n integer, id text, op text, subject_id text, refund_id text, amount_minor bigint,
       currency text, request jsonb, decline_is_error boolean, lease_ms integer, delay_ms integer,
       provider_reference text
@@ -142,7 +143,7 @@ begin
     where f.outcome = 'ok'
   ),
   made as (
-    insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+    insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
       next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
       api_key_id, idempotency_key, request_id, decline_is_error, due_at)
@@ -162,7 +163,7 @@ begin
       true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
       c.request_id, c.decline_is_error,
       case when c.has_clock and not c.is_settled then c.due_at end
-    from call c
+    from operation c
   )
   select array_agg(
     case when c.n is not null then json_build_object(
@@ -171,19 +172,20 @@ begin
     order by f.n)
   into v_details
   from unnest(p_found) f
-  -- A change can have a call that the worker sends later beside the one of its request.
-  left join (select distinct on (d.n) d.* from call d order by d.n, d.delay_ms nulls first) c
+  -- A change can have an operation that the worker sends later beside the one of its request.
+  left join (select distinct on (d.n) d.* from operation d order by d.n, d.delay_ms nulls first) c
     on c.n = f.n;
   return v_details;
 end
 $$;
 
--- Writes the calls of the recorded records, such as the end of a payment whose payer does nothing.
--- Each goes to the account of the payment's authorization, and has the API key and the request of
--- that call. Runs after pay_internal.settle_calls, which learns the provider's id of the payment.
--- p_calls  as pay.commit takes it, each with delay_ms
-create or replace function pay_internal.write_later_calls(
-  p_calls jsonb, p_callers pay_internal.caller[]
+-- Writes the operations of the recorded records, such as the end of a payment whose payer does
+-- nothing. Each goes to the account of the payment's authorization, and has the API key and the
+-- request of that operation. Runs after pay_internal.settle_operations, which learns the provider's
+-- id of the payment.
+-- p_operations  as pay.commit takes it, each with delay_ms
+create or replace function pay_internal.write_later_operations(
+  p_operations jsonb, p_callers pay_internal.caller[]
 )
 returns void
 language plpgsql volatile
@@ -192,7 +194,7 @@ as $$
 declare
   v_now constant timestamptz := pay_internal.server_time();
 begin
-  insert into pay.provider_calls (environment_id, id, account_id, connector, op, subject_id,
+  insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
     amount_minor, currency, request, state, attempts, created_at, next_attempt_at, may_repeat,
     provider_reference, api_key_id, request_id, decline_is_error, due_at)
   select o.environment_id, c.id, o.account_id, o.connector, c.op, c.subject_id, c.amount_minor,
@@ -202,7 +204,7 @@ begin
     o.provider_reference, o.api_key_id, o.request_id, false,
     case when caller.ahead is not null then t.due_at end
   from unnest(p_callers) caller
-  join jsonb_to_recordset(p_calls) as c (
+  join jsonb_to_recordset(p_operations) as c (
     n integer, id text, op text, subject_id text, amount_minor bigint, currency text,
     request jsonb, delay_ms integer
   ) on c.n = caller.n
@@ -213,7 +215,7 @@ begin
   cross join lateral (
     select a.environment_id, a.account_id, a.connector, a.provider_reference, a.api_key_id,
       a.request_id
-    from pay.provider_calls a
+    from pay.provider_operations a
     where a.environment_id = caller.environment_id and a.subject_id = c.subject_id
       and a.op = 'authorize'
     order by a.id desc limit 1
@@ -221,9 +223,9 @@ begin
 end
 $$;
 
--- Locks the calls of the records. A record of a settled call is known. If the list has several
--- records of one call, the first may go on.
-create or replace function pay_internal.lock_calls(p_records jsonb, p_found pay.admission[])
+-- Locks the operations of the records. A record of a settled operation is known. If the list has
+-- several records of one operation, the first may go on.
+create or replace function pay_internal.lock_operations(p_records jsonb, p_found pay.admission[])
 returns pay.admission[]
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -234,21 +236,22 @@ begin
   for v_n in
     with
     requested as materialized (
-      select r.n, r.call_id, f.environment_id
+      select r.n, r.operation_id, f.environment_id
       from unnest(p_found) f
-      join jsonb_to_recordset(p_records) as r (n integer, call_id text) on r.n = f.n
-      where f.outcome = 'ok' and r.call_id is not null
+      join jsonb_to_recordset(p_records) as r (n integer, operation_id text) on r.n = f.n
+      where f.outcome = 'ok' and r.operation_id is not null
     ),
-    call as materialized (
+    operation as materialized (
       select a.n, c.id, c.state
       from requested a
-      join pay.provider_calls c on c.environment_id = a.environment_id and c.id = a.call_id
+      join pay.provider_operations c on c.environment_id = a.environment_id
+        and c.id = a.operation_id
       order by c.environment_id, c.id
       for update of c
     )
     select a.n from requested a
     except
-    select min(c.n) from call c where c.state <> 'settled' group by c.id
+    select min(c.n) from operation c where c.state <> 'settled' group by c.id
   loop
     p_found[v_n].outcome := 'known';
   end loop;
@@ -256,9 +259,9 @@ begin
 end
 $$;
 
--- Writes the results of the recorded records into their calls, and their answers under the
--- idempotency keys of the calls, where the request is still under way.
-create or replace function pay_internal.settle_calls(
+-- Writes the results of the recorded records into their operations, and their answers under the
+-- idempotency keys of the operations, where the request is still under way.
+create or replace function pay_internal.settle_operations(
   p_records jsonb, p_callers pay_internal.caller[]
 )
 returns void
@@ -266,24 +269,26 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  perform pay_internal.update_calls((
+  perform pay_internal.update_operations((
     select coalesce(
-      jsonb_agg(r.call
-        || jsonb_build_object('environment_id', caller.environment_id, 'id', r.call_id)),
+      jsonb_agg(r.operation
+        || jsonb_build_object('environment_id', caller.environment_id, 'id', r.operation_id)),
       '[]')
     from unnest(p_callers) caller
-    join jsonb_to_recordset(p_records) as r (n integer, call_id text, call jsonb) on r.n = caller.n
-    where r.call_id is not null and r.call is not null
+    join jsonb_to_recordset(p_records) as r (n integer, operation_id text, operation jsonb)
+      on r.n = caller.n
+    where r.operation_id is not null and r.operation is not null
   ));
   with answered as materialized (
     select k.environment_id, k.api_key_id, k.key, r.status, r.body
     from unnest(p_callers) caller
-    join jsonb_to_recordset(p_records) as r (n integer, call_id text, status smallint, body text)
+    join jsonb_to_recordset(p_records) as r (n integer, operation_id text, status smallint,
+      body text)
       on r.n = caller.n
     cross join lateral (
       select c.environment_id, c.api_key_id, c.idempotency_key, c.request_id
-      from pay.provider_calls c
-      where c.environment_id = caller.environment_id and c.id = r.call_id limit 1
+      from pay.provider_operations c
+      where c.environment_id = caller.environment_id and c.id = r.operation_id limit 1
     ) c
     join pay.idempotency_keys k
       on k.environment_id = c.environment_id and k.api_key_id = c.api_key_id
@@ -299,10 +304,10 @@ begin
 end
 $$;
 
--- Hands out again the provider events that nobody could match before a call knew the provider's id
--- of its payment. p_calls: as pay_internal.update_calls takes it.
+-- Hands out again the provider events that nobody could match before an operation knew the
+-- provider's id of its payment. p_operations: as pay_internal.update_operations takes it.
 -- Concurrency: leaves out provider events that another transaction has locked, so it never waits.
-create or replace function pay_internal.reopen_provider_events(p_calls jsonb)
+create or replace function pay_internal.reopen_provider_events(p_operations jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -310,9 +315,10 @@ as $$
 begin
   with lost as materialized (
     select r.environment_id, c.account_id, f.reference
-    from jsonb_to_recordset(p_calls) as r (environment_id text, id text, provider_reference text)
+    from jsonb_to_recordset(p_operations) as r (environment_id text, id text,
+      provider_reference text)
     cross join lateral (
-      select c.account_id from pay.provider_calls c
+      select c.account_id from pay.provider_operations c
       where c.environment_id = r.environment_id and c.id = r.id limit 1
     ) c
     cross join lateral (
@@ -332,12 +338,13 @@ begin
 end
 $$;
 
--- Writes the results of attempts into calls that are not settled. Null leaves a column as it is.
--- p_calls  [{environment_id, id, state, next_attempt_at, provider_reference, last_reply,
+-- Writes the results of attempts into operations that are not settled. Null leaves a column as it
+-- is.
+-- p_operations  [{environment_id, id, state, next_attempt_at, provider_reference, last_reply,
 --          may_repeat, needs_operator}]; needs_operator is false if it is absent
--- Concurrency: locks the calls in the order of their ids. Ends their leases. Looks each up by its
--- whole key: without statistics a join could read every call that is not settled.
-create or replace function pay_internal.update_calls(p_calls jsonb)
+-- Concurrency: locks the operations in the order of their ids. Ends their leases. Looks each up by
+-- its whole key: without statistics a join could read every operation that is not settled.
+create or replace function pay_internal.update_operations(p_operations jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
@@ -345,7 +352,7 @@ as $$
 begin
   with requested as materialized (
     select r.*
-    from jsonb_to_recordset(p_calls) as r (
+    from jsonb_to_recordset(p_operations) as r (
       environment_id text, id text, state text, next_attempt_at timestamptz,
       provider_reference text, last_reply text, may_repeat boolean, needs_operator boolean
     )
@@ -355,13 +362,13 @@ begin
     select a.*, coalesce(a.state, c.state) as new_state
     from requested a
     cross join lateral (
-      select c.state from pay.provider_calls c
+      select c.state from pay.provider_operations c
       where c.environment_id = a.environment_id and c.id = a.id limit 1
       for update of c
     ) c
     where c.state <> 'settled'
   )
-  update pay.provider_calls c
+  update pay.provider_operations c
   set state = r.new_state, leased_until = null,
     next_attempt_at = case when r.new_state = 'pending'
       then coalesce(r.next_attempt_at, c.next_attempt_at) end,
@@ -372,13 +379,13 @@ begin
     settled_at = case when r.new_state = 'settled' then pay_internal.server_time() end
   from result r
   where c.environment_id = r.environment_id and c.id = r.id;
-  perform pay_internal.reopen_provider_events(p_calls);
+  perform pay_internal.reopen_provider_events(p_operations);
 end
 $$;
 
--- Notes the replies of attempts that change nothing but the calls. p_calls: as
--- pay_internal.update_calls takes it.
-create or replace function pay.note_calls(p_calls text)
+-- Notes the replies of attempts that change nothing but the operations. p_operations: as
+-- pay_internal.update_operations takes it.
+create or replace function pay.note_operations(p_operations text)
 returns void
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -386,7 +393,7 @@ set enable_seqscan = off set plan_cache_mode = force_generic_plan
 as $$
 begin
   perform set_config('pay.worker', 'on', true);
-  perform pay_internal.update_calls(p_calls::jsonb);
+  perform pay_internal.update_operations(p_operations::jsonb);
 end
 $$;
-grant execute on function pay.note_calls(text) to pay_api;
+grant execute on function pay.note_operations(text) to pay_api;

@@ -62,7 +62,7 @@ Deno.test("500 live creates under way hold no database connection while they wai
       () => service.pay({ card }, { key: service.live.text, unchecked: true }),
     );
     await until("every create waits for the provider", () => provider.waiting() === CREATES);
-    // A transaction that is open during a call would still be here.
+    // A transaction that is open during an operation would still be here.
     const busy = await service.sql`
       select state, query from pg_stat_activity
       where datname = current_database() and usename <> current_user and state <> 'idle'`;

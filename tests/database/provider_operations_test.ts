@@ -1,6 +1,6 @@
 /**
- * pay.commit() of changes with calls to providers, called as pay_api: the call is written with the
- * change or not at all, to the account that serves the method or holds the payment.
+ * pay.commit() of changes with operations of providers, called as pay_api: the operation is written
+ * with the change or not at all, to the account that serves the method or holds the payment.
  */
 
 import assert from "node:assert/strict";
@@ -10,12 +10,12 @@ import { startService, type TestService } from "../support/service/service.ts";
 import { commit, created } from "../support/database/commit_list.ts";
 import {
   addAccount,
-  callOf,
   claim,
   claimed,
   completion,
   LEASE_MS,
   openProviderStore,
+  operationFor,
 } from "../support/database/provider_flow.ts";
 import { untilWaiting } from "../support/database/lock_waits.ts";
 import type { Change } from "../../shared/store/commit_rows.ts";
@@ -27,17 +27,17 @@ async function countOf(service: TestService, id: string): Promise<string> {
   const rows = await Promise.all([
     sql`select from pay.payments where id = ${id}`,
     sql`select from pay.events where subject_id = ${id}`,
-    sql`select from pay.provider_calls where subject_id = ${id}`,
+    sql`select from pay.provider_operations where subject_id = ${id}`,
   ]);
   return rows.map(({ count }) => count).join(" ");
 }
 
-Deno.test("pay.commit() with calls", async (t) => {
+Deno.test("pay.commit() with operations", async (t) => {
   const service = await startService();
   const { sql, live, key } = service;
   const functions = postgres(service.database.functions_url, { max: 4, onnotice: () => {} });
   const { store, close } = openProviderStore(service);
-  /** A change of a payment that only makes a call. */
+  /** A change of a payment that only begins an operation. */
   const followUp = (
     payment: { id: string; amount_minor: number; currency: string; sequence: number },
     op: "capture" | "cancel" | "refund",
@@ -51,7 +51,9 @@ Deno.test("pay.commit() with calls", async (t) => {
     disputes: [],
     ledger: [],
     events: [],
-    calls: [callOf(payment, { op, refund_id: op === "refund" ? "re_1" : null, ...patch })],
+    operations: [
+      operationFor(payment, { op, refund_id: op === "refund" ? "re_1" : null, ...patch }),
+    ],
   });
   try {
     await t.step(
@@ -74,42 +76,51 @@ Deno.test("pay.commit() with calls", async (t) => {
       const [row] = await commit(functions, [await claimed(live.text, { method_kind: "sepa" })]);
       assert.equal(row!.outcome, "unconfigured");
     });
-    await t.step("each change of a list gets its own call, also after one with two", async () => {
-      const simulated = await claimed(key.text);
-      const later = callOf(simulated.change.payment!, { op: "abandon", delay_ms: 1000 });
-      simulated.change.calls.push(later);
-      const list = [simulated, await claimed(live.text), await claimed(live.text)];
-      const rows = await commit(functions, list);
-      assert.deepEqual(
-        rows.map(({ detail }) => JSON.parse(detail!).id),
-        list.map(({ change }) => change.calls[0]!.id),
-      );
-    });
-    await t.step("claims the key at 102 and writes the call in one transaction", async () => {
+    await t.step(
+      "each change of a list gets its own operation, also after one with two",
+      async () => {
+        const simulated = await claimed(key.text);
+        const later = operationFor(simulated.change.payment!, { op: "abandon", delay_ms: 1000 });
+        simulated.change.operations.push(later);
+        const list = [simulated, await claimed(live.text), await claimed(live.text)];
+        const rows = await commit(functions, list);
+        assert.deepEqual(
+          rows.map(({ detail }) => JSON.parse(detail!).id),
+          list.map(({ change }) => change.operations[0]!.id),
+        );
+      },
+    );
+    await t.step("claims the key at 102 and writes the operation in one transaction", async () => {
       const requested = await claimed(live.text, {}, { idempotency_key: "claims" });
       const [row] = await commit(functions, [requested]);
       assert.equal(row!.outcome, "committed");
-      const [call] = await sql`
+      const [operation] = await sql`
         select c.*, k.status as key_status, k.body as key_body, c.xmin = k.xmin as is_together,
           extract(epoch from c.leased_until - c.created_at) * 1000 as lease_ms,
           c.next_attempt_at = c.leased_until as is_due_then,
           c.next_look_at - c.created_at as look_after
-        from pay.provider_calls c
+        from pay.provider_operations c
         join pay.idempotency_keys k on k.request_id = c.request_id
         where c.subject_id = ${requested.change.payment!.id}`;
-      assert.equal(call!.key_status, 102);
-      assert.equal(call!.key_body, "");
-      assert.equal(call!.is_together, true);
-      assert.equal(Number(call!.lease_ms), LEASE_MS);
-      assert.equal(call!.is_due_then, true);
-      assert.equal(call!.look_after, "00:10:00");
+      assert.equal(operation!.key_status, 102);
+      assert.equal(operation!.key_body, "");
+      assert.equal(operation!.is_together, true);
+      assert.equal(Number(operation!.lease_ms), LEASE_MS);
+      assert.equal(operation!.is_due_then, true);
+      assert.equal(operation!.look_after, "00:10:00");
       assert.deepEqual(
-        [call!.account_id, call!.connector, call!.state, call!.attempts, call!.idempotency_key],
+        [
+          operation!.account_id,
+          operation!.connector,
+          operation!.state,
+          operation!.attempts,
+          operation!.idempotency_key,
+        ],
         [account, "stripe", "pending", 1, "claims"],
       );
-      assert.deepEqual(call!.first_sent_at, call!.created_at);
+      assert.deepEqual(operation!.first_sent_at, operation!.created_at);
       assert.deepEqual(JSON.parse(row!.detail!), {
-        id: requested.change.calls[0]!.id,
+        id: requested.change.operations[0]!.id,
         account: {
           id: account,
           environment_id: live.environment_id,
@@ -120,12 +131,12 @@ Deno.test("pay.commit() with calls", async (t) => {
         },
         provider_reference: null,
         reserved: null,
-        created_at: call!.created_at.toISOString(),
+        created_at: operation!.created_at.toISOString(),
       });
       const [duplicate] = await commit(functions, [{ ...requested, change: await created() }]);
       assert.equal(duplicate!.outcome, "in_progress");
     });
-    await t.step("the store returns the call, or throws provider_not_configured", async () => {
+    await t.step("the store returns the operation, or throws provider_not_configured", async () => {
       const access = {
         key_hash: parseApiKey(live.text)!.hash,
         scope: null,
@@ -138,11 +149,11 @@ Deno.test("pay.commit() with calls", async (t) => {
       const served = (await claimed(live.text)).change;
       const committed = await service.deps.store.commit(access, served, null);
       assert.equal(
-        committed.outcome === "committed" && committed.call?.id,
-        served.calls[0]!.id,
+        committed.outcome === "committed" && committed.operation?.id,
+        served.operations[0]!.id,
       );
       const plain = await service.deps.store.commit(access, await created(), null);
-      assert.equal(plain.outcome === "committed" && plain.call, null);
+      assert.equal(plain.outcome === "committed" && plain.operation, null);
       const unserved = (await claimed(live.text, { method_kind: "swift" })).change;
       await assert.rejects(service.deps.store.commit(access, unserved, null), {
         code: "provider_not_configured",
@@ -151,21 +162,24 @@ Deno.test("pay.commit() with calls", async (t) => {
           'run "deno task providers add"',
       });
     });
-    await t.step("a call with a delay is not leased, and the worker sends it later", async () => {
-      const { payment } = await claim(functions, live, { delay_ms: 60_000 });
-      const [call] = await sql`
+    await t.step(
+      "an operation with a delay is not leased, and the worker sends it later",
+      async () => {
+        const { payment } = await claim(functions, live, { delay_ms: 60_000 });
+        const [operation] = await sql`
         select attempts, first_sent_at, leased_until, next_attempt_at - created_at as delay
-        from pay.provider_calls where subject_id = ${payment.id}`;
-      assert.deepEqual({ ...call }, {
-        attempts: 0,
-        first_sent_at: null,
-        leased_until: null,
-        delay: "00:01:00",
-      });
-    });
+        from pay.provider_operations where subject_id = ${payment.id}`;
+        assert.deepEqual({ ...operation }, {
+          attempts: 0,
+          first_sent_at: null,
+          leased_until: null,
+          delay: "00:01:00",
+        });
+      },
+    );
     await t.step("in a test environment the account is the sandbox", async () => {
-      const { call, payment } = await claim(functions, key, { method_kind: "swift" });
-      assert.deepEqual(call.account, {
+      const { operation, payment } = await claim(functions, key, { method_kind: "swift" });
+      assert.deepEqual(operation.account, {
         id: "sandbox",
         environment_id: key.environment_id,
         connector: "sandbox",
@@ -174,10 +188,10 @@ Deno.test("pay.commit() with calls", async (t) => {
         notification_secret_names: [],
       });
       const [row] = await sql`
-        select next_look_at from pay.provider_calls where subject_id = ${payment.id}`;
+        select next_look_at from pay.provider_operations where subject_id = ${payment.id}`;
       assert.equal(row!.next_look_at, null);
     });
-    await t.step("a call of a stale change is not written", async () => {
+    await t.step("an operation of a stale change is not written", async () => {
       const { payment } = await claim(functions, live);
       const change = followUp({ ...payment, sequence: 9 }, "refund");
       const [row] = await commit(functions, [{ change, key: live.text }]);
@@ -235,7 +249,7 @@ Deno.test("pay.commit() with calls", async (t) => {
         const { account: used, provider_reference } = JSON.parse(row!.detail!);
         assert.deepEqual([used.id, provider_reference], [account, `pi_${payment.id}`]);
         const fresh = await claim(functions, live);
-        assert.equal(fresh.call.account.id, second);
+        assert.equal(fresh.operation.account.id, second);
       },
     );
     await t.step("a stored answer comes before unconfigured", async () => {

@@ -1,4 +1,7 @@
-/** Evidence and acceptance of live disputes: claimed calls, whose result is never lost or doubled. */
+/**
+ * Evidence and acceptance of live disputes: claimed operations, whose result is never lost or
+ * doubled.
+ */
 
 import assert from "node:assert/strict";
 import type { Fault } from "../support/stripe/faults.ts";
@@ -219,7 +222,7 @@ for (const [op, { path, run, settled, event }] of Object.entries(OPERATIONS)) {
     await resumePolls(given);
     for (let hours = 0; hours < 2; hours++) await workAfter(given, 3700);
     const open = await given.service.sql`
-      select state from pay.provider_calls where state <> 'settled'`;
+      select state from pay.provider_operations where state <> 'settled'`;
     assert.deepEqual(open.map(({ state }) => state), Array(kept).fill("operator"));
   }, { provider_deadline_ms: DEADLINE_MS });
 }

@@ -1,7 +1,7 @@
 /**
- * Sends the calls that are committed, and records their results (architecture §7). The request that
- * has claimed a call sends it first; after a crash or an unknown result the worker asks again with
- * the same id.
+ * Sends the operations that are committed, and records their results (architecture §7). The request
+ * that has claimed an operation sends it first; after a crash or an unknown result the worker asks
+ * again with the same id.
  */
 
 import { databaseUnavailable } from "../../store/database.ts";
@@ -17,8 +17,8 @@ import { type Operation, operationOf } from "../providers/operation.ts";
 import { currentAnswer, decideResult, pointlessRecord } from "./decide_result.ts";
 import { inOurMode, type ProviderAccounts } from "./provider_accounts.ts";
 
-/** Longest time that a call takes (architecture §7). */
-export const CALL_DEADLINE_MS = 8_000;
+/** Longest time that an operation takes (architecture §7). */
+export const OPERATION_DEADLINE_MS = 8_000;
 /** The reason is for the operator and not for the caller of the API. */
 const ACCOUNT_NOT_USABLE =
   "The account at the payment provider does not work, so nothing has happened there: let the " +
@@ -30,8 +30,8 @@ const COUNTED_AS: Partial<Record<ProviderOp, string>> = {
   dispute_expire: "disputes_closed",
 };
 
-/** Sends calls and records their results. */
-export class CallRunner {
+/** Sends operations and records their results. */
+export class OperationRunner {
   readonly #store: ProviderStore;
   readonly #accounts: ProviderAccounts;
   readonly #origins: Origins;
@@ -46,7 +46,7 @@ export class CallRunner {
     deadline_ms?: number;
     /** Called after a reply with provider events that the worker applies. */
     on_provider_events: () => void;
-    /** Called with the time of the next attempt of a call. */
+    /** Called with the time of the next attempt of an operation. */
     on_retry: (at_ms: number) => void;
   }) {
     this.#store = options.store;
@@ -54,91 +54,97 @@ export class CallRunner {
     this.#origins = options.origins;
     this.#on_provider_events = options.on_provider_events;
     this.#on_retry = options.on_retry;
-    this.#deadline_ms = options.deadline_ms ?? CALL_DEADLINE_MS;
+    this.#deadline_ms = options.deadline_ms ?? OPERATION_DEADLINE_MS;
   }
 
-  /** Sends a call or looks for its result, and records the reply. Returns the request's answer. */
-  async run(stored: StoredAccount, call: Operation): Promise<Answer> {
-    return await this.record(call, await this.#ask(stored, call));
+  /**
+   * Sends an operation or looks for its result, and records the reply. Returns the request's
+   * answer.
+   */
+  async run(stored: StoredAccount, operation: Operation): Promise<Answer> {
+    return await this.record(operation, await this.#ask(stored, operation));
   }
 
-  /** Makes the origin of events that belong to no request, but perhaps to a call. */
-  context(livemode: boolean, call?: Operation): EventContext {
-    const clock = call ? clockOf(call) : null;
+  /** Makes the origin of events that belong to no request, but perhaps to an operation. */
+  context(livemode: boolean, operation?: Operation): EventContext {
+    const clock = operation ? clockOf(operation) : null;
     const settings = clock?.settings ?? null;
     const at_ms = this.#origins.at(settings, clock?.due);
-    // A call can change its payment more than once.
-    const label = () => `call ${call!.id} ${call!.subject.sequence}`;
+    // An operation can change its payment more than once.
+    const label = () => `operation ${operation!.id} ${operation!.subject.sequence}`;
     return this.#origins.of({ settings, livemode, at_ms, label });
   }
 
-  async #ask(stored: StoredAccount, call: Operation): Promise<ProviderReply> {
+  async #ask(stored: StoredAccount, operation: Operation): Promise<ProviderReply> {
     const opened = this.#accounts.open(stored);
     if (typeof opened === "string") {
-      const { may_repeat } = call;
+      const { may_repeat } = operation;
       const nothing = { unknown: "unauthorized", may_repeat, did_nothing: true } as const;
-      return provenRefusal(stored, call, nothing, opened);
+      return provenRefusal(stored, operation, nothing, opened);
     }
     const { account, connector } = opened;
     const signal = AbortSignal.timeout(this.#deadline_ms);
-    const port = portOf(connector, call.op);
-    const reply = call.may_repeat
-      ? await port.send(account, call, signal)
-      : await port.look(account, call, signal);
-    if ("provider_events" in reply) return inOurMode(account, reply, call.subject.livemode);
-    return provenRefusal(stored, call, reply, `${connector.name} refuses the secret`);
+    const port = portOf(connector, operation.op);
+    const reply = operation.may_repeat
+      ? await port.send(account, operation, signal)
+      : await port.look(account, operation, signal);
+    if ("provider_events" in reply) return inOurMode(account, reply, operation.subject.livemode);
+    return provenRefusal(stored, operation, reply, `${connector.name} refuses the secret`);
   }
 
   /** Records a reply. Decides again if somebody else has changed the payment meanwhile. */
   record(first: Operation, reply: ProviderReply): Promise<Answer> {
-    let call = first;
+    let operation = first;
     let booked_minor = 0;
     return retryOnStale(async (n) => {
-      const context = this.context(call.subject.livemode, call);
-      const { record, answer } = overtaken(call, context) ??
-        decideResult(call, reply, context, { booked_minor, records_fees: n === 0 });
-      const did = clockOf(call) && record.change ? COUNTED_AS[call.op] : undefined;
+      const context = this.context(operation.subject.livemode, operation);
+      const { record, answer } = overtaken(operation, context) ??
+        decideResult(operation, reply, context, { booked_minor, records_fees: n === 0 });
+      const did = clockOf(operation) && record.change ? COUNTED_AS[operation.op] : undefined;
       const [result] = await this.#store.record([{ ...record, ...(did && { did }) }]);
       if (record.provider_events.some(({ outcome }) => outcome === null)) {
         this.#on_provider_events();
       }
       if (result!.outcome === "recorded") {
-        const next = record.call?.next_attempt_at;
+        const next = record.operation?.next_attempt_at;
         if (next !== undefined) this.#on_retry(Date.parse(next));
         return answer;
       }
-      [call, booked_minor] = await this.#reload(call, reply);
-      // Another attempt has settled the call, or a notification has brought the provider event.
+      [operation, booked_minor] = await this.#reload(operation, reply);
+      // Another attempt has settled the operation, or a notification has brought the provider
+      // event.
       const is_settled = result!.outcome === "known" && result!.is_settled;
-      return is_settled ? currentAnswer(call, context) : null;
+      return is_settled ? currentAnswer(operation, context) : null;
     });
   }
 
-  /** Reads the subject of a call, and the booking of the first provider event of its reply. */
+  /**
+   * Reads the subject of an operation, and the booking of the first provider event of its reply.
+   */
   async #reload(
-    call: Operation,
+    operation: Operation,
     reply: ProviderReply,
-  ): Promise<[call: Operation, booked_minor: number]> {
-    const { environment_id, subject: { id }, refund } = call;
+  ): Promise<[operation: Operation, booked_minor: number]> {
+    const { environment_id, subject: { id }, refund } = operation;
     const event = "provider_events" in reply ? reply.provider_events[0] : null;
     const found = await this.#store.readSubject(environment_id, id, refund?.id ?? null, event);
     if (!found) throw databaseUnavailable();
-    return [operationOf(call, found, call.dispute), found.booked_minor];
+    return [operationOf(operation, found, operation.dispute), found.booked_minor];
   }
 }
 
 /**
- * Returns the end of a sandbox's call whose payment a request has moved meanwhile: the sandbox has
- * no provider that has done something, so the move counts, and not the result of the call. A reply
- * of a live provider is always a provider event.
+ * Returns the end of a sandbox's operation whose payment a request has moved meanwhile: the sandbox
+ * has no provider that has done something, so the move counts, and not the result of the operation.
+ * A reply of a live provider is always a provider event.
  */
 function overtaken(
-  call: Operation,
+  operation: Operation,
   context: EventContext,
 ): { record: ProviderRecord; answer: Answer } | null {
-  if (call.subject.livemode) return null;
-  const record = pointlessRecord(call);
-  return record && { record, answer: currentAnswer(call, context) };
+  if (operation.subject.livemode) return null;
+  const record = pointlessRecord(operation);
+  return record && { record, answer: currentAnswer(operation, context) };
 }
 
 /**
@@ -163,7 +169,10 @@ function provenRefusal(
   };
 }
 
-/** Returns the settings of the sandbox whose clock a call follows, and when it is due, or null. */
+/**
+ * Returns the settings of the sandbox whose clock an operation follows, and when it is due, or
+ * null.
+ */
 function clockOf({ settings, due_at, subject }: Operation) {
   if (settings === null || due_at === null) return null;
   return { settings, due: { due_ms: Date.parse(due_at), not_before: subject.updated_at } };
