@@ -114,9 +114,9 @@ async function measureAndReport(options: Options, atEnd: AtEnd): Promise<boolean
     : await measureFilled({ ...options, rows }, load, discarded, atEnd);
   console.error("Checking the invariants");
   for (const bench of benches) {
-    const broken = (await checkBooks(bench.sql)).filter(({ findings }) => findings > 0);
-    const problems = broken.map(({ invariant, findings, examples }) =>
-      `${invariant}: ${findings} findings, such as ${examples[0]}`
+    const broken = (await checkBooks(bench.sql)).filter(({ breaches }) => breaches > 0);
+    const problems = broken.map(({ invariant, breaches, examples }) =>
+      `${invariant}: ${breaches} breaches, such as ${examples[0]}`
     );
     counts(bench, "the books at the end", problems);
   }

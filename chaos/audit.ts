@@ -9,9 +9,9 @@ import type { Answer } from "./client_process.ts";
 import { auditDeliveries } from "./delivery_audit.ts";
 import {
   answersOf,
-  type EventFact,
   type Evidence,
   firstAnswers,
+  type StoredEvent,
   type Verdict,
 } from "./evidence.ts";
 import { type Action, isRead, type Operation, type Plan, type Story } from "./plan.ts";
@@ -20,7 +20,7 @@ import { auditStories } from "./story_audit.ts";
 
 /** Judges a run. */
 export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
-  const events = await evidence.sql<EventFact[]>`
+  const events = await evidence.sql<StoredEvent[]>`
     select v.public_id as environment_id, e.id, type, subject_id, sequence,
       case when type like 'refund.%' then body::json #>> '{data,object,id}' end as refund_id,
       body::json #>> '{request,idempotency_key}' as key,
@@ -29,7 +29,7 @@ export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
     where sequence is not null`;
   const books = await checkBooks(evidence.sql);
   const broken = (promise: string) =>
-    books.filter((verdict) => verdict.findings > 0 && ofPromise(verdict.promise).includes(promise))
+    books.filter((verdict) => verdict.breaches > 0 && ofPromise(verdict.promise).includes(promise))
       .flatMap(({ invariant, examples }) => examples.map((example) => `${invariant}: ${example}`));
   const verdicts = [
     auditEffects(evidence, events),
@@ -39,7 +39,7 @@ export async function auditRun(evidence: Evidence): Promise<Verdict[]> {
     await auditStories(evidence),
     ...auditDeliveries(evidence, events),
   ];
-  for (const verdict of verdicts) verdict.findings.push(...broken(verdict.promise));
+  for (const verdict of verdicts) verdict.breaches.push(...broken(verdict.promise));
   return verdicts;
 }
 
@@ -59,15 +59,15 @@ function keyOf(plan: Plan, operation: number): string {
 }
 
 /** R1: acknowledged changes exist, refused ones left nothing, every operation has an answer. */
-function auditEffects(evidence: Evidence, events: EventFact[]): Verdict {
+function auditEffects(evidence: Evidence, events: StoredEvent[]): Verdict {
   const { plan } = evidence;
-  const findings: string[] = [];
+  const breaches: string[] = [];
   const first = firstAnswers(evidence);
   const keys = new Set(events.map(({ environment_id, key }) => `${environment_id} ${key}`));
   let acknowledged = 0;
   for (const { number } of plan.stories.flatMap(({ groups }) => groups.flat())) {
     const answer = first.get(number);
-    if (answer?.status === 0) findings.push(`operation ${number}: ${answer.body}`);
+    if (answer?.status === 0) breaches.push(`operation ${number}: ${answer.body}`);
   }
   for (const { story, operation } of judged(plan)) {
     const { number, action } = operation;
@@ -77,15 +77,15 @@ function auditEffects(evidence: Evidence, events: EventFact[]): Verdict {
     const has_effect = keys.has(`${evidence.environments[story.sandbox]} ${keyOf(plan, number)}`);
     const promises = hasEffect(action, answer);
     if (promises !== false) acknowledged++;
-    if (promises === true && !has_effect) findings.push(`operation ${number} is lost`);
+    if (promises === true && !has_effect) breaches.push(`operation ${number} is lost`);
     if (promises === false && has_effect) {
-      findings.push(`operation ${number} was answered ${answer.status}, but its change exists`);
+      breaches.push(`operation ${number} was answered ${answer.status}, but its change exists`);
     }
   }
   return {
     promise: "R1",
     says: `${acknowledged} changes acknowledged, ${first.size} operations answered`,
-    findings,
+    breaches,
   };
 }
 
@@ -107,8 +107,8 @@ function isAdvance(
 }
 
 /** R2: one effect per key, and one answer. */
-function auditDuplicates(evidence: Evidence, events: EventFact[]): Verdict {
-  const findings: string[] = [];
+function auditDuplicates(evidence: Evidence, events: StoredEvent[]): Verdict {
+  const breaches: string[] = [];
   const made = new Map<string, Set<string>>();
   for (const { environment_id, key, type, subject_id, sequence } of events) {
     if (key === null || environment_id === evidence.environments.resets) continue;
@@ -120,7 +120,7 @@ function auditDuplicates(evidence: Evidence, events: EventFact[]): Verdict {
     made.set(name, (made.get(name) ?? new Set()).add(makes));
   }
   for (const [name, things] of made) {
-    if (things.size > 1) findings.push(`${name}: ${things.size} effects instead of 1`);
+    if (things.size > 1) breaches.push(`${name}: ${things.size} effects instead of 1`);
   }
   const told = new Map<number, Answer[]>();
   for (const answer of answersOf(evidence, "answer")) {
@@ -137,26 +137,26 @@ function auditDuplicates(evidence: Evidence, events: EventFact[]): Verdict {
       status < 300 || status === 402 || status === 409
     );
     if (new Set(lasting.map(({ status, body }) => `${status} ${body}`)).size > 1) {
-      findings.push(`operation ${operation.number}: duplicates were answered differently`);
+      breaches.push(`operation ${operation.number}: duplicates were answered differently`);
     }
     const firsts = lasting.filter(({ is_replay }) => !is_replay);
     if (firsts.length > 1) {
-      findings.push(`operation ${operation.number}: ${firsts.length} first answers`);
+      breaches.push(`operation ${operation.number}: ${firsts.length} first answers`);
     }
     const is_mixed = lasting.some(({ status }) => status < 300) && lasting.length < answers.length;
-    if (is_mixed) findings.push(`operation ${operation.number}: only some duplicates succeeded`);
+    if (is_mixed) breaches.push(`operation ${operation.number}: only some duplicates succeeded`);
   }
-  findings.push(...refundFaults(events), ...evidence.replays.faults);
+  breaches.push(...refundFaults(events), ...evidence.replays.faults);
   return {
     promise: "R2",
     says: `${duplicates} answers to duplicates, ${replays} of them replays; ` +
       `${evidence.replays.replayed} keys replayed byte for byte at the end`,
-    findings,
+    breaches,
   };
 }
 
 /** Refunds that do not begin once, or that end more than once. A completed one can fail later. */
-function refundFaults(events: EventFact[]): string[] {
+function refundFaults(events: StoredEvent[]): string[] {
   const types = new Map<string, string[]>();
   for (const { refund_id, type } of events.toSorted((a, b) => a.sequence - b.sequence)) {
     if (refund_id !== null) types.set(refund_id, [...types.get(refund_id) ?? [], type]);
@@ -170,12 +170,12 @@ function refundFaults(events: EventFact[]): string[] {
 /** R3: another body with a used key gets 409. */
 function auditChanged(evidence: Evidence): Verdict {
   const changed = answersOf(evidence, "changed");
-  const findings = changed
+  const breaches = changed
     .filter(({ status, body }) => status !== 409 || !body.includes('"idempotency_conflict"'))
     .map(({ operation, status }) =>
       `operation ${operation}, one field changed: ${status === 0 ? "not answered" : status}`
     );
-  return { promise: "R3", says: `${changed.length} requests with one field changed`, findings };
+  return { promise: "R3", says: `${changed.length} requests with one field changed`, breaches };
 }
 
 /**
@@ -191,10 +191,10 @@ async function auditLedger(evidence: Evidence): Promise<Verdict> {
     promise: "R4",
     says: `${row!.movements} movements of the ledger, ${row!.transfers} transfers, ` +
       `audited ${meanwhile.audits} times during the run`,
-    findings: [
+    breaches: [
       ...overdrawn,
       ...(meanwhile.audits === 0 ? ["the books were never audited during the run"] : []),
-      ...meanwhile.findings,
+      ...meanwhile.breaches,
       ...altered_movements,
       ...balanceFaults(evidence),
     ],

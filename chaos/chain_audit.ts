@@ -45,13 +45,13 @@ interface StoredPayment {
   unapplied: number;
 }
 
-/** Findings that are no fault: money without a purpose, which the operator handles. */
+/** Exceptions that are no fault: money without a purpose, which the operator handles. */
 const TOLD = /was sent to a payment that is|the payer sent .* too much/;
 
 /** Compares the chain with the books. */
 export async function auditChain(
   { sql, environment_id, payments, payouts, signer, transfers }: ChainEvidence,
-): Promise<{ says: string; findings: string[] }> {
+): Promise<{ says: string; breaches: string[] }> {
   const rows = await sql<StoredPayment[]>`
     select p.id, p.status, p.body::json ->> 'failure_code' as failure_code,
       (p.body::json ->> 'amount_captured')::int as amount_captured,
@@ -74,7 +74,7 @@ export async function auditChain(
   const stored = new Map(rows.map((row) => [row.id, row]));
   const sent = Map.groupBy(transfers, ({ to }) => to.toLowerCase());
   const addresses = new Set(payments.map(({ address }) => address?.toLowerCase()));
-  const findings = [
+  const breaches = [
     ...payments.flatMap((payment) => auditPayment(payment, stored, sent)),
     ...addresses.size === payments.length ? [] : ["two payments have one address"],
     ...stored.size === payments.length
@@ -88,14 +88,14 @@ export async function auditChain(
   const booked = rows.reduce((total, { at_chain }) => total + at_chain, 0);
   const refunded = rows.reduce((total, { amount_refunded }) => total + amount_refunded, 0);
   if (sum - refunded !== booked) {
-    findings.push(`the chain has ${sum} less ${refunded} refunded, and the ledger ${booked}`);
+    breaches.push(`the chain has ${sum} less ${refunded} refunded, and the ledger ${booked}`);
   }
   const counts = Map.groupBy(rows, ({ status, failure_code }) => failure_code ?? status);
   const states = [...counts].map(([status, all]) => `${all.length} ${status}`).join(", ");
   return {
     says: `${states}; ${received.length} transfers of ${sum}, ` +
       `${payouts.length} payouts`,
-    findings,
+    breaches,
   };
 }
 
@@ -112,9 +112,9 @@ function auditPayment(
   // Refunds leave from the wallet of the signer, and the ledger takes them from the payment.
   const at_chain = row.at_chain + amount_refunded;
   const available = row.available + amount_refunded;
-  const findings: string[] = [];
+  const breaches: string[] = [];
   const check = (holds: boolean, what: string) => {
-    if (!holds) findings.push(`${id} (${failure_code ?? status}, asked ${amount_minor}): ${what}`);
+    if (!holds) breaches.push(`${id} (${failure_code ?? status}, asked ${amount_minor}): ${what}`);
   };
   check(at_chain === sum, `the chain has ${sum}, and the ledger ${at_chain}`);
   check(available + unapplied === sum, `${available} available and ${unapplied} unapplied`);
@@ -127,7 +127,7 @@ function auditPayment(
     // Money that came in time decides, and late money does not.
     if (failure_code === "underpaid") check(sum > 0 && sum < amount_minor, `underpaid with ${sum}`);
   }
-  return findings;
+  return breaches;
 }
 
 /** Checks that each completed payout was paid once, and that no other was paid. */
@@ -158,11 +158,11 @@ async function auditPayouts(
   ];
 }
 
-/** Returns the findings of the invariants, without those that the operator handles. */
+/** Returns the breaches of the invariants, without those that the operator handles. */
 async function readInvariants(sql: postgres.Sql): Promise<string[]> {
   const verdicts = await checkBooks(sql);
-  const broken = verdicts.filter(({ invariant, findings }) =>
-    findings > 0 && invariant !== "invariant_provider_events"
+  const broken = verdicts.filter(({ invariant, breaches }) =>
+    breaches > 0 && invariant !== "invariant_provider_events"
   ).flatMap(({ invariant, examples }) => examples.map((example) => `${invariant}: ${example}`));
   const provider_events = await sql<{ detail: string }[]>`
     select subject_id || ': ' || detail as detail from pay.invariant_provider_events`;

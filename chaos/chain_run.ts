@@ -34,7 +34,7 @@ const POLL_EVERY_MS = 200;
 
 /** Runs the run and judges it. */
 export async function runChain(stage: Stage, options: ChainOptions): Promise<Verdict[]> {
-  if (no_anvil) return [{ promise: "R14", says: "left out: anvil is not installed", findings: [] }];
+  if (no_anvil) return [{ promise: "R14", says: "left out: anvil is not installed", breaches: [] }];
   const run = await ChainRun.begin(stage, options);
   return await run.play();
 }
@@ -114,7 +114,7 @@ class ChainRun {
         await this.#node.reorganise(this.#random.integer(1, 3));
       }
     }
-    const findings = await this.#comeToRest().then(() => [], (error) => this.#explain(error));
+    const breaches = await this.#comeToRest().then(() => [], (error) => this.#explain(error));
     this.#is_over = true;
     await polls;
     const seconds = ((performance.now() - started) / 1_000).toFixed(1);
@@ -133,7 +133,7 @@ class ChainRun {
       promise: "R14",
       says: `chain: ${audit.says} in ${seconds} s; killed ${counts.join(", ")}; ` +
         `${this.#node.reorganisations} reorganisations`,
-      findings: [...findings, ...audit.findings, ...this.#clients.faults, ...missing],
+      breaches: [...breaches, ...audit.breaches, ...this.#clients.faults, ...missing],
     }];
   }
 

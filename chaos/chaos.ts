@@ -37,7 +37,7 @@ interface ChaosOptions {
   promises: string[];
 }
 
-const FINDINGS_SHOWN = 10;
+const BREACHES_SHOWN = 10;
 /** From this number of operations on, each run has its full size. */
 const FULL_SIZE = 100_000;
 /** A run. It calls `onCalm` when it only waits. */
@@ -92,7 +92,7 @@ async function main(args: readonly string[]): Promise<number> {
       const verdicts = await RUNS[name]!(stage, options, onCalm);
       const seconds = ((performance.now() - started) / 1_000).toFixed(1);
       console.log([...verdicts.map(render), `       ${name}: ${seconds} s`].join("\n"));
-      is_good &&= verdicts.every(({ findings }) => findings.length === 0);
+      is_good &&= verdicts.every(({ breaches }) => breaches.length === 0);
     } finally {
       await stage.end();
       stages.delete(stage);
@@ -113,13 +113,13 @@ async function main(args: readonly string[]): Promise<number> {
   return is_good ? 0 : 1;
 }
 
-function render({ promise, says, findings }: Verdict): string {
-  const more = findings.length > FINDINGS_SHOWN
-    ? [`       and ${findings.length - FINDINGS_SHOWN} more`]
+function render({ promise, says, breaches }: Verdict): string {
+  const more = breaches.length > BREACHES_SHOWN
+    ? [`       and ${breaches.length - BREACHES_SHOWN} more`]
     : [];
   return [
-    `${findings.length === 0 ? "ok    " : "BROKEN"} ${promise.padEnd(4)} ${says}`,
-    ...findings.slice(0, FINDINGS_SHOWN).map((finding) => `       ${finding}`),
+    `${breaches.length === 0 ? "ok    " : "BROKEN"} ${promise.padEnd(4)} ${says}`,
+    ...breaches.slice(0, BREACHES_SHOWN).map((breach) => `       ${breach}`),
     ...more,
   ].join("\n");
 }
@@ -141,14 +141,14 @@ function judgeMain(report: MainRunReport): Verdict[] {
         `${Math.round(counts.slowest_ms)} ms; last delivery ${
           seconds.delivered.toFixed(1)
         } s later, ${redelivered} redelivered`,
-      findings: [],
+      breaches: [],
     },
     {
       promise: "kill",
       says: Object.entries(faults).map(([kind, count]) => `${kind} ${count}`).join(", "),
-      findings: missing.map(([kind]) => `no ${kind} happened; a larger run has every kind`),
+      breaches: missing.map(([kind]) => `no ${kind} happened; a larger run has every kind`),
     },
-    { promise: "well", says: `longest recovery: ${slowest.join(", ")}`, findings: [] },
+    { promise: "well", says: `longest recovery: ${slowest.join(", ")}`, breaches: [] },
   ];
 }
 

@@ -3,7 +3,7 @@
  * arrive with its committed bytes, in order, and with a fresh signature.
  */
 
-import type { EventFact, Evidence, Verdict } from "./evidence.ts";
+import type { Evidence, StoredEvent, Verdict } from "./evidence.ts";
 
 /** Longest age of a signature on arrival (promise R8). */
 export const SIGNATURE_AGE_MS = 30_000;
@@ -15,7 +15,7 @@ const DUPLICATES_LIMIT = 0.02;
 const REDELIVERED_LIMIT = 0.02;
 
 /** Judges the deliveries of a run. */
-export function auditDeliveries(evidence: Evidence, events: EventFact[]): Verdict[] {
+export function auditDeliveries(evidence: Evidence, events: StoredEvent[]): Verdict[] {
   const { arrivals, endpoints, environments, drained } = evidence;
   const hashes = new Map(events.map(({ id, body_hash }) => [id, body_hash]));
   const taken = new Map<string, number>();
@@ -71,7 +71,7 @@ export function auditDeliveries(evidence: Evidence, events: EventFact[]): Verdic
       promise: "R6",
       says: `${due} deliveries due, ${missing.length} missing, ${forged} forged, ` +
         `${duplicates} duplicates, ${refused} refused by the receiver`,
-      findings: [
+      breaches: [
         ...missing.map((name) => `missing: ${name}`),
         ...strangers,
         ...too_many,
@@ -80,8 +80,8 @@ export function auditDeliveries(evidence: Evidence, events: EventFact[]): Verdic
         ...drained.faults,
       ],
     },
-    { promise: "R7", says: `${last.size} payments at endpoints, in order`, findings: disordered },
-    { promise: "R8", says: `signatures ${newest} to ${oldest} ms old on arrival`, findings: stale },
+    { promise: "R7", says: `${last.size} payments at endpoints, in order`, breaches: disordered },
+    { promise: "R8", says: `signatures ${newest} to ${oldest} ms old on arrival`, breaches: stale },
   ];
 }
 

@@ -17,8 +17,8 @@ export interface Evidence {
   endpoints: Record<string, { sandbox: Sandbox; takes: (type: string) => boolean }>;
   /** Number of replays at the end, and their faults. */
   replays: { replayed: number; faults: string[] };
-  /** Number of audits during the run, and their findings. */
-  meanwhile: { audits: number; findings: string[] };
+  /** Number of audits during the run, and their breaches. */
+  meanwhile: { audits: number; breaches: string[] };
   /** Ledger transactions that were deleted or changed after the middle of the run. */
   altered_movements: string[];
   /** Number of redeliveries, and deliveries that did not follow the schedule. */
@@ -30,11 +30,11 @@ export interface Verdict {
   promise: string;
   /** Figures for the report. */
   says: string;
-  findings: string[];
+  breaches: string[];
 }
 
 /** An event in the database. */
-export interface EventFact {
+export interface StoredEvent {
   /** The public id. */
   environment_id: string;
   id: string;

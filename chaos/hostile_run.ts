@@ -98,7 +98,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
   };
 
   let due = 0;
-  const findings: string[] = [];
+  const breaches: string[] = [];
   /** The 99th percentile of each phase. */
   const latencies: Record<"calm" | "hostile", number[]> = { calm: [], hostile: [] };
   // The first calm phase warms up and is not measured.
@@ -116,7 +116,7 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
     const due_here = Array.from({ length: count }, (_, i) => healthyOf(i % SANDBOXES))
       .reduce((sum, endpoints) => sum + endpoints, 0);
     await until("all have arrived", () => arrived.size >= due_here, DRAIN_MS).catch(() => {});
-    if (arrived.size !== due_here) findings.push(`${arrived.size} of ${due_here} have arrived`);
+    if (arrived.size !== due_here) breaches.push(`${arrived.size} of ${due_here} have arrived`);
     if (n === 0) continue;
     latencies[name].push(p99([...arrived.values()]));
     due += due_here;
@@ -125,16 +125,16 @@ export async function runHostile(stage: Stage, seconds: number): Promise<Verdict
   // decide two, and a hostile endpoint delays others in both.
   const [calm, hostile] = [Math.min(...latencies.calm), Math.min(...latencies.hostile)];
   const limit = Math.max(FLOOR_MS, 2 * calm);
-  if (hostile >= limit) findings.push(`p99 of ${hostile} ms, ${limit} ms is the limit`);
-  if (caught === 0) findings.push("the tarpit got no connection");
+  if (hostile >= limit) breaches.push(`p99 of ${hostile} ms, ${limit} ms is the limit`);
+  if (caught === 0) breaches.push("the tarpit got no connection");
   const { held } = attacker;
-  if (held.all === 0) findings.push("the attacker got no delivery");
+  if (held.all === 0) breaches.push("the attacker got no delivery");
   return [{
     promise: "R13",
     says: `${HEALTHY} healthy endpoints, ${due} deliveries: p99 ${calm} ms at best, ` +
       `beside a tarpit (${caught} connections caught) and an attacker (${held.most} of its ` +
       `attempts under way at most, ${held.all} in all) ${hostile} ms`,
-    findings,
+    breaches,
   }];
 }
 

@@ -53,13 +53,13 @@ export async function readOurBooks(
     from pay.ledger_entries
     where environment_id = ${environment_id} and account in ('processor', 'chargebacks')
     group by subject_id`;
-  const broken = (await checkBooks(sql)).filter(({ findings }) => findings > 0)
+  const broken = (await checkBooks(sql)).filter(({ breaches }) => breaches > 0)
     .flatMap(({ invariant, examples }) => examples.map((example) => `${invariant}: ${example}`));
   const balances = new Map(rows.map(({ id, balance }) => [id, balance]));
   return { payments, refunds, balances, broken };
 }
 
-/** Returns the findings about a run that has come to rest. */
+/** Returns the breaches about a run that has come to rest. */
 export function auditLive(evidence: LiveEvidence): string[] {
   return [
     ...auditPayments(evidence),
@@ -71,7 +71,7 @@ export function auditLive(evidence: LiveEvidence): string[] {
 
 /** One object for each payment, one charge at most, and the same status and amount. */
 function auditPayments({ operations, payments, books }: LiveEvidence): string[] {
-  const findings: string[] = [];
+  const breaches: string[] = [];
   const objects = groupBy(books.payment_intent, ({ metadata }) => metadata.payment);
   const charges = groupBy(
     books.charge.filter(({ status }) => status === "succeeded"),
@@ -80,31 +80,31 @@ function auditPayments({ operations, payments, books }: LiveEvidence): string[] 
   const answered = new Set(operations.map(({ payment_id }) => payment_id));
   for (const { id, status, amount_captured } of payments) {
     const made = objects.get(id) ?? [];
-    if (!answered.has(id)) findings.push(`${id} is in no answer`);
-    if (made.length !== 1) findings.push(`${id} has ${made.length} objects at the provider`);
+    if (!answered.has(id)) breaches.push(`${id} is in no answer`);
+    if (made.length !== 1) breaches.push(`${id} has ${made.length} objects at the provider`);
     const paid = made.flatMap((intent) => charges.get(intent.id) ?? []);
-    if (paid.length > 1) findings.push(`${id} was charged ${paid.length} times`);
+    if (paid.length > 1) breaches.push(`${id} was charged ${paid.length} times`);
     const captured = sumOf(paid, "amount_captured");
     if (captured !== amount_captured) {
-      findings.push(`${id} has captured ${amount_captured}, the provider ${captured}`);
+      breaches.push(`${id} has captured ${amount_captured}, the provider ${captured}`);
     }
     if (made.some((intent) => intent.status !== RESULTS[status])) {
-      findings.push(`${id} is ${status}, at the provider ${made[0]!.status}`);
+      breaches.push(`${id} is ${status}, at the provider ${made[0]!.status}`);
     }
   }
   const known = new Set(payments.map(({ id }) => id));
   for (const id of objects.keys()) {
-    if (!known.has(id)) findings.push(`the provider has an object of ${id}, which is not here`);
+    if (!known.has(id)) breaches.push(`the provider has an object of ${id}, which is not here`);
   }
   for (const id of answered) {
-    if (id !== null && !known.has(id)) findings.push(`${id} was acknowledged, but is not here`);
+    if (id !== null && !known.has(id)) breaches.push(`${id} was acknowledged, but is not here`);
   }
-  return findings;
+  return breaches;
 }
 
 /** One refund at the provider for each completed refund here, of its amount, and no others. */
 function auditRefunds({ operations, payments, refunds, books }: LiveEvidence): string[] {
-  const findings: string[] = [];
+  const breaches: string[] = [];
   const made = groupBy(books.refund, ({ metadata }) => metadata.refund);
   const answered = new Set(
     operations.filter(({ action }) => action.do === "refund")
@@ -113,18 +113,18 @@ function auditRefunds({ operations, payments, refunds, books }: LiveEvidence): s
   for (const { id, status, amount_minor } of refunds) {
     const done = (made.get(id) ?? []).filter((refund) => refund.status === "succeeded");
     const expected = status === "completed" ? 1 : 0;
-    if (!answered.has(id)) findings.push(`${id} is in no answer`);
+    if (!answered.has(id)) breaches.push(`${id} is in no answer`);
     if (done.length !== expected) {
-      findings.push(`${id} is ${status}, but was refunded ${done.length} times`);
+      breaches.push(`${id} is ${status}, but was refunded ${done.length} times`);
     }
     if (done.some(({ amount }) => amount !== amount_minor)) {
-      findings.push(`${id} is of ${amount_minor}, at the provider of ${done[0]!.amount}`);
+      breaches.push(`${id} is of ${amount_minor}, at the provider of ${done[0]!.amount}`);
     }
-    if (status === "pending") findings.push(`${id} is still pending`);
+    if (status === "pending") breaches.push(`${id} is still pending`);
   }
   const known = new Set(refunds.map(({ id }) => id));
   for (const id of made.keys()) {
-    if (!known.has(id)) findings.push(`the provider has a refund ${id}, which is not here`);
+    if (!known.has(id)) breaches.push(`the provider has a refund ${id}, which is not here`);
   }
   const sums = groupBy(
     refunds.filter(({ status }) => status === "completed"),
@@ -132,9 +132,9 @@ function auditRefunds({ operations, payments, refunds, books }: LiveEvidence): s
   );
   for (const { id, amount_refunded } of payments) {
     const sum = (sums.get(id) ?? []).reduce((all, { amount_minor }) => all + amount_minor, 0);
-    if (sum !== amount_refunded) findings.push(`${id} has ${amount_refunded} refunded, not ${sum}`);
+    if (sum !== amount_refunded) breaches.push(`${id} has ${amount_refunded} refunded, not ${sum}`);
   }
-  return findings;
+  return breaches;
 }
 
 /** The ledger has at the provider as much as the provider says, for each payment. */
@@ -157,20 +157,20 @@ function auditLedger({ payments, balances, books }: LiveEvidence): string[] {
 /** Duplicates got one answer, and it is true. */
 function auditAnswers(evidence: LiveEvidence, operation: LiveAnswered): string[] {
   const { key, action, answers } = operation;
-  const findings: string[] = [];
+  const breaches: string[] = [];
   const texts = new Set(answers.map(({ status, body }) => `${status} ${body}`));
-  if (texts.size > 1) findings.push(`${key}: duplicates were answered ${[...texts].join(" and ")}`);
+  if (texts.size > 1) breaches.push(`${key}: duplicates were answered ${[...texts].join(" and ")}`);
   if (answers.filter((answer) => isStored(answer) && !answer.is_replay).length > 1) {
-    findings.push(`${key}: duplicates got several first answers`);
+    breaches.push(`${key}: duplicates got several first answers`);
   }
   const [answer] = answers;
   const is_expected = answer !== undefined && isStored(answer) &&
     (answer.status !== 402 || action.do === "create");
-  if (!is_expected) findings.push(`${key}: ${answer?.status} ${answer?.body}`);
+  if (!is_expected) breaches.push(`${key}: ${answer?.status} ${answer?.body}`);
   else if (!isTrue(evidence, operation, answer)) {
-    findings.push(`${key}: the provider contradicts ${answer.status} ${answer.body}`);
+    breaches.push(`${key}: the provider contradicts ${answer.status} ${answer.body}`);
   }
-  return findings;
+  return breaches;
 }
 
 /** Whether the provider's books agree with an answer. An open result is always true. */

@@ -49,7 +49,7 @@ const MISSES = 20;
 /** Runs the live run and judges it. */
 export async function runLive(stage: Stage, options: LiveOptions): Promise<Verdict[]> {
   if (no_stripe_double) {
-    return [{ promise: "R14", says: "left out: localstripe is not installed", findings: [] }];
+    return [{ promise: "R14", says: "left out: localstripe is not installed", breaches: [] }];
   }
   const live = await makeLiveEnvironment(stage.sql, "chaos");
   const processes = await startProcesses(stage, live.environment_id);
@@ -83,7 +83,7 @@ export async function runLive(stage: Stage, options: LiveOptions): Promise<Verdi
   const settled_s = (performance.now() - started) / 1_000 - told_s;
   const verdict = await judge(processes, live.environment_id, clients, { told_s, settled_s });
   return [
-    { ...verdict, findings: [...verdict.findings, ...unsettled] },
+    { ...verdict, breaches: [...verdict.breaches, ...unsettled] },
     countVerdict("live", progress.kills, KILL_POINTS.map(({ name }) => name)),
     countVerdict("live", progress.faults, Object.keys(PROVIDER_FAULTS)),
     countVerdict("live", progress.ways, Object.keys(NOTIFICATION_WAYS)),
@@ -109,7 +109,7 @@ async function judge(
       `${ours.payments.length} payments and ${books.payment_intent.length} at the provider, ` +
       `${charges} charges, ${ours.refunds.length} refunds and ${books.refund.length}, ` +
       `balance ${balance} cents, ${replayed} keys replayed`,
-    findings: [
+    breaches: [
       ...auditLive({ operations, ...ours, books }),
       ...broken,
       ...clients.faults,
@@ -231,6 +231,6 @@ function countVerdict(
   return {
     promise,
     says: names.map((name) => `${name} ${counts.get(name) ?? 0}`).join(", "),
-    findings: names.filter((name) => !counts.has(name)).map((name) => `no "${name}" happened`),
+    breaches: names.filter((name) => !counts.has(name)).map((name) => `no "${name}" happened`),
   };
 }

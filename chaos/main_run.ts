@@ -139,13 +139,13 @@ export async function runMain(stage: Stage, options: MainRunOptions): Promise<Ma
       }]),
     ),
     replays: replayed,
-    meanwhile: { audits: auditor.audits, findings: auditor.findings },
+    meanwhile: { audits: auditor.audits, breaches: auditor.breaches },
     altered_movements,
     drained,
   });
-  if (counted.internal > 0) verdicts[0]!.findings.push(`${counted.internal} answers of 500`);
+  if (counted.internal > 0) verdicts[0]!.breaches.push(`${counted.internal} answers of 500`);
   for (const { route, fault } of stage.server_faults) {
-    verdicts[0]!.findings.push(`fault of a server: ${route} ${fault}`);
+    verdicts[0]!.breaches.push(`fault of a server: ${route} ${fault}`);
   }
   return {
     verdicts,

@@ -11,7 +11,7 @@ const AUDIT_EVERY_MS = 2_000;
 /** Reads the invariants during the run, and copies the ledger in the middle of the run. */
 export class Auditor {
   audits = 0;
-  readonly findings: string[] = [];
+  readonly breaches: string[] = [];
   readonly #stage: Stage;
   readonly #keys: Record<Sandbox, SandboxKey>;
   readonly #is_midway: () => boolean;
@@ -42,12 +42,12 @@ export class Auditor {
     while (!this.#is_over) {
       const started = performance.now();
       try {
-        const broken = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
+        const broken = (await checkBooks(sql)).filter(({ breaches }) => breaches > 0);
         for (const { invariant, examples } of broken) {
-          this.findings.push(`during the run ${invariant}: ${examples[0]}`);
+          this.breaches.push(`during the run ${invariant}: ${examples[0]}`);
         }
         const { environment_id } = this.#keys.transfers;
-        this.findings.push(...await overdrawnBalances(sql, environment_id));
+        this.breaches.push(...await overdrawnBalances(sql, environment_id));
         this.audits++;
         if (this.#wantsCopy()) {
           // An earlier try may have made the copy before its connection broke.
@@ -59,12 +59,12 @@ export class Auditor {
             )`;
           const [copied] = await sql`select from public.chaos_ledger limit 1`;
           if (copied === undefined) {
-            this.findings.push("the ledger was empty in the middle of the run");
+            this.breaches.push("the ledger was empty in the middle of the run");
           }
           this.#has_copy = true;
         }
       } catch (error) {
-        if (!isCutOff(error)) this.findings.push(`during the run: ${error}`);
+        if (!isCutOff(error)) this.breaches.push(`during the run: ${error}`);
       }
       // The audit takes at most a tenth of the time, except for the copy.
       const pause_ms = Math.max(AUDIT_EVERY_MS, 9 * (performance.now() - started));

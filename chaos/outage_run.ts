@@ -42,7 +42,7 @@ export async function runOutage(
   const port = freePort();
   const { secret } = await addEndpoint(server.base_url, text, `http://127.0.0.1:${port}/`, ["*"]);
   const started = performance.now();
-  const findings: string[] = [];
+  const breaches: string[] = [];
   let next = 0;
   await Promise.all(Array.from({ length: CLIENTS }, async () => {
     // Each payment has two events.
@@ -50,7 +50,7 @@ export async function runOutage(
       const body = { amount_minor: 100, currency: "EUR", outcome: "success" };
       const key = `outage-${next++}`;
       const { status } = await callApi(server.base_url, text, SANDBOX_PAYMENTS, { body, key });
-      if (status !== 201) findings.push(`${key} was answered ${status}`);
+      if (status !== 201) breaches.push(`${key} was answered ${status}`);
     }
   }));
   const due = 2 * next;
@@ -97,21 +97,21 @@ export async function runOutage(
   const [newest_ms, oldest_ms] = [ages_ms[0] ?? 0, ages_ms.at(-1) ?? 0];
   if (events.size !== due) {
     const refused = all.length - arrivals.length;
-    findings.push(`${events.size} of ${due} arrived, ${refused} attempts were refused`);
+    breaches.push(`${events.size} of ${due} arrived, ${refused} attempts were refused`);
   }
-  if (oldest_ms >= SIGNATURE_AGE_MS) findings.push(`a signature was ${oldest_ms} ms old`);
+  if (oldest_ms >= SIGNATURE_AGE_MS) breaches.push(`a signature was ${oldest_ms} ms old`);
   if (newest_ms < -SIGNATURE_AHEAD_MS) {
-    findings.push(`a signature was made ${-newest_ms} ms after it arrived`);
+    breaches.push(`a signature was made ${-newest_ms} ms after it arrived`);
   }
   if (arrivals.some(({ timestamps_apart_s }) => timestamps_apart_s !== 0)) {
-    findings.push("Webhook-Timestamp differs from the time of the signature");
+    breaches.push("Webhook-Timestamp differs from the time of the signature");
   }
   if (waiting!.pending < due || waiting!.tried === 0) {
-    findings.push(`only ${waiting!.pending} were waiting, ${waiting!.tried} of them tried`);
+    breaches.push(`only ${waiting!.pending} were waiting, ${waiting!.tried} of them tried`);
   }
   const last = new Map<string, number>();
   for (const { subject_id, sequence } of arrivals) {
-    if (sequence < (last.get(subject_id) ?? 0)) findings.push(`${subject_id}: out of order`);
+    if (sequence < (last.get(subject_id) ?? 0)) breaches.push(`${subject_id}: out of order`);
     last.set(subject_id, sequence);
   }
   return [{
@@ -123,7 +123,7 @@ export async function runOutage(
         drained_s.toFixed(1)
       } s after the ` +
       `return, signatures at most ${oldest_ms} ms old`,
-    findings,
+    breaches,
   }];
 }
 

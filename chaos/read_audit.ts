@@ -10,7 +10,7 @@ import type { Operation, Sandbox, Story } from "./plan.ts";
 /** The faults of lists of payments (promise R5). */
 export function pageFaults({ plan, journal }: Evidence): string[] {
   const operations = operationsOf(plan.stories);
-  const findings: string[] = [];
+  const breaches: string[] = [];
   /** Ids of payments in the order of their acknowledgement. */
   const acknowledged: Partial<Record<Sandbox, string[]>> = {};
   /** Number of acknowledged payments before the first request for each list. */
@@ -29,9 +29,9 @@ export function pageFaults({ plan, journal }: Evidence): string[] {
     // A reset may have deleted acknowledged payments.
     const known = sandbox === "resets" ? [] : ids.slice(0, known_when_sent.get(record.operation));
     const fault = pageFault(record, known);
-    if (fault !== null) findings.push(`operation ${record.operation}, a list: ${fault}`);
+    if (fault !== null) breaches.push(`operation ${record.operation}, a list: ${fault}`);
   }
-  return findings;
+  return breaches;
 }
 
 /** The faults of balances (promise R4). */

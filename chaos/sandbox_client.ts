@@ -36,10 +36,10 @@ export interface SandboxPlay {
   isOver(): boolean;
 }
 
-/** The result of a part: its figures, and its findings. */
+/** The result of a part: its figures, and its breaches. */
 export interface PlayReport {
   says: string;
-  findings: string[];
+  breaches: string[];
 }
 
 /** Runs clients that repeat a step until it returns false. */
@@ -58,7 +58,7 @@ export class SandboxClient {
   broken = 0;
   /** The answers of 500 and 429, by the fault that they name. */
   readonly faults: Record<string, number> = {};
-  readonly findings: string[] = [];
+  readonly breaches: string[] = [];
   readonly #urls: readonly string[];
   readonly #http: Deno.HttpClient;
   #sent = 0;
@@ -86,11 +86,11 @@ export class SandboxClient {
       if (fault === null) this.broken++;
       else this.faults[fault] = (this.faults[fault] ?? 0) + 1;
       if (answer?.status === 500 && fault === null) {
-        this.findings.push(`${path}: 500 ${JSON.stringify(answer.body)}`);
+        this.breaches.push(`${path}: 500 ${JSON.stringify(answer.body)}`);
       }
       if (fault === null) await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
     }
-    if (!is_over?.()) this.findings.push(`${path}: no answer`);
+    if (!is_over?.()) this.breaches.push(`${path}: no answer`);
     return null;
   }
 

@@ -28,7 +28,7 @@ export async function playClock(
   await client.send(sandbox, ENDPOINTS, { body: { delivery: "inbox" }, key: "inbox" });
   const begun = await client.send(sandbox, CLOCK, { body: { mode: "frozen" }, key: "begin" });
   const begin_ms = Date.parse(begun!.body.now);
-  const findings: string[] = [];
+  const breaches: string[] = [];
   let [payments, days, is_done] = [0, 0, false];
   const advance = async (by_days: number) => {
     days += by_days;
@@ -37,7 +37,7 @@ export async function playClock(
       const answer = await client.send(sandbox, CLOCK, { body, key: `day-${days}-${i}` });
       if (answer === null) return;
       if (answer.status !== 200) {
-        return void findings.push(`an advance: ${JSON.stringify(answer.body)}`);
+        return void breaches.push(`an advance: ${JSON.stringify(answer.body)}`);
       }
       if (!answer.body.has_more) return;
       body = { to: answer.body.target };
@@ -51,7 +51,7 @@ export async function playClock(
         key: `clock-${number}-${i}`,
       });
       if (answer?.status === 201) payments++;
-      else findings.push(`a payment: ${answer?.status}`);
+      else breaches.push(`a payment: ${answer?.status}`);
       await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
       return !is_done;
     }),
@@ -63,13 +63,13 @@ export async function playClock(
   await advance(LAST_DAYS);
   const clock = await client.send(sandbox, CLOCK);
   const expected = new Date(begin_ms + days * DAY_S * 1_000).toISOString();
-  if (clock!.body.now !== expected) findings.push(`now is ${clock!.body.now}, not ${expected}`);
+  if (clock!.body.now !== expected) breaches.push(`now is ${clock!.body.now}, not ${expected}`);
   for (const { status, days } of KINDS) {
     const wrong = await stage.sql<{ id: string }[]>`
       select p.id from pay.payments p join pay.environments e on e.id = p.environment_id
       where e.public_id = ${sandbox.environment_id} and p.status = ${status}
         and p.updated_at <> p.created_at + ${`${days} days`}::interval`;
-    for (const { id } of wrong) findings.push(`${id} is ${status} at another time than its own`);
+    for (const { id } of wrong) breaches.push(`${id} is ${status} at another time than its own`);
   }
   const [row] = await stage.sql<{ open: number; disordered: number }[]>`
     select (
@@ -86,7 +86,7 @@ export async function playClock(
       ) o where o.is_late
     )::int as disordered
     from pay.environments e where e.public_id = ${sandbox.environment_id}`;
-  if (row!.open > 0) findings.push(`${row!.open} payments have not ended`);
-  if (row!.disordered > 0) findings.push(`${row!.disordered} events are out of order in the inbox`);
-  return { says: `${payments} payments through ${days} days of a clock`, findings };
+  if (row!.open > 0) breaches.push(`${row!.open} payments have not ended`);
+  if (row!.disordered > 0) breaches.push(`${row!.disordered} events are out of order in the inbox`);
+  return { says: `${payments} payments through ${days} days of a clock`, breaches };
 }

@@ -13,14 +13,14 @@ const SANDBOXES = "/api-v1-sandbox/sandboxes";
 export async function playDisposables(
   { stage, client, sandbox, isOver }: SandboxPlay,
 ): Promise<PlayReport> {
-  const findings: string[] = [];
+  const breaches: string[] = [];
   /** The payments of the sandboxes that are not deleted. */
   const kept = new Map<string, string>();
   const deleted: string[] = [];
   await untilDone(CLIENTS, async (number, i) => {
     const name = `sandbox-${number}-${i}`;
     const made = await client.send(sandbox, SANDBOXES, { body: {}, key: name });
-    if (made?.status !== 201) return findings.push(`${name}: ${made?.status}`) < 10;
+    if (made?.status !== 201) return breaches.push(`${name}: ${made?.status}`) < 10;
     const { id, test_key: text } = made.body;
     const paid = await client.send({ text }, SANDBOX_PAYMENTS, {
       body: { amount_minor: 100, currency: "EUR", outcome: "success" },
@@ -28,7 +28,7 @@ export async function playDisposables(
     });
     const list = await client.send({ text }, "/api-v1-payments/v1/payments");
     const ids = list?.body.data?.map(({ id }: { id: string }) => id);
-    if (ids?.length !== 1 || ids[0] !== paid?.body.id) findings.push(`${id} has other payments`);
+    if (ids?.length !== 1 || ids[0] !== paid?.body.id) breaches.push(`${id} has other payments`);
     if (i % 2 === 0) {
       kept.set(id, paid?.body.id);
     } else {
@@ -36,9 +36,9 @@ export async function playDisposables(
         method: "DELETE",
         key: `${name}-delete`,
       });
-      if (gone?.status !== 200) findings.push(`${id} is not deleted: ${gone?.status}`);
+      if (gone?.status !== 200) breaches.push(`${id} is not deleted: ${gone?.status}`);
       const late = await client.send({ text }, "/api-v1-payments/v1/payments");
-      if (late?.status !== 401) findings.push(`the key of ${id} still opens it`);
+      if (late?.status !== 401) breaches.push(`the key of ${id} still opens it`);
       deleted.push(id);
     }
     return !isOver();
@@ -54,10 +54,10 @@ export async function playDisposables(
     from pay.environments e where e.ends_at is not null`;
   for (const { id, payments } of rows) {
     if (payments.join() !== kept.get(id)) {
-      findings.push(`${id} has ${payments.join() || "nothing"}`);
+      breaches.push(`${id} has ${payments.join() || "nothing"}`);
     }
     kept.delete(id);
   }
-  for (const id of kept.keys()) findings.push(`${id} is gone`);
-  return { says: `${rows.length + deleted.length} disposable sandboxes`, findings };
+  for (const id of kept.keys()) breaches.push(`${id} is gone`);
+  return { says: `${rows.length + deleted.length} disposable sandboxes`, breaches };
 }

@@ -13,7 +13,7 @@ const DISPUTED_CARD = { token: "pm_card_createDispute" };
 export async function playDisputes(
   { stage, client, sandbox, isOver }: SandboxPlay,
 ): Promise<PlayReport> {
-  const findings: string[] = [];
+  const breaches: string[] = [];
   let disputes = 0;
   await untilDone(CLIENTS, async (number, i) => {
     const name = `dispute-${number}-${i}`;
@@ -23,7 +23,7 @@ export async function playDisputes(
     });
     const list = await client.send(sandbox, `${V1}/disputes?payment_id=${paid?.body.id}`);
     const id = list?.body.data?.[0]?.id;
-    if (id === undefined) return findings.push(`${name} has no dispute`) < 10;
+    if (id === undefined) return breaches.push(`${name} has no dispute`) < 10;
     const moves = [
       [`${V1}/disputes/${id}/evidence`, { text: "winning_evidence" }],
       [`${V1}/disputes/${id}/evidence`, { text: "losing_evidence" }],
@@ -37,7 +37,7 @@ export async function playDisputes(
     disputes++;
     // A win makes the payment completed, so an advance to that status changes nothing and is 200.
     if (ended.length === 0 || ended.length > 2) {
-      findings.push(`${id} has ended ${ended.length} times`);
+      breaches.push(`${id} has ended ${ended.length} times`);
     }
     return !isOver();
   });
@@ -48,6 +48,6 @@ export async function playDisputes(
     where e.public_id = ${sandbox.environment_id}
     group by v.subject_id
     having count(*) filter (where v.type in ('dispute.won', 'dispute.lost')) <> 1`;
-  for (const { subject_id, ends } of wrong) findings.push(`${subject_id} has ${ends} ends`);
-  return { says: `${disputes} disputes`, findings };
+  for (const { subject_id, ends } of wrong) breaches.push(`${subject_id} has ${ends} ends`);
+  return { says: `${disputes} disputes`, breaches };
 }

@@ -84,9 +84,9 @@ export async function playFaults(
       (select count(*) from pay.webhook_deliveries d where d.environment_id = e.id
         and d.fault = 'drop_until_recovered')::int as dropped
     from pay.environments e where e.public_id = ${sandbox.environment_id}`;
-  const findings: string[] = [];
+  const breaches: string[] = [];
   const expectEqual = (name: string, actual: number, expected: number) => {
-    if (actual !== expected) findings.push(`${name}: ${actual} instead of ${expected}`);
+    if (actual !== expected) breaches.push(`${name}: ${actual} instead of ${expected}`);
   };
   expectEqual("payments", happened!.payments, payments);
   expectEqual("faults declined", happened!.declined, declared["declined"]!);
@@ -95,9 +95,9 @@ export async function playFaults(
     // A kill can take the answer of a request that has a fault.
     const shown = client.faults[fault] ?? 0;
     if (shown > declared[fault]! || shown < declared[fault]! - client.broken) {
-      findings.push(`faults ${fault}: ${shown} answers, ${declared[fault]} declared`);
+      breaches.push(`faults ${fault}: ${shown} answers, ${declared[fault]} declared`);
     }
   }
   const total = Object.values(declared).reduce((sum, times) => sum + times, 0);
-  return { says: `${total} declared faults in ${payments} payments`, findings };
+  return { says: `${total} declared faults in ${payments} payments`, breaches };
 }

@@ -22,7 +22,7 @@ export async function playInbox(
   if (endpoint?.status !== 201) throw new Error("no inbox");
   const arrived = new Map<string, { payment: string; sequence: number }>();
   const acknowledged = new Set<string>();
-  const findings: string[] = [];
+  const breaches: string[] = [];
   let [reads, has_all] = [0, false];
   const read = async () => {
     let [after, page]: [string | null, string[]] = [null, []];
@@ -38,7 +38,7 @@ export async function playInbox(
         continue;
       }
       for (const { id, event_id, body } of answer.body.data) {
-        if (acknowledged.has(id)) findings.push(`${id} came again after its acknowledgement`);
+        if (acknowledged.has(id)) breaches.push(`${id} came again after its acknowledgement`);
         const { data, sequence } = JSON.parse(body);
         if (!arrived.has(event_id)) arrived.set(event_id, { payment: data.object.id, sequence });
       }
@@ -63,12 +63,12 @@ export async function playInbox(
   has_all = true;
   await reading;
   for (const { id } of events) {
-    if (!arrived.has(id)) findings.push(`${id} is in no inbox`);
+    if (!arrived.has(id)) breaches.push(`${id} is in no inbox`);
   }
   const last = new Map<string, number>();
   for (const [id, { payment, sequence }] of arrived) {
-    if (sequence !== (last.get(payment) ?? 0) + 1) findings.push(`${id} is out of order`);
+    if (sequence !== (last.get(payment) ?? 0) + 1) breaches.push(`${id} is out of order`);
     last.set(payment, sequence);
   }
-  return { says: `${arrived.size} events in ${reads} reads of an inbox`, findings };
+  return { says: `${arrived.size} events in ${reads} reads of an inbox`, breaches };
 }

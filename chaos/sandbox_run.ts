@@ -48,23 +48,23 @@ export async function runSandboxes(stage: Stage, kills: number): Promise<Verdict
   await pause(CALM_MS);
   is_over = true;
   const reports = await playing;
-  const findings = reports.flatMap((
+  const breaches = reports.flatMap((
     report,
     i,
-  ) => [...report.findings, ...plays[i]!.client.findings]);
+  ) => [...report.breaches, ...plays[i]!.client.breaches]);
   const repeated = plays.reduce((sum, { client }) => sum + client.broken, 0);
-  for (const { findings: found, invariant, examples } of await checkBooks(stage.sql)) {
-    if (found > 0) findings.push(`${invariant}: ${examples[0]}`);
+  for (const { breaches: found, invariant, examples } of await checkBooks(stage.sql)) {
+    if (found > 0) breaches.push(`${invariant}: ${examples[0]}`);
   }
   for (const { route, fault } of stage.server_faults) {
-    findings.push(`fault of a server: ${route} ${fault}`);
+    breaches.push(`fault of a server: ${route} ${fault}`);
   }
-  if (repeated === 0) findings.push("no request met a kill");
+  if (repeated === 0) breaches.push("no request met a kill");
   return [{
     promise: "R15",
     says: `${kills} kills, ${repeated} requests repeated; ` +
       reports.map(({ says }) => says).join("; "),
-    findings,
+    breaches,
   }];
 }
 

@@ -52,7 +52,7 @@ export async function auditStories(evidence: Evidence): Promise<Verdict> {
     journal.filter((record): record is Answer => record.kind === "answer" && record.duplicate === 0)
       .map((answer) => [answer.operation, answer]),
   );
-  const findings: string[] = [];
+  const breaches: string[] = [];
   let explained = 0;
   for (const story of plan.stories) {
     const is_reset = story.sandbox === "resets";
@@ -63,12 +63,12 @@ export async function auditStories(evidence: Evidence): Promise<Verdict> {
     if (answers.flat().some((answer) => answer?.status === 0)) continue;
     const fault = explain(story, answers, sent, is_reset ? null : stored);
     if (fault === null) explained++;
-    else findings.push(`story ${story.number}: ${fault}`);
+    else breaches.push(`story ${story.number}: ${fault}`);
   }
   return {
     promise: "R5",
     says: `${explained} payments and transfers explained by the model`,
-    findings: [...findings, ...pageFaults(evidence)],
+    breaches: [...breaches, ...pageFaults(evidence)],
   };
 }
 

@@ -4,7 +4,7 @@ import { keyLink } from "../../console/key_link.ts";
 import type { Credentials } from "../data_dir/credentials.ts";
 
 /** The values that the banner shows. */
-interface BannerFacts extends Credentials {
+interface BannerValues extends Credentials {
   /** Path of credentials.json, relative if the file is inside the current folder. */
   credentials_path: string;
   /** Path of the log file, or null if log lines go to standard output. */
@@ -14,24 +14,24 @@ interface BannerFacts extends Credentials {
 }
 
 /** Returns the banner, which ends with a newline. `colour` adds ANSI escapes. */
-export function renderBanner(facts: BannerFacts, colour: boolean): string {
+export function renderBanner(values: BannerValues, colour: boolean): string {
   const paint = (code: number, text: string) => colour ? `\x1b[${code}m${text}\x1b[0m` : text;
   const row = (label: string, text: string) => `  ${paint(2, label.padEnd(12))}${text}`;
   return [
     "",
     `  ${paint(1, "Payments API with sandbox")} is ready. Test keys move no money.`,
     "",
-    row("Base URL", paint(36, facts.base_url)),
-    row("Test key", paint(36, facts.test_key)),
-    row("Console", paint(36, keyLink(facts.base_url, facts.test_key))),
-    row("Reference", paint(36, new URL("/docs", facts.base_url).href)),
-    row("Credentials", facts.credentials_path),
-    ...(facts.database === null ? [] : [row("Database", facts.database)]),
-    ...(facts.log_path === null ? [] : [row("Log", facts.log_path)]),
+    row("Base URL", paint(36, values.base_url)),
+    row("Test key", paint(36, values.test_key)),
+    row("Console", paint(36, keyLink(values.base_url, values.test_key))),
+    row("Reference", paint(36, new URL("/docs", values.base_url).href)),
+    row("Credentials", values.credentials_path),
+    ...(values.database === null ? [] : [row("Database", values.database)]),
+    ...(values.log_path === null ? [] : [row("Log", values.log_path)]),
     "",
     "  Make a payment with the card that is always approved:",
     "",
-    renderCurl(facts),
+    renderCurl(values),
     "",
     `  ${paint(2, "Ctrl-C stops everything; the data stays.")}`,
     "",

@@ -74,6 +74,6 @@ export function reasonOf(effect: Effect, target: string): string {
   if (effect.outcome === "wait") {
     return `it builds on a provider event that ${target} does not have yet`;
   }
-  if ("finding" in effect && effect.finding !== null) return effect.finding;
+  if ("exception" in effect && effect.exception !== null) return effect.exception;
   return `it changes nothing at ${target}`;
 }

@@ -50,7 +50,7 @@ Operations without a result:
   settle pc_... --failed   Record that the operation did nothing. Only for state "operator".
 
 Provider events that need a person:
-  facts                    List unmatched provider events and findings, each with the reason.
+  facts                    List unmatched provider events and exceptions, each with the reason.
   match EVENT pay_...|re_...
                            Apply a provider event to this payment, or to this refund.
   dismiss EVENT --reason TEXT

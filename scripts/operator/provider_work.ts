@@ -175,7 +175,7 @@ class Desk {
       const { effect } = effectOn(operation, found, contextOf(work));
       // A result that contradicts the books can never be recorded, so it does not stop the
       // operator.
-      if (effect.outcome !== "finding" && effect.outcome !== "unmatched") {
+      if (effect.outcome !== "exception" && effect.outcome !== "unmatched") {
         throw new CommandError(
           `${id} left unchanged: ${ready.connector.name} says ${found.state} ` +
             `(${found.reference}). Use "retry ${id}"`,
@@ -364,7 +364,7 @@ function nameOf({ account_id, reference }: ProviderEventName): string {
 
 function unreported(name: ProviderEventName): CommandError {
   return new CommandError(
-    `${nameOf(name)}: no unmatched provider event or finding has this reference`,
+    `${nameOf(name)}: no unmatched provider event or exception has this reference`,
   );
 }
 

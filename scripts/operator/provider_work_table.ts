@@ -78,7 +78,7 @@ export function renderEvents(
   provider_events: readonly ListedProviderEvent[],
   at_ms: number,
 ): string {
-  if (provider_events.length === 0) return "No unmatched provider events and no findings\n";
+  if (provider_events.length === 0) return "No unmatched provider events and no exceptions\n";
   return provider_events.map((event) => {
     const { account_id, reference, outcome, op, state, account, booked_minor } = event;
     const amount = formatAmount(Number(event.amount_minor), event.currency);

@@ -1,6 +1,6 @@
 /**
  * `deno task reconcile [URL]` compares the books with those of the providers: it prints every
- * finding of the invariants of operations, provider events and daily totals. Without a URL it uses
+ * breach of the invariants of operations, provider events and daily totals. Without a URL it uses
  * the database of DATABASE_URL, or else the embedded server of DATA_DIR.
  *
  * Exit codes: 0 no difference, 1 differences, 2 the books could not be read.

@@ -4,7 +4,7 @@
  */
 
 import { ApiError } from "../core/errors.ts";
-import type { SecretFacts } from "../store/api_key_store.ts";
+import type { StoredSecret } from "../store/api_key_store.ts";
 import type { Answer } from "../store/commit_rows.ts";
 import type { EntryCalls } from "../store/entry_calls.ts";
 import {
@@ -31,7 +31,7 @@ interface NewSandbox {
   expires_in: number;
   /** The seed of its ids and secrets; undefined: they are random. */
   seed: string | undefined;
-  key: SecretFacts & { key_id: string };
+  key: StoredSecret & { key_id: string };
 }
 
 /** The answer of a change, and whether it is a stored one. */

@@ -10,8 +10,8 @@ import { type Access, answerOf, type Idempotency, requestParameter, type Row } f
 /** Most keys of an environment that are neither revoked nor expired, as in `pay_internal.max_active_keys`. */
 export const MAX_ACTIVE_KEYS = 100;
 
-/** The stored facts of a new secret. The database never gets its text. */
-export interface SecretFacts {
+/** What is stored of a new secret. The database never gets its text. */
+export interface StoredSecret {
   /** Lower-case hex SHA-256 of the text. */
   hash: string;
   prefix: string;
@@ -28,7 +28,7 @@ interface ApiKeyChange {
   name?: string;
   /** Undefined: every scope. */
   scopes?: Scope[] | undefined;
-  secret?: SecretFacts;
+  secret?: StoredSecret;
   expires_at_ms?: number | undefined;
   older_expire_at_ms?: number;
   /** For a rotation: the answer if the key has expired. */

@@ -136,9 +136,9 @@ export interface DepositState {
 /** An event with the outcome that a record gives it. */
 export type HandledProviderEvent = ProviderEvent & {
   /** `unmatched`: there is no such payment or transfer. Null: the worker handles it later. */
-  outcome: "applied" | "ignored" | "finding" | "unmatched" | null;
-  /** The reason of a finding, for the operator. */
-  finding: string | null;
+  outcome: "applied" | "ignored" | "exception" | "unmatched" | null;
+  /** The reason of an exception, for the operator. */
+  exception: string | null;
   /** The signed change of the balance at the provider that the ledger has booked after this. */
   booked_minor: number;
   /** The part of it that the ledger had booked before, for an event that was unmatched. */

@@ -275,7 +275,7 @@ comment on type pay_internal.document is
 comment on column pay_internal.document.requests is
   'The requests, as pay_internal.admit takes them. Without a body, the answer is the body of the payment. has_quota: true if the sandbox may have more pending deliveries; mostly absent.';
 comment on column pay_internal.document.records is
-  '{n, environment_id, operation_id, operation, provider_events, status, body}. operation_id: the operation with this result, or null. operation: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as pay_internal.update_operations takes it; null: it stays as it is. provider_events: provider events as connectors make them, with outcome, finding, booked_minor (the sum of all movements for the provider event) and was_booked_minor (the part that is booked already). status, body: the answer to store under the idempotency key of the operation, or null.';
+  '{n, environment_id, operation_id, operation, provider_events, status, body}. operation_id: the operation with this result, or null. operation: {state, next_attempt_at, provider_reference, last_reply, may_repeat}, as pay_internal.update_operations takes it; null: it stays as it is. provider_events: provider events as connectors make them, with outcome, exception, booked_minor (the sum of all movements for the provider event) and was_booked_minor (the part that is booked already). status, body: the answer to store under the idempotency key of the operation, or null.';
 comment on column pay_internal.document.expects is
   '{n, id, sequence}: the payment or transfer that the change is based on.';
 comment on column pay_internal.document.faults is

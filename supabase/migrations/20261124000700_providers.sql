@@ -194,24 +194,24 @@ create table pay.provider_events (
   body jsonb not null,
   leased_until timestamptz,
   outcome text collate "C",
-  finding text,
+  exception text,
   handled_at timestamptz,
   booked_minor bigint not null default 0,
   dismissed_at timestamptz,
   dismissed_reason text,
   constraint provider_events_pkey primary key (environment_id, account_id, reference),
   constraint provider_events_outcome_known check (
-    outcome in ('applied', 'ignored', 'finding', 'unmatched')
+    outcome in ('applied', 'ignored', 'exception', 'unmatched')
   ),
   constraint provider_events_handled_has_time check (
     (outcome is null) = (handled_at is null)
   ),
-  constraint provider_events_finding_has_text check (
+  constraint provider_events_exception_has_text check (
     case outcome
-      when 'finding' then finding is not null
+      when 'exception' then exception is not null
       when 'unmatched' then true
       when 'applied' then true
-      else finding is null
+      else exception is null
     end
   ),
   -- Null: a provider event that was unmatched and is handled again.
@@ -237,18 +237,18 @@ comment on column pay.provider_events.happened_at is 'The time at the provider.'
 comment on column pay.provider_events.received_at is 'The time at which the provider event was first stored.';
 comment on column pay.provider_events.body is 'The whole provider event.';
 comment on column pay.provider_events.leased_until is 'End of the lease of the worker that handles it; null: nobody does.';
-comment on column pay.provider_events.outcome is 'applied, ignored (it changes nothing), finding, unmatched (no such subject), or null: not handled yet.';
-comment on column pay.provider_events.finding is 'The reason of a finding, for the operator.';
+comment on column pay.provider_events.outcome is 'applied, ignored (it changes nothing), exception, unmatched (no such subject), or null: not handled yet.';
+comment on column pay.provider_events.exception is 'The reason of an exception, for the operator.';
 comment on column pay.provider_events.handled_at is 'Time of the outcome.';
 comment on column pay.provider_events.booked_minor is 'The signed change of the balance at the provider that the ledger booked for it.';
-comment on column pay.provider_events.dismissed_at is 'Time at which the operator dismissed the finding or the unmatched provider event; null: it waits for him.';
+comment on column pay.provider_events.dismissed_at is 'Time at which the operator dismissed the exception or the unmatched provider event; null: it waits for him.';
 comment on column pay.provider_events.dismissed_reason is 'The reason of the operator.';
 
 create index provider_events_open on pay.provider_events (received_at) where outcome is null;
 comment on index pay.provider_events_open is 'pay_internal.lease_provider_events: the provider events to handle.';
 
 create index provider_events_reported on pay.provider_events (outcome, received_at)
-  where (outcome in ('finding', 'unmatched') or finding is not null) and dismissed_at is null;
+  where (outcome in ('exception', 'unmatched') or exception is not null) and dismissed_at is null;
 comment on index pay.provider_events_reported is
   'pay.list_reported_events, pay.read_providers: provider events for the operator.';
 

@@ -1,4 +1,4 @@
--- Purpose: the findings of the hourly check of the books, the settings of the operator, and the
+-- Purpose: the breaches of the hourly check of the books, the settings of the operator, and the
 -- requests that wake the dispatcher.
 --
 -- Each view pay.invariant_* lists what breaks one promise (docs/reliability.md), and is empty while
@@ -9,20 +9,20 @@ grant pay_owner to current_user;
 select pg_catalog.set_config('pay.migrator', current_user, false);
 set role pay_owner;
 
-create table pay.invariant_findings (
+create table pay.invariant_breaches (
   environment_id text collate "C" not null,
   invariant text collate "C" not null,
   subject_id text collate "C" not null,
   detail text not null,
   found_at timestamptz not null default now(),
-  constraint invariant_findings_pkey primary key (environment_id, invariant, subject_id)
+  constraint invariant_breaches_pkey primary key (environment_id, invariant, subject_id)
 );
-comment on table pay.invariant_findings is 'Findings of the hourly check, until pay.forget_findings. Empty while every promise holds.';
-comment on column pay.invariant_findings.environment_id is 'The environment of the subject.';
-comment on column pay.invariant_findings.invariant is 'The view that found it.';
-comment on column pay.invariant_findings.subject_id is 'The resource that the finding is about.';
-comment on column pay.invariant_findings.detail is 'The finding in words.';
-comment on column pay.invariant_findings.found_at is 'Time at which it was found first.';
+comment on table pay.invariant_breaches is 'Breaches of the hourly check, until pay.forget_breaches. Empty while every promise holds.';
+comment on column pay.invariant_breaches.environment_id is 'The environment of the subject.';
+comment on column pay.invariant_breaches.invariant is 'The view that found it.';
+comment on column pay.invariant_breaches.subject_id is 'The resource that the breach is about.';
+comment on column pay.invariant_breaches.detail is 'The breach in words.';
+comment on column pay.invariant_breaches.found_at is 'Time at which it was found first.';
 
 create table pay.settings (
   name text collate "C" not null,
@@ -33,7 +33,7 @@ create table pay.settings (
   )
 );
 comment on table pay.settings is
-  'The address and token with which the dispatcher is woken (pay.configure_relay), and the time of the last check of the books, in seconds since 1970 (pay.note_findings).';
+  'The address and token with which the dispatcher is woken (pay.configure_relay), and the time of the last check of the books, in seconds since 1970 (pay.note_breaches).';
 comment on column pay.settings.name is 'Name of the setting.';
 comment on column pay.settings.value is 'Value of the setting, as text.';
 

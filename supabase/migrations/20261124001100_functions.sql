@@ -1565,7 +1565,7 @@ grant execute on function pay.read_outbox() to pay_operator;
 
 create or replace function pay.read_books()
 returns table (
-  invariant_findings bigint,
+  invariant_breaches bigint,
   books_checked_at timestamptz
 )
 language plpgsql volatile security definer rows 1
@@ -1580,7 +1580,7 @@ begin
       select case
         when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
       end
-      from (select from pay.invariant_findings limit v_most) findings
+      from (select from pay.invariant_breaches limit v_most) breaches
     ),
     (
       select to_timestamp(s.value::double precision) from pay.settings s
@@ -2012,7 +2012,7 @@ $$;
 
 create or replace function pay.check_books()
 returns table (
-  invariant text, promise text, is_alarm boolean, findings bigint, examples text[]
+  invariant text, promise text, is_alarm boolean, breaches bigint, examples text[]
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -2039,7 +2039,7 @@ end
 $$;
 grant execute on function pay.check_books() to pay_operator;
 
-create or replace function pay.note_findings()
+create or replace function pay.note_breaches()
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -2056,15 +2056,15 @@ begin
       select * from pay_internal.find_breaches(v_invariant) b where b.is_alarm
     ),
     noted as (
-      insert into pay.invariant_findings (environment_id, invariant, subject_id, detail)
+      insert into pay.invariant_breaches (environment_id, invariant, subject_id, detail)
       select f.environment_id, v_invariant, f.subject_id, min(f.detail) from found f
       group by f.environment_id, f.subject_id
-      on conflict on constraint invariant_findings_pkey do nothing
+      on conflict on constraint invariant_breaches_pkey do nothing
     )
     select count(*) into v_found from found;
     v_total := v_total + v_found;
     if v_found > 0 then
-      raise warning '% findings of pay.%', v_found, v_invariant
+      raise warning '% breaches of pay.%', v_found, v_invariant
         using hint = 'select * from pay.check_books()';
     end if;
   end loop;
@@ -2074,9 +2074,9 @@ begin
   return v_total;
 end
 $$;
-grant execute on function pay.note_findings() to pay_operator;
+grant execute on function pay.note_breaches() to pay_operator;
 
-create or replace function pay.forget_findings()
+create or replace function pay.forget_breaches()
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -2085,12 +2085,12 @@ declare
   v_forgotten bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  delete from pay.invariant_findings;
+  delete from pay.invariant_breaches;
   get diagnostics v_forgotten = row_count;
   return v_forgotten;
 end
 $$;
-grant execute on function pay.forget_findings() to pay_operator;
+grant execute on function pay.forget_breaches() to pay_operator;
 
 create or replace function pay.reconcile()
 returns table (invariant text, environment_id text, subject_id text, detail text)
@@ -3166,7 +3166,7 @@ begin
     select coalesce(
       jsonb_agg(t.event || jsonb_build_object('environment_id', f.environment_id,
         'body', t.event
-          - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
+          - array['outcome', 'exception', 'booked_minor', 'was_booked_minor', 'received_at',
             'is_elsewhere', 'follows_unmatched'])),
       '[]')
     from unnest(p_found) f
@@ -3198,7 +3198,7 @@ begin
             where b.n < a.n and b.environment_id = a.environment_id
               and b.account_id = a.account_id and b.reference = a.reference
               and b.outcome is not null and a.outcome is not null
-              and (a.outcome <> 'finding' or b.outcome <> 'finding')
+              and (a.outcome <> 'exception' or b.outcome <> 'exception')
           ) as is_stale
       from requested a
       cross join lateral (
@@ -3237,20 +3237,20 @@ begin
     join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = caller.n
     left join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = caller.n
     cross join jsonb_to_recordset(r.provider_events) as o (
-      account_id text, reference text, outcome text, finding text, booked_minor bigint,
+      account_id text, reference text, outcome text, exception text, booked_minor bigint,
       refund_id text, at timestamptz)
     cross join lateral (
       select k.ctid as place from pay.provider_events k
       where k.environment_id = caller.environment_id and k.account_id = o.account_id
         and k.reference between o.reference and o.reference
         and (k.outcome is null or k.outcome = 'unmatched'
-          or k.outcome = 'finding' and o.outcome = 'applied')
+          or k.outcome = 'exception' and o.outcome = 'applied')
       order by k.reference limit 1
     ) k
     where o.outcome is not null
   )
   update pay.provider_events k
-  set outcome = h.outcome, finding = h.finding, handled_at = pay_internal.server_time(),
+  set outcome = h.outcome, exception = h.exception, handled_at = pay_internal.server_time(),
     booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
     -- The operator can match an event with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
@@ -3613,7 +3613,7 @@ begin
     where r.provider_reference is not null
   )
   update pay.provider_events f
-  set outcome = null, finding = null, handled_at = null, leased_until = null,
+  set outcome = null, exception = null, handled_at = null, leased_until = null,
     dismissed_at = null, dismissed_reason = null
   from lost l
   where f.environment_id = l.environment_id and f.account_id = l.account_id
@@ -3737,7 +3737,7 @@ begin
     select event.account_id, event.reference, event.environment_id, e.account, event.outcome,
       event.op, event.state, event.subject_id, event.refund_id, event.provider_reference,
       event.amount_minor, event.currency, event.booked_minor, event.happened_at, event.received_at,
-      coalesce(event.finding, case
+      coalesce(event.exception, case
         when event.subject_id is null
           then 'it names no payment, and no operation has made '
             || coalesce(event.provider_reference, 'its object')
@@ -3748,7 +3748,7 @@ begin
     join pay.environments e on e.id = event.environment_id and e.livemode and e.retired_at is null
     left join pay_internal.provider_subjects subject
       on subject.environment_id = event.environment_id and subject.id = event.subject_id
-    where (event.outcome in ('finding', 'unmatched') or event.finding is not null)
+    where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
       and event.dismissed_at is null
     order by event.received_at, event.account_id, event.reference;
 end
@@ -3784,7 +3784,7 @@ begin
         and c.op = event.op and c.refund_id is not distinct from p_refund_id
       order by c.id desc limit 1
     ) k on true
-    where e.livemode and e.retired_at is null and event.outcome in ('unmatched', 'finding');
+    where e.livemode and e.retired_at is null and event.outcome in ('unmatched', 'exception');
 end
 $$;
 grant execute on function pay.read_reported_events(text, text, text, text) to pay_operator;
@@ -8944,9 +8944,9 @@ comment on column pay.health.failed_deliveries_last_hour is
   'Live deliveries created in the last hour that have failed.';
 comment on column pay.health.failing_endpoints is
   'Enabled live endpoints whose last attempt failed.';
-comment on column pay.health.invariant_findings is
+comment on column pay.health.invariant_breaches is
   'Alarms of the check of the books. Should be 0. Null if the check has never run.';
-comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
+comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_breaches.';
 comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
 comment on column pay.health.live_keys is 'Number of live API keys that are not revoked.';
@@ -9259,10 +9259,10 @@ comment on view pay.invariant_provider_operations is
 
 create or replace view pay.invariant_provider_events with (security_invoker = true) as
 select event.environment_id, event.account_id || ' ' || event.reference as subject_id,
-  event.outcome || ': ' || coalesce(event.finding, event.op || ' ' || event.state || ' of '
+  event.outcome || ': ' || coalesce(event.exception, event.op || ' ' || event.state || ' of '
     || coalesce(event.subject_id, event.provider_reference, 'an unknown subject')) as detail
 from pay.provider_events event
-where (event.outcome in ('finding', 'unmatched') or event.finding is not null)
+where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
   and event.dismissed_at is null
 union all
 select event.environment_id, event.account_id || ' ' || event.reference,

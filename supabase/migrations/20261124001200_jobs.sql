@@ -44,7 +44,7 @@ begin
 end
 $$$job$;
     execute 'select cron.schedule($1, $2, $3)'
-    using 'pay-invariants', '41 * * * *', 'select pay.note_findings()';
+    using 'pay-invariants', '41 * * * *', 'select pay.note_breaches()';
     -- Only our own jobs: the role can have others. A run that a crash has ended has neither time, so
     -- the order of the runs decides.
     execute 'select cron.schedule($1, $2, $3)'

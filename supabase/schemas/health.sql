@@ -68,10 +68,10 @@ end
 $$;
 grant execute on function pay.read_outbox() to pay_operator;
 
--- The findings of the hourly check of the books.
+-- The breaches of the hourly check of the books.
 create or replace function pay.read_books()
 returns table (
-  invariant_findings bigint,
+  invariant_breaches bigint,
   books_checked_at timestamptz
 )
 language plpgsql volatile security definer rows 1
@@ -86,7 +86,7 @@ begin
       select case
         when exists (select from pay.settings s where s.name = 'books_checked_at') then count(*)
       end
-      from (select from pay.invariant_findings limit v_most) findings
+      from (select from pay.invariant_breaches limit v_most) breaches
     ),
     (
       select to_timestamp(s.value::double precision) from pay.settings s
@@ -286,9 +286,9 @@ comment on column pay.health.failed_deliveries_last_hour is
   'Live deliveries created in the last hour that have failed.';
 comment on column pay.health.failing_endpoints is
   'Enabled live endpoints whose last attempt failed.';
-comment on column pay.health.invariant_findings is
+comment on column pay.health.invariant_breaches is
   'Alarms of the check of the books. Should be 0. Null if the check has never run.';
-comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_findings.';
+comment on column pay.health.books_checked_at is 'Time of the last run of pay.note_breaches.';
 comment on column pay.health.is_retention_behind is 'True if there are events older than 31 days.';
 comment on column pay.health.test_keys is 'Number of API keys of sandboxes that are not revoked.';
 comment on column pay.health.live_keys is 'Number of live API keys that are not revoked.';

@@ -152,10 +152,10 @@ where (right(p.id, 26) >= coalesce(clock.recent_suffix, (select pay_internal.rec
 comment on view pay.invariant_refunds is
   'R5: the refunds of a payment add up to its sums of refunds, at most to the captured amount';
 
--- Whether an invariant checks the service's own arithmetic. A finding is then an alarm in sandboxes
+-- Whether an invariant checks the service's own arithmetic. A breach is then an alarm in sandboxes
 -- too, because no request and no declared fault can cause it. What the other invariants find in a
 -- sandbox can follow from what its tester does, such as a receiver that hangs, so it is no alarm
--- (docs/operations.md, findings of sandboxes).
+-- (docs/operations.md, breaches in sandboxes).
 create or replace function pay_internal.is_arithmetic(p_invariant text)
 returns boolean
 language sql immutable parallel safe
@@ -192,11 +192,11 @@ as $$
   where c.relnamespace = 'pay'::regnamespace and c.relkind = 'v' and c.relname like 'invariant\_%'
 $$;
 
--- Operator: checks every invariant. Returns for each the number of findings that are alarms, with
--- up to three examples, and one more row if it has findings that are not.
+-- Operator: checks every invariant. Returns for each the number of breaches that are alarms, with
+-- up to three examples, and one more row if it has breaches that are not.
 create or replace function pay.check_books()
 returns table (
-  invariant text, promise text, is_alarm boolean, findings bigint, examples text[]
+  invariant text, promise text, is_alarm boolean, breaches bigint, examples text[]
 )
 language plpgsql volatile security definer rows 100
 set search_path = pg_catalog, pg_temp set jit = off
@@ -225,7 +225,7 @@ grant execute on function pay.check_books() to pay_operator;
 
 -- Operator: checks every invariant, records new alarms, and returns the present number of alarms.
 -- For the hourly job, whose log gets the warnings.
-create or replace function pay.note_findings()
+create or replace function pay.note_breaches()
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -242,15 +242,15 @@ begin
       select * from pay_internal.find_breaches(v_invariant) b where b.is_alarm
     ),
     noted as (
-      insert into pay.invariant_findings (environment_id, invariant, subject_id, detail)
+      insert into pay.invariant_breaches (environment_id, invariant, subject_id, detail)
       select f.environment_id, v_invariant, f.subject_id, min(f.detail) from found f
       group by f.environment_id, f.subject_id
-      on conflict on constraint invariant_findings_pkey do nothing
+      on conflict on constraint invariant_breaches_pkey do nothing
     )
     select count(*) into v_found from found;
     v_total := v_total + v_found;
     if v_found > 0 then
-      raise warning '% findings of pay.%', v_found, v_invariant
+      raise warning '% breaches of pay.%', v_found, v_invariant
         using hint = 'select * from pay.check_books()';
     end if;
   end loop;
@@ -260,11 +260,11 @@ begin
   return v_total;
 end
 $$;
-grant execute on function pay.note_findings() to pay_operator;
+grant execute on function pay.note_breaches() to pay_operator;
 
--- Operator: deletes the recorded findings, once their cause is understood. Returns their number.
--- The next check records findings that still exist.
-create or replace function pay.forget_findings()
+-- Operator: deletes the recorded breaches, once their cause is understood. Returns their number.
+-- The next check records breaches that still exist.
+create or replace function pay.forget_breaches()
 returns bigint
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp set jit = off
@@ -273,9 +273,9 @@ declare
   v_forgotten bigint;
 begin
   perform set_config('pay.worker', 'on', true);
-  delete from pay.invariant_findings;
+  delete from pay.invariant_breaches;
   get diagnostics v_forgotten = row_count;
   return v_forgotten;
 end
 $$;
-grant execute on function pay.forget_findings() to pay_operator;
+grant execute on function pay.forget_breaches() to pay_operator;

@@ -51,10 +51,10 @@ comment on view pay.invariant_provider_operations is
 -- disputed, and amounts that have left it as transfers.
 create or replace view pay.invariant_provider_events with (security_invoker = true) as
 select event.environment_id, event.account_id || ' ' || event.reference as subject_id,
-  event.outcome || ': ' || coalesce(event.finding, event.op || ' ' || event.state || ' of '
+  event.outcome || ': ' || coalesce(event.exception, event.op || ' ' || event.state || ' of '
     || coalesce(event.subject_id, event.provider_reference, 'an unknown subject')) as detail
 from pay.provider_events event
-where (event.outcome in ('finding', 'unmatched') or event.finding is not null)
+where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
   and event.dismissed_at is null
 union all
 select event.environment_id, event.account_id || ' ' || event.reference,
@@ -92,7 +92,7 @@ where a.status = 'enabled'
 comment on view pay.invariant_provider_events is
   'R14: every provider event is read and applied once, and the ledger moved by its amount';
 
--- Compares only days whose totals are read. The others are findings two days after they were due.
+-- Compares only days whose totals are read. The others are breaches two days after they were due.
 create or replace view pay.invariant_provider_totals with (security_invoker = true) as
 select x.environment_id, x.account_id as subject_id,
   x.day || ': provider ' || sum(x.provider_minor) || ' ' || x.currency || ', ledger '
@@ -146,7 +146,7 @@ end;
 comment on view pay.invariant_deposits is
   'R14: a payment to an address is completed exactly when its final transfers reach its amount';
 
--- Operator: the findings of the invariants of this file that are alarms.
+-- Operator: the breaches of the invariants of this file that are alarms.
 create or replace function pay.reconcile()
 returns table (invariant text, environment_id text, subject_id text, detail text)
 language plpgsql volatile security definer rows 10

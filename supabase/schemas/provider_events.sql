@@ -90,8 +90,8 @@ $$;
 grant execute on function pay.store_provider_events(text, text) to pay_api;
 
 -- Stores and locks the events of the records that are not stale. A record that applies an event
--- that has been applied or ignored is known. An unmatched event and a finding can still be applied.
--- If the list has several records that handle one event, the first may go on.
+-- that has been applied or ignored is known. An unmatched event and an exception can still be
+-- applied. If the list has several records that handle one event, the first may go on.
 create or replace function pay_internal.lock_provider_events(
   p_records jsonb, p_found pay.admission[]
 )
@@ -110,7 +110,7 @@ begin
     select coalesce(
       jsonb_agg(t.event || jsonb_build_object('environment_id', f.environment_id,
         'body', t.event
-          - array['outcome', 'finding', 'booked_minor', 'was_booked_minor', 'received_at',
+          - array['outcome', 'exception', 'booked_minor', 'was_booked_minor', 'received_at',
             'is_elsewhere', 'follows_unmatched'])),
       '[]')
     from unnest(p_found) f
@@ -142,7 +142,7 @@ begin
             where b.n < a.n and b.environment_id = a.environment_id
               and b.account_id = a.account_id and b.reference = a.reference
               and b.outcome is not null and a.outcome is not null
-              and (a.outcome <> 'finding' or b.outcome <> 'finding')
+              and (a.outcome <> 'exception' or b.outcome <> 'exception')
           ) as is_stale
       from requested a
       cross join lateral (
@@ -165,7 +165,7 @@ end
 $$;
 
 -- Writes the outcomes of the events of the recorded records. An earlier outcome stays, unless the
--- event was unmatched, or was a finding and is applied now.
+-- event was unmatched, or was an exception and is applied now.
 create or replace function pay_internal.handle_provider_events(
   p_records jsonb, p_expects jsonb, p_callers pay_internal.caller[]
 )
@@ -183,20 +183,20 @@ begin
     join jsonb_to_recordset(p_records) as r (n integer, provider_events jsonb) on r.n = caller.n
     left join jsonb_to_recordset(p_expects) as e (n integer, id text) on e.n = caller.n
     cross join jsonb_to_recordset(r.provider_events) as o (
-      account_id text, reference text, outcome text, finding text, booked_minor bigint,
+      account_id text, reference text, outcome text, exception text, booked_minor bigint,
       refund_id text, at timestamptz)
     cross join lateral (
       select k.ctid as place from pay.provider_events k
       where k.environment_id = caller.environment_id and k.account_id = o.account_id
         and k.reference between o.reference and o.reference
         and (k.outcome is null or k.outcome = 'unmatched'
-          or k.outcome = 'finding' and o.outcome = 'applied')
+          or k.outcome = 'exception' and o.outcome = 'applied')
       order by k.reference limit 1
     ) k
     where o.outcome is not null
   )
   update pay.provider_events k
-  set outcome = h.outcome, finding = h.finding, handled_at = pay_internal.server_time(),
+  set outcome = h.outcome, exception = h.exception, handled_at = pay_internal.server_time(),
     booked_minor = coalesce(h.booked_minor, 0), leased_until = null,
     -- The operator can match an event with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),

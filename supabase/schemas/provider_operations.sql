@@ -330,7 +330,7 @@ begin
     where r.provider_reference is not null
   )
   update pay.provider_events f
-  set outcome = null, finding = null, handled_at = null, leased_until = null,
+  set outcome = null, exception = null, handled_at = null, leased_until = null,
     dismissed_at = null, dismissed_reason = null
   from lost l
   where f.environment_id = l.environment_id and f.account_id = l.account_id

@@ -1,5 +1,5 @@
 -- Purpose: the work that waits for a person: operations without a result, provider events that
--- match nothing, and findings. "deno task providers" lists it and settles it. A result that the
+-- match nothing, and exceptions. "deno task providers" lists it and settles it. A result that the
 -- operator decides is recorded as any other provider event (pay.record).
 
 -- Operator: the operations of live environments that need a person, oldest first: the service has
@@ -73,7 +73,7 @@ begin
     select event.account_id, event.reference, event.environment_id, e.account, event.outcome,
       event.op, event.state, event.subject_id, event.refund_id, event.provider_reference,
       event.amount_minor, event.currency, event.booked_minor, event.happened_at, event.received_at,
-      coalesce(event.finding, case
+      coalesce(event.exception, case
         when event.subject_id is null
           then 'it names no payment, and no operation has made '
             || coalesce(event.provider_reference, 'its object')
@@ -84,14 +84,14 @@ begin
     join pay.environments e on e.id = event.environment_id and e.livemode and e.retired_at is null
     left join pay_internal.provider_subjects subject
       on subject.environment_id = event.environment_id and subject.id = event.subject_id
-    where (event.outcome in ('finding', 'unmatched') or event.finding is not null)
+    where (event.outcome in ('exception', 'unmatched') or event.exception is not null)
       and event.dismissed_at is null
     order by event.received_at, event.account_id, event.reference;
 end
 $$;
 grant execute on function pay.list_reported_events() to pay_operator;
 
--- Operator: the unmatched provider events and findings with a reference, as work of the worker,
+-- Operator: the unmatched provider events and exceptions with a reference, as work of the worker,
 -- with the payment or transfer that the operator assigns to them. p_account_id null: of each
 -- account.
 -- p_refund_id not null: its payment is the subject. subject_body is null if there is no such
@@ -125,13 +125,13 @@ begin
         and c.op = event.op and c.refund_id is not distinct from p_refund_id
       order by c.id desc limit 1
     ) k on true
-    where e.livemode and e.retired_at is null and event.outcome in ('unmatched', 'finding');
+    where e.livemode and e.retired_at is null and event.outcome in ('unmatched', 'exception');
 end
 $$;
 grant execute on function pay.read_reported_events(text, text, text, text) to pay_operator;
 
--- Operator: dismisses an unmatched provider event or a finding: it stays stored and booked, and no
--- invariant and no count shows it any more. p_account_id null: of the only account that has the
+-- Operator: dismisses an unmatched provider event or an exception: it stays stored and booked, and
+-- no invariant and no count shows it any more. p_account_id null: of the only account that has the
 -- reference. Returns the number of provider events that match; only one is dismissed.
 create or replace function pay.dismiss_provider_event(
   p_account_id text, p_reference text, p_reason text

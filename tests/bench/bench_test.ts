@@ -73,7 +73,7 @@ Deno.test("fillEnvironment() makes payments for which the invariants hold", asyn
         (select count(*) from pay.ledger_movements)::int as movements,
         (select count(*) from pay.webhook_deliveries)::int as deliveries`;
     assert.deepEqual({ ...row }, { payments: 21, movements: 21, deliveries: 40 });
-    const broken = (await checkBooks(service.sql)).filter(({ findings }) => findings > 0);
+    const broken = (await checkBooks(service.sql)).filter(({ breaches }) => breaches > 0);
     assert.deepEqual(broken, []);
   } finally {
     await server.shutdown();

@@ -1,6 +1,6 @@
 /**
  * The audit of a chaos run finds every broken promise. The test plays a small plan on the real
- * service without faults, and the audit finds nothing. Then each case breaks one fact in the
+ * service without faults, and the audit finds nothing. Then each case breaks one thing in the
  * journals or in the database, and the audit must name it.
  */
 
@@ -26,10 +26,10 @@ const ENDPOINTS: Evidence["endpoints"] = Object.fromEntries(
   SANDBOXES.map((sandbox) => [`/${sandbox}`, { sandbox, takes: () => true }]),
 );
 
-/** Breaks a fact. @param tx a transaction that is rolled back and skips triggers */
+/** Breaks the run. @param tx a transaction that is rolled back and skips triggers */
 type Break = (run: Evidence, tx: postgres.TransactionSql) => unknown;
 
-const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][] = [
+const CASES: [defect: string, promise: string, breach: RegExp, breakRun: Break][] = [
   ["an acknowledged change is missing", "R1", /is lost/, async (run, tx) => {
     const { operation } = answerTo(run, "cancel", 200);
     await tx`
@@ -94,8 +94,8 @@ const CASES: [fact: string, promise: string, finding: RegExp, breakFact: Break][
   ["no audit ran during the run", "R4", /never audited/, (run) => {
     run.meanwhile.audits = 0;
   }],
-  ["an audit during the run has a finding", "R4", /during the run invariant/, (run) => {
-    run.meanwhile.findings.push("during the run invariant_ledger_totals: …");
+  ["an audit during the run has a breach", "R4", /during the run invariant/, (run) => {
+    run.meanwhile.breaches.push("during the run invariant_ledger_totals: …");
   }],
   ["a ledger transaction was altered", "R4", /was deleted or changed/, (run) => {
     run.altered_movements.push("ledger transaction txn_… was deleted or changed");
@@ -228,19 +228,19 @@ Deno.test("auditRun()", async (t) => {
     const run = await tellPlan(service);
     await t.step("finds nothing in a run without faults", async () => {
       const whole = { ...run, endpoints: ENDPOINTS, sql: service.sql };
-      for (const { promise, findings } of await auditRun(whole)) {
-        assert.deepEqual(findings, [], promise);
+      for (const { promise, breaches } of await auditRun(whole)) {
+        assert.deepEqual(breaches, [], promise);
       }
     });
-    for (const [fact, promise, finding, breakFact] of CASES) {
-      await t.step(`${promise}: ${fact}`, async () => {
-        const { findings } = await judgeBroken(
+    for (const [defect, promise, breach, breakRun] of CASES) {
+      await t.step(`${promise}: ${defect}`, async () => {
+        const { breaches } = await judgeBroken(
           service.sql,
           structuredClone(run),
           promise,
-          breakFact,
+          breakRun,
         );
-        assert.ok(findings.some((text) => finding.test(text)), findings.join("\n"));
+        assert.ok(breaches.some((text) => breach.test(text)), breaches.join("\n"));
       });
     }
   } finally {
@@ -326,25 +326,25 @@ async function tellPlan(service: TestService) {
       SANDBOXES.map((name) => [name, keys[name].environment_id]),
     ) as Record<Sandbox, string>,
     replays: { replayed: 1, faults: [] },
-    meanwhile: { audits: 1, findings: [] },
+    meanwhile: { audits: 1, breaches: [] },
     altered_movements: [],
     drained: { redelivered: 0, faults: [] },
   } satisfies Told;
 }
 
-/** The verdict on a promise after a fact was broken. The change of the database is rolled back. */
+/** The verdict on a promise after the run was broken. The change of the database is rolled back. */
 async function judgeBroken(
   sql: postgres.Sql,
   told: Told,
   promise: string,
-  breakFact: Break,
-): Promise<{ findings: string[] }> {
+  breakRun: Break,
+): Promise<{ breaches: string[] }> {
   class Enough extends Error {}
-  const verdict = Promise.withResolvers<{ findings: string[] }>();
+  const verdict = Promise.withResolvers<{ breaches: string[] }>();
   await sql.begin(async (tx) => {
     await tx`set local session_replication_role = 'replica'`;
     const run: Evidence = { ...told, endpoints: ENDPOINTS, sql: tx as unknown as postgres.Sql };
-    await breakFact(run, tx);
+    await breakRun(run, tx);
     const verdicts = await auditRun(run);
     verdict.resolve(verdicts.find((one) => one.promise === promise)!);
     throw new Enough();

@@ -1,6 +1,7 @@
 /**
  * The judge of the live run finds every broken promise. It finds nothing in a good run; then each
- * case breaks one fact in the provider's books, in ours or in an answer, and the judge must name it.
+ * case breaks one thing in the provider's books, in ours or in an answer, and the judge must name
+ * it.
  */
 
 import assert from "node:assert/strict";
@@ -10,10 +11,10 @@ import { auditLive, type LiveEvidence } from "../../chaos/live_audit.ts";
 import type { LiveAnswered } from "../../chaos/live_clients.ts";
 import type { LiveAction } from "../../chaos/live_plan.ts";
 
-/** Breaks a fact of the good run. */
+/** Breaks the good run. */
 type Break = (run: ReturnType<typeof goodRun>) => unknown;
 
-const CASES: [fact: string, finding: RegExp, breakFact: Break][] = [
+const CASES: [defect: string, breach: RegExp, breakRun: Break][] = [
   ["a payment was charged twice", /pay_1 was charged 2 times/, ({ books }) => {
     books.charge.push({ ...books.charge[0]!, id: "ch_3" });
   }],
@@ -76,12 +77,12 @@ Deno.test("the judge of the live run finds nothing in a good run", () => {
   assert.deepEqual(auditLive(goodRun()), []);
 });
 
-for (const [fact, finding, breakFact] of CASES) {
-  Deno.test(`the judge of the live run finds that ${fact}`, () => {
+for (const [defect, breach, breakRun] of CASES) {
+  Deno.test(`the judge of the live run finds that ${defect}`, () => {
     const run = goodRun();
-    breakFact(run);
-    const findings = auditLive(run);
-    assert.ok(findings.some((text) => finding.test(text)), findings.join("\n"));
+    breakRun(run);
+    const breaches = auditLive(run);
+    assert.ok(breaches.some((text) => breach.test(text)), breaches.join("\n"));
   });
 }
 

@@ -29,7 +29,7 @@ Deno.test("checkBooks() accepts answers that were stored while a refund was pend
     const shown = await post(`/api-v1-sandbox/payments/${id}/advance`, { to: "completed" });
     assert.equal(shown.amount_refunding, 400);
     await post(`/api-v1-sandbox/refunds/${refund.id}/advance`, { to: "completed" });
-    const broken = (await checkBooks(service.sql)).filter(({ findings }) => findings > 0);
+    const broken = (await checkBooks(service.sql)).filter(({ breaches }) => breaches > 0);
     assert.deepEqual(broken, []);
   } finally {
     await service.close();

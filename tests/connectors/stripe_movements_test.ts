@@ -182,8 +182,8 @@ for (const [type, place] of Object.entries(MOVEMENT_PLACES)) {
         const effect = applyToAccount(stored, context);
         assert.ok(effect.outcome === "applied" || effect.outcome === "unmatched");
         // Money that nobody can explain is for the operator.
-        assert.equal(effect.finding !== null, event.op === "adjustment");
-        if (effect.finding) assert.match(effect.finding, new RegExp(`as ${type},`));
+        assert.equal(effect.exception !== null, event.op === "adjustment");
+        if (effect.exception) assert.match(effect.exception, new RegExp(`as ${type},`));
         return bookedAtProvider([effect.movement!]);
       });
       assert.equal(booked.reduce((sum, minor) => sum + minor, 0), amount - 30);

@@ -289,9 +289,9 @@ const VIOLATIONS: Violation[] = [
     handled_at: "2026-01-01T00:00:00Z",
   }],
   ["provider_events_handled_has_time", "provider_events", { reference: "f2", outcome: "ignored" }],
-  ["provider_events_finding_has_text", "provider_events", {
+  ["provider_events_exception_has_text", "provider_events", {
     reference: "f3",
-    outcome: "finding",
+    outcome: "exception",
     handled_at: "2026-01-01T00:00:00Z",
   }],
   ["provider_events_booked_when_applied", "provider_events", {
@@ -324,7 +324,7 @@ const VIOLATIONS: Violation[] = [
     xpub_index: 2 ** 31,
   }],
   ["provider_totals_pkey", "provider_totals", {}],
-  ["invariant_findings_pkey", "invariant_findings", {}],
+  ["invariant_breaches_pkey", "invariant_breaches", {}],
   ["settings_pkey", "settings", {}],
   ["dispatcher_wakes_pkey", "dispatcher_wakes", {}],
   ["settings_name_known", "settings", { name: "other" }],

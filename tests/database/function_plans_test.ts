@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import postgres from "postgres";
 import { cloneDatabase } from "../support/database/database.ts";
-import { afterwards } from "../support/database/invariant_findings.ts";
+import { afterwards } from "../support/database/invariant_breaches.ts";
 
 /** Catalogue queries that must find nothing, each with a change that it must find. */
 const NOTHING: [what: string, query: string, violation: string][] = [

@@ -57,7 +57,7 @@ Deno.test("pay.health shows", async (t) => {
         pending_deliveries: "0",
         failed_deliveries_last_hour: "0",
         failing_endpoints: "0",
-        invariant_findings: null,
+        invariant_breaches: null,
         books_checked_at: null,
         is_retention_behind: false,
         test_keys: "2",
@@ -147,15 +147,15 @@ Deno.test("pay.health shows", async (t) => {
         { stalled_readings: "1" },
       );
     });
-    await t.step("the findings of the books' check, after its first run", async () => {
-      await sql`select pay.note_findings()`;
-      const { invariant_findings, books_checked_at } = await read();
-      assert.equal(invariant_findings, "0");
+    await t.step("the breaches of the books' check, after its first run", async () => {
+      await sql`select pay.note_breaches()`;
+      const { invariant_breaches, books_checked_at } = await read();
+      assert.equal(invariant_breaches, "0");
       assert.ok(Math.abs(books_checked_at - Date.now()) < HOUR_MS);
       await changes(
-        `insert into pay.invariant_findings (environment_id, invariant, subject_id, detail)
+        `insert into pay.invariant_breaches (environment_id, invariant, subject_id, detail)
          values ('${environment_id}', 'invariant_refunds', 'pay_x', 'x')`,
-        { invariant_findings: "1" },
+        { invariant_breaches: "1" },
       );
     });
     await t.step("events that retention should have deleted", async () => {

@@ -52,7 +52,7 @@ Deno.test("the comment of each index names functions or views that read its tabl
       union all select schemaname || '.' || viewname, definition from pg_views
       where schemaname in ('pay', 'pay_internal')`;
     const bodies = new Map(rows.map(({ name, body }) => [name, body]));
-    const findings = indexes.flatMap(({ name, table, is_unique, comment }) => {
+    const problems = indexes.flatMap(({ name, table, is_unique, comment }) => {
       if (comment === null) return [`${name} has no comment`];
       const named = [...comment.matchAll(/\bpay(?:_internal)?\.\w+/g)].map(([each]) => each);
       if (named.length === 0 && !(is_unique && comment.includes("Unique: "))) {
@@ -61,7 +61,7 @@ Deno.test("the comment of each index names functions or views that read its tabl
       return named.filter((each) => !bodies.get(each)?.includes(table))
         .map((each) => `${name}: ${each} does not read ${table}`);
     });
-    assert.deepEqual(findings, []);
+    assert.deepEqual(problems, []);
   }));
 
 Deno.test("each foreign key has an index of its columns, or a reason", () =>
@@ -82,7 +82,7 @@ Deno.test("each foreign key has an index of its columns, or a reason", () =>
       from pg_constraint c
       where c.contype = 'f' and c.connamespace = 'pay'::regnamespace order by 1`;
     assert.ok(keys.length > 0);
-    const findings = keys.flatMap(({ name, columns, indexes, comment }) => {
+    const problems = keys.flatMap(({ name, columns, indexes, comment }) => {
       const has_index = indexes.some((index) =>
         index.slice(0, columns.length).sort().join() === [...columns].sort().join()
       );
@@ -92,7 +92,7 @@ Deno.test("each foreign key has an index of its columns, or a reason", () =>
       }
       return comment?.startsWith("No index of its own: ") ? [] : [`${name} has no reason`];
     });
-    assert.deepEqual(findings, []);
+    assert.deepEqual(problems, []);
   }));
 
 /**

@@ -36,9 +36,9 @@ serviceCase("pay.invariant_moves accepts every move of the lifecycle", async (_t
       }
     }
   }
-  const findings = await service.sql`select distinct detail from pay.invariant_moves`;
+  const breaches = await service.sql`select distinct detail from pay.invariant_moves`;
   assert.deepEqual(
-    findings.map(({ detail }) => detail),
+    breaches.map(({ detail }) => detail),
     [],
     "supabase/schemas/invariants_records.sql does not allow these moves",
   );

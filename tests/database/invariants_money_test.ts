@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import type { TestService } from "../support/service/service.ts";
-import { afterwards, assertSilent, saidBy } from "../support/database/invariant_findings.ts";
+import { afterwards, assertSilent, saidBy } from "../support/database/invariant_breaches.ts";
 import {
   advance,
   APPROVED,

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { ERROR_CATALOGUE } from "../../shared/core/errors.ts";
 import { checkBooks } from "../../scripts/operator/check_books.ts";
-import { afterwards, assertSilent, saidBy } from "../support/database/invariant_findings.ts";
+import { afterwards, assertSilent, saidBy } from "../support/database/invariant_breaches.ts";
 import { addProviderRows } from "../support/database/provider_flow.ts";
 import { APPROVED_CARD, startService, type TestService } from "../support/service/service.ts";
 import {
@@ -29,7 +29,7 @@ const CAPTURE = `select transaction_id from pay.ledger_movements where kind = 'c
 const timesMoved = (century: string) =>
   `replace(attempts::text, 'at\\":\\"20', 'at\\":\\"${century}')::json[]`;
 
-/** The invariants whose findings in sandboxes are alarms: no tester can cause them. */
+/** The invariants whose breaches in sandboxes are alarms: no tester can cause them. */
 const ARITHMETIC = [
   "invariant_ledger_legs",
   "invariant_ledger_totals",
@@ -376,12 +376,12 @@ Deno.test("the invariants of the books", async (t) => {
         }
       }
     });
-    await t.step("a finding of a sandbox is recorded if it is an alarm", async () => {
+    await t.step("a breach of a sandbox is recorded if it is an alarm", async () => {
       const recorded = (statements: string) =>
         afterwards(sql, statements, async (session) => {
-          await session`select pay.note_findings()`;
+          await session`select pay.note_breaches()`;
           const [row] = await session`select * from pay.health`;
-          return [Number(row!.invariant_findings) > 0, Number(row!.unmatched_events)];
+          return [Number(row!.invariant_breaches) > 0, Number(row!.unmatched_events)];
         });
       const broken = (what: string) => BREAKS.find(([name]) => name === what)![1];
       assert.deepEqual(await recorded(broken("a movement with a wrong amount")), [true, 0]);
@@ -393,20 +393,20 @@ Deno.test("the invariants of the books", async (t) => {
         [false, 0],
       );
     });
-    await t.step("note_findings() stores a finding once, forget_findings() drops it", async () => {
+    await t.step("note_breaches() stores a breach once, forget_breaches() drops it", async () => {
       await afterwards(sql, BREAKS[3]![1], async (session) => {
-        const [first] = await session`select pay.note_findings() as findings`;
-        const [again] = await session`select pay.note_findings() as findings`;
-        assert.ok(Number(first!.findings) > 0);
-        assert.equal(again!.findings, first!.findings);
-        const noted = await session`select distinct invariant from pay.invariant_findings`;
+        const [first] = await session`select pay.note_breaches() as breaches`;
+        const [again] = await session`select pay.note_breaches() as breaches`;
+        assert.ok(Number(first!.breaches) > 0);
+        assert.equal(again!.breaches, first!.breaches);
+        const noted = await session`select distinct invariant from pay.invariant_breaches`;
         assert.deepEqual(noted.map(({ invariant }) => invariant), ["invariant_ledger_totals"]);
-        const [forgotten] = await session`select pay.forget_findings() as findings`;
-        assert.equal(forgotten!.findings, first!.findings);
-        assert.equal((await session`select from pay.invariant_findings`).length, 0);
+        const [forgotten] = await session`select pay.forget_breaches() as breaches`;
+        assert.equal(forgotten!.breaches, first!.breaches);
+        assert.equal((await session`select from pay.invariant_breaches`).length, 0);
       });
-      const [row] = await sql`select pay.note_findings() as findings`;
-      assert.equal(row!.findings, "0");
+      const [row] = await sql`select pay.note_breaches() as breaches`;
+      assert.equal(row!.breaches, "0");
     });
     await t.step("find nothing after redeliveries and triggers", async () => {
       const [late] = await sql`
@@ -555,7 +555,7 @@ async function setLivemode({ sql, other }: TestService, livemode: boolean): Prom
   });
 }
 
-/** Asserts which findings are alarms: those of live environments, and those of arithmetic. */
+/** Asserts which breaches are alarms: those of live environments, and those of arithmetic. */
 async function assertAlarms(sql: postgres.Sql): Promise<void> {
   const rows = await sql`select id from pay.environments where livemode`;
   const live = rows.map(({ id }) => id);

@@ -18,11 +18,11 @@ import {
 const DAY = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
 const onDay = (difference: string) => new RegExp(`^${DAY}: ${difference}$`);
 
-/** Statements that make a defect, and the findings: the invariant and a part of its detail. */
+/** Statements that make a defect, and the breaches: the invariant and a part of its detail. */
 const DEFECTS: [
   defect: string,
   statements: string,
-  findings: [invariant: string, detail: RegExp][],
+  breaches: [invariant: string, detail: RegExp][],
 ][] = [
   [
     "an operation that nobody has sent for two hours",
@@ -68,10 +68,10 @@ const DEFECTS: [
     ],
   ],
   [
-    "a finding",
-    `update pay.provider_events set outcome = 'finding', finding = 'amount 5, ours 6'
+    "an exception",
+    `update pay.provider_events set outcome = 'exception', exception = 'amount 5, ours 6'
      where reference = 'extra'`,
-    [["invariant_provider_events", /^finding: amount 5, ours 6$/]],
+    [["invariant_provider_events", /^exception: amount 5, ours 6$/]],
   ],
   [
     "a provider event that matches nothing",
@@ -97,8 +97,8 @@ const DEFECTS: [
     [["invariant_provider_events", /^provider events of 1000 EUR, ledger 2000$/]],
   ],
   [
-    "a finding that the operator has dismissed",
-    `update pay.provider_events set outcome = 'finding', finding = 'amount 5, ours 6',
+    "an exception that the operator has dismissed",
+    `update pay.provider_events set outcome = 'exception', exception = 'amount 5, ours 6',
        dismissed_at = now(), dismissed_reason = 'seen' where reference = 'extra'`,
     [],
   ],
@@ -216,12 +216,12 @@ Deno.test("the invariants of the live flow", async (t) => {
     await t.step("find nothing after ordinary work, and no other invariant does", async () => {
       assert.deepEqual(await reconcile(sql), []);
       const broken =
-        await sql`select invariant, examples from pay.check_books() where findings > 0`;
+        await sql`select invariant, examples from pay.check_books() where breaches > 0`;
       assert.deepEqual([...broken], []);
     });
-    for (const [defect, statements, findings] of DEFECTS) {
+    for (const [defect, statements, breaches] of DEFECTS) {
       await t.step(
-        `${defect}: ${findings.map(([invariant]) => invariant).join(", ")}`,
+        `${defect}: ${breaches.map(([invariant]) => invariant).join(", ")}`,
         async () => {
           const text = statements.replaceAll(/:(\w+)/g, (_, name) => `'${ids[name as "pending"]}'`);
           const session = await sql.reserve();
@@ -231,9 +231,9 @@ Deno.test("the invariants of the live flow", async (t) => {
             const found = await reconcile(session);
             assert.deepEqual(
               found.map(([invariant]) => invariant),
-              findings.map(([invariant]) => invariant),
+              breaches.map(([invariant]) => invariant),
             );
-            for (const [i, [, detail]] of findings.entries()) assert.match(found[i]![1], detail);
+            for (const [i, [, detail]] of breaches.entries()) assert.match(found[i]![1], detail);
           } finally {
             await session`rollback`;
             session.release();

@@ -125,9 +125,13 @@ Deno.test("the results of operations of providers", async (t) => {
       RECORDED,
     ],
     [
-      "a finding that can be applied now",
+      "an exception that can be applied now",
       async (made) => {
-        const event = succeeded(made, { outcome: "finding", finding: "amount", booked_minor: 0 });
+        const event = succeeded(made, {
+          outcome: "exception",
+          exception: "amount",
+          booked_minor: 0,
+        });
         const record = {
           provider_events: [event],
           change: null,
@@ -199,9 +203,13 @@ Deno.test("the results of operations of providers", async (t) => {
       RECORDED,
     ],
     [
-      "a finding",
+      "an exception",
       (made) => {
-        const event = succeeded(made, { outcome: "finding", finding: "amount", booked_minor: 0 });
+        const event = succeeded(made, {
+          outcome: "exception",
+          exception: "amount",
+          booked_minor: 0,
+        });
         return completion(made, {
           change: null,
           provider_events: [event],
@@ -211,7 +219,7 @@ Deno.test("the results of operations of providers", async (t) => {
       },
       "recorded",
       false,
-      "pending 0 0 finding pending",
+      "pending 0 0 exception pending",
     ],
   ];
   try {
@@ -246,22 +254,25 @@ Deno.test("the results of operations of providers", async (t) => {
       assert.deepEqual(outcomes.map(({ outcome }) => outcome), ["recorded", "stale", "stale"]);
       assert.deepEqual([await stateOf(first), await stateOf(second)], [RECORDED, UNTOUCHED]);
     });
-    await t.step("record() of a list: records with the same finding are all recorded", async () => {
-      const refused = [await begin(), await begin(), await begin()];
-      const finding = succeeded(refused[0]!, {
-        reference: "unusable today",
-        outcome: "finding",
-        finding: "the secret is refused",
-        booked_minor: 0,
-      });
-      const outcomes = await store.record(
-        refused.map((made) => completion(made, { provider_events: [finding] })),
-      );
-      assert.deepEqual(
-        outcomes,
-        refused.map(() => ({ outcome: "recorded", is_settled: true })),
-      );
-    });
+    await t.step(
+      "record() of a list: records with the same exception are all recorded",
+      async () => {
+        const refused = [await begin(), await begin(), await begin()];
+        const exception = succeeded(refused[0]!, {
+          reference: "unusable today",
+          outcome: "exception",
+          exception: "the secret is refused",
+          booked_minor: 0,
+        });
+        const outcomes = await store.record(
+          refused.map((made) => completion(made, { provider_events: [exception] })),
+        );
+        assert.deepEqual(
+          outcomes,
+          refused.map(() => ({ outcome: "recorded", is_settled: true })),
+        );
+      },
+    );
     await t.step("record(): two transactions apply a provider event once", async () => {
       const made = await begin();
       const others = [openProviderStore(service), openProviderStore(service)];

@@ -136,7 +136,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       async () => {
         const made = await claim(functions, live);
         const { payment, operation, environment_id } = made;
-        const { outcome: _, finding: __, booked_minor: ___, was_booked_minor: ____, ...event } =
+        const { outcome: _, exception: __, booked_minor: ___, was_booked_minor: ____, ...event } =
           succeeded(made);
         // Names only the provider's object, which is not known yet.
         await store.storeProviderEvents(account_id, [{ ...event, subject_id: null }]);

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { afterwards, assertSilent, saidBy } from "../support/database/invariant_findings.ts";
+import { afterwards, assertSilent, saidBy } from "../support/database/invariant_breaches.ts";
 import { APPROVED_CARD, type TestService } from "../support/service/service.ts";
 import { addEndpoint, settle } from "../support/webhook/recording_receiver.ts";
 import { webhookCase } from "../support/webhook/webhook_case.ts";

@@ -38,7 +38,7 @@ Deno.test("the claims of the provider worker", async (t) => {
       for (let i = 0; i < 2 * LIMIT; i++) {
         const made = await claim(functions, live, { delay_ms: 0 });
         if (i % 4 > 0) continue;
-        const { outcome: _, finding: __, booked_minor: ___, ...event } = succeeded(made);
+        const { outcome: _, exception: __, booked_minor: ___, ...event } = succeeded(made);
         await store.storeProviderEvents(account_id, [{ ...event, state: "pending" }]);
       }
       assert.deepEqual(await poll(), { call: 15, event: 16, poll: 1 });

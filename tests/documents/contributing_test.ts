@@ -1,6 +1,6 @@
 /**
- * The lists of CONTRIBUTING.md are true: every listed file contains the list's example. For facts
- * in many files the list is also complete: no other hand-written file contains the example.
+ * The lists of CONTRIBUTING.md are true: every listed file contains the list's example. For a list
+ * of many files the list is also complete: no other hand-written file contains the example.
  */
 
 import assert from "node:assert/strict";

@@ -49,6 +49,27 @@ const GONE: readonly GoneWord[] = [
     now: "log entry",
   },
   { word: /\bput[ _]off\b|put_off|puts off/, now: "reschedule" },
+  {
+    word: /(?<!arti|satis)fact(?!or)/i,
+    now: "provider event",
+    allowed: [
+      [
+        /providers facts|`facts`|"facts"|command facts|^\S+ {3}facts {2}|settle, facts/,
+        "a command",
+      ],
+      [/^console\/|^client\/retry\.ts/, "a name with its value; the parts of a failure"],
+      [/one-source-for-a-fact|one fact of the API|Each fact of the API/, "ADR 0014"],
+      [
+        /facts-that-decide|Facts (that decide|1 to 4)|§1, fact|fact\|step|\(\?!fact /,
+        "security §1",
+      ],
+    ],
+  },
+  {
+    word: /finding/i,
+    now: "exception or breach",
+    allowed: [[/finding a free/, "ordinary English"]],
+  },
 ];
 
 const FILES = (await projectFiles([

@@ -110,7 +110,7 @@ interface Books {
   payment: Payment;
   /** By account and currency. */
   ledger: Record<string, number>;
-  handled: { event: ProviderEvent; outcome: string; finding: string | null }[];
+  handled: { event: ProviderEvent; outcome: string; exception: string | null }[];
   events: string[];
 }
 
@@ -153,8 +153,8 @@ function applyAll(provider_events: readonly ProviderEvent[], cancels = false): B
         continue;
       }
       moved = true;
-      const finding = "finding" in effect ? effect.finding : null;
-      books.handled.push({ event: next, outcome: effect.outcome, finding });
+      const exception = "exception" in effect ? effect.exception : null;
+      books.handled.push({ event: next, outcome: effect.outcome, exception });
       const change = effect.outcome === "applied" || effect.outcome === "unmatched"
         ? effect.change
         : null;
@@ -180,12 +180,12 @@ function lineOf({ payment, ledger, handled }: Books): string {
   const accounts = ["available USDC", "unapplied USDC", "unapplied USDT"];
   const booked = accounts.filter((account) => (ledger[account] ?? 0) !== 0)
     .map((account) => `${account} ${ledger[account]}`);
-  const findings = handled.filter(({ finding }) => finding !== null).length;
+  const exceptions = handled.filter(({ exception }) => exception !== null).length;
   return [
     failure_code ?? status,
     String(amount_received),
     ...booked,
-    ...findings === 0 ? [] : [`findings ${findings}`],
+    ...exceptions === 0 ? [] : [`exceptions ${exceptions}`],
   ].join(", ");
 }
 
@@ -201,17 +201,17 @@ const CASES: [name: string, provider_events: string, line: string][] = [
   [
     "more than asked",
     "a15+B a15",
-    "completed, 15, available USDC 10, unapplied USDC 5, findings 1",
+    "completed, 15, available USDC 10, unapplied USDC 5, exceptions 1",
   ],
   [
     "more than asked in parts",
     "a4+B b9+C a4 b9",
-    "completed, 13, available USDC 10, unapplied USDC 3, findings 1",
+    "completed, 13, available USDC 10, unapplied USDC 3, exceptions 1",
   ],
   [
     "a further transfer to a completed payment",
     "a10+B a10 b3+C b3",
-    "completed, 10, available USDC 10, unapplied USDC 3, findings 1",
+    "completed, 10, available USDC 10, unapplied USDC 3, exceptions 1",
   ],
   ["time over without money", "x", "expired, 0"],
   ["time over with a part", "a4+B x", "underpaid, 4"],
@@ -219,13 +219,13 @@ const CASES: [name: string, provider_events: string, line: string][] = [
   [
     "a part that is final after the time",
     "a4+B x a4",
-    "underpaid, 4, unapplied USDC 4, findings 1",
+    "underpaid, 4, unapplied USDC 4, exceptions 1",
   ],
   ["time over, but the whole amount is in a block", "a10+B x", "processing, 10"],
   ["that amount becomes final", "a10+B x a10", "completed, 10, available USDC 10"],
   ["that amount is undone after the time", "a10+B x a10-B!", "expired, 0"],
   ["a part of it is undone after the time", "a4+B b6+C x b6-C!", "underpaid, 4"],
-  ["money after the time", "x a10+B a10", "expired, 0, unapplied USDC 10, findings 1"],
+  ["money after the time", "x a10+B a10", "expired, 0, unapplied USDC 10, exceptions 1"],
   ["a reorganisation", "a10+B a10-B", "pending, 0"],
   ["a reorganisation that takes a part", "a4+B b6+C b6-C", "processing, 4"],
   ["a reorganisation into another block", "a10+B a10+C a10-B", "processing, 10"],
@@ -241,12 +241,16 @@ const CASES: [name: string, provider_events: string, line: string][] = [
     "completed, 10, available USDC 10",
   ],
   ["undone before it was seen, by the order of provider events", "a10-B a10+B", "pending, 0"],
-  ["undone after it was final", "a10+B a10 a10-B", "completed, 10, available USDC 10, findings 1"],
-  ["another token of ours", "a10+B$ a10$", "pending, 0, unapplied USDT 10, findings 1"],
+  [
+    "undone after it was final",
+    "a10+B a10 a10-B",
+    "completed, 10, available USDC 10, exceptions 1",
+  ],
+  ["another token of ours", "a10+B$ a10$", "pending, 0, unapplied USDT 10, exceptions 1"],
   [
     "another token, and then the right one",
     "a10$ b10",
-    "completed, 10, available USDC 10, unapplied USDT 10, findings 1",
+    "completed, 10, available USDC 10, unapplied USDT 10, exceptions 1",
   ],
 ];
 for (const [name, provider_events, line] of CASES) {
@@ -269,7 +273,7 @@ Deno.test("applyProviderEvent() of a payment by stablecoin: each change of the r
 });
 Deno.test("applyProviderEvent() of a payment by stablecoin: money for a cancelled payment is unapplied", () => {
   const books = applyAll([read("a10+B"), read("a10")], true);
-  assert.equal(lineOf(books), "cancelled, 0, unapplied USDC 10, findings 1");
+  assert.equal(lineOf(books), "cancelled, 0, unapplied USDC 10, exceptions 1");
 });
 
 /** The life of a transfer on the chain: the blocks that had it, and whether it became final. */

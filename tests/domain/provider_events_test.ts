@@ -81,7 +81,7 @@ function event(
 
 /**
  * An effect in one word: the new status, `=` for a movement that leaves the status, `-` for an
- * ignored provider event, `?` for one that waits, `!` for a finding, `u` for money without a
+ * ignored provider event, `?` for one that waits, `!` for an exception, `u` for money without a
  * purpose.
  */
 function wordOf(before: Payment, effect: Effect): string {
@@ -90,12 +90,12 @@ function wordOf(before: Payment, effect: Effect): string {
       return "-";
     case "wait":
       return "?";
-    case "finding":
+    case "exception":
       return "!";
     case "unmatched":
       return "m";
     case "applied": {
-      if (effect.finding !== null) return "u";
+      if (effect.exception !== null) return "u";
       const { subject } = effect.change;
       const status = subject?.object === "payment" ? subject.status : "none";
       return status === before.status ? "=" : status;
@@ -263,7 +263,7 @@ Deno.test("applyProviderEvent() no provider event waits for a payment that is ov
   }
 });
 
-Deno.test("endWait() each provider event that waits is a finding after a week, and its money is booked", () => {
+Deno.test("endWait() each provider event that waits is an exception after a week, and its money is booked", () => {
   const week_ms = 7 * 24 * 3_600_000;
   for (const [name, reported] of TABLE) {
     for (const status of PAYMENT_STATUSES) {
@@ -279,7 +279,7 @@ Deno.test("endWait() each provider event that waits is a finding after a week, a
         return endWait(livePayment(status), stored, context);
       };
       assert.equal(endAfter(week_ms, 0), "wait", `${name} of a ${status} payment`);
-      const ended = movedAtProvider(reported) === 0 ? "finding" : "unmatched";
+      const ended = movedAtProvider(reported) === 0 ? "exception" : "unmatched";
       assert.equal(endAfter(week_ms + 1, 0), ended, `${name} of a ${status} payment`);
       assert.equal(endAfter(week_ms + 1, -1), "unmatched", `${name} of a ${status} payment`);
     }
@@ -357,7 +357,7 @@ Deno.test("applyProviderEvent() evidence that the provider has taken is kept, an
       reported,
       context,
     );
-    assert.equal(none.outcome, "finding");
+    assert.equal(none.outcome, "exception");
   }
 });
 
@@ -399,21 +399,21 @@ const MISMATCHES: [name: string, members: Partial<ProviderEvent>, payment?: Part
   ["an object of the test mode", { livemode: false }],
 ];
 for (const [name, members, payment_members] of MISMATCHES) {
-  Deno.test(`applyProviderEvent() ${name} is a finding`, () => {
+  Deno.test(`applyProviderEvent() ${name} is an exception`, () => {
     const payment = livePayment("processing", payment_members);
     const reported = event("authorize", "succeeded", members);
     assert.equal(
       applyProviderEvent(subjectOf(payment, reported), reported, context).outcome,
-      "finding",
+      "exception",
     );
   });
 }
-Deno.test("applyProviderEvent() a dispute that is won with another amount is a finding", () => {
+Deno.test("applyProviderEvent() a dispute that is won with another amount is an exception", () => {
   const reported = event("dispute", "dispute_won", { amount_minor: 999 });
   const payment = livePayment("chargeback");
   assert.equal(
     applyProviderEvent(subjectOf(payment, reported), reported, context).outcome,
-    "finding",
+    "exception",
   );
 });
 Deno.test("applyProviderEvent() a part is captured of an authorization", () => {
@@ -553,7 +553,7 @@ function endOf({ payment, disputes, refunds, ledger, outcomes, booked }: Books) 
       .sort(),
     booked,
     accounts,
-    findings: [...outcomes.values()].filter((outcome) => outcome === "finding").length,
+    exceptions: [...outcomes.values()].filter((outcome) => outcome === "exception").length,
     open: outcomes.size,
   };
 }
@@ -573,7 +573,7 @@ Deno.test(`provider events in any order, and repeated, lead to the same books (s
     fc.property(Shuffled, ([provider_events, shuffled]) => {
       const payment = livePayment("pending");
       const expected = endOf(applyAll(payment, provider_events));
-      assert.equal(expected.findings, 0);
+      assert.equal(expected.exceptions, 0);
       assert.equal(
         expected.booked,
         provider_events.reduce((sum, one) => sum + movedAtProvider(one), 0),

@@ -181,5 +181,5 @@ Deno.test("a booked provider event that changes nothing at a payment stays unmat
   const again = { ...event("authorize", "succeeded", 1000, "pi_2"), subject_id: completed.id };
   const effect = applyToSubject(only(completed), again, 1000, context);
   assert.ok(effect.outcome === "unmatched" && effect.change === null);
-  assert.match(effect.finding!, /^it changes nothing at pay_/);
+  assert.match(effect.exception!, /^it changes nothing at pay_/);
 });

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { assertSilent } from "../support/database/invariant_findings.ts";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { declare, FAULTS, left } from "../support/service/declared_faults.ts";
 import type { TestService } from "../support/service/service.ts";
 import {
@@ -113,7 +113,7 @@ serviceCase("POST /v1/payments with a fault of the provider", async (t, service)
       assert.deepEqual(await balance(service), before);
     }
     const [row] = await service.sql`select count(*)::int as n from pay.provider_events
-      where outcome in ('finding', 'unmatched')`;
+      where outcome in ('exception', 'unmatched')`;
     assert.equal(row!.n, 0);
   });
 

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { isValidAddress } from "../../shared/core/wallet_address.ts";
-import { assertSilent } from "../support/database/invariant_findings.ts";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
 import type { TestService } from "../support/service/service.ts";
 import {
   assertRefused,

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { until } from "../support/common/until.ts";
 import { idGenerator } from "../../shared/core/ids.ts";
 import { createApiKey } from "../support/database/api_keys.ts";
-import { assertSilent } from "../support/database/invariant_findings.ts";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
 import type { TestService } from "../support/service/service.ts";
 import { startSecondService } from "../support/service/second_service.ts";
 import { assertRefused, PAYMENTS, SANDBOX, serviceCase } from "../support/service/service_case.ts";

@@ -58,7 +58,7 @@ async function statusOf(service: TestService, id: string) {
 
 async function assertBooks(service: TestService) {
   const rows = await service
-    .sql`select invariant, examples from pay.check_books() where findings > 0`;
+    .sql`select invariant, examples from pay.check_books() where breaches > 0`;
   assert.deepEqual([...rows], []);
 }
 

@@ -1,6 +1,6 @@
 /**
  * Events in the outbox: the events that each change writes, their order, and their whole payload
- * (contract §4). The test reads the table for facts that the API does not show.
+ * (contract §4). The test reads the table for what the API does not show.
  */
 
 import assert from "node:assert/strict";

@@ -64,7 +64,7 @@ const FILTERS: [path: string, parameter: string, prefix: string][] = [
 const WITHOUT_ROWS = [
   "chain_payouts",
   "deposit_addresses",
-  "invariant_findings",
+  "invariant_breaches",
   "provider_accounts",
   "provider_cursors",
   "provider_events",

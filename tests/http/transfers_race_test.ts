@@ -108,7 +108,7 @@ Deno.test("concurrent transfers on two isolates", async (t) => {
       assert.equal((await available()).EUR, 0);
     });
     await t.step("pay.check_books() finds nothing", async () => {
-      const broken = (await checkBooks(first.sql)).filter(({ findings }) => findings > 0);
+      const broken = (await checkBooks(first.sql)).filter(({ breaches }) => breaches > 0);
       assert.deepEqual(broken, []);
     });
   } finally {

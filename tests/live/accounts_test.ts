@@ -5,9 +5,9 @@ import type { TestAnswer } from "../support/service/service.ts";
 import { type LiveCase, liveCase } from "../support/live/live_case.ts";
 import {
   assertBalanced,
+  breaches,
   deliver,
   eventsOf,
-  findings,
   resumePolls,
   shown,
   stopPolls,
@@ -102,7 +102,7 @@ liveCase("an account without its secret sends nothing", async (given, t) => {
   }
   assert.equal((await given.books()).event.length, before);
   given.variables.PROVIDER_STRIPE = PROVIDER_STRIPE!;
-  const found = await findings(given);
+  const found = await breaches(given);
   assert.equal(found.length, 1);
   assert.match(
     found[0]!,
@@ -170,7 +170,7 @@ liveCase(
       assert.equal((await given.books()).charge.length, 3);
     });
     await t.step("the operator finds it once a day", async () => {
-      const found = await findings(given);
+      const found = await breaches(given);
       assert.equal(found.length, 1, found.join());
       assert.match(
         found[0]!,
@@ -243,11 +243,11 @@ liveCase("a provider on the own machine is refused by a deployed service", async
   assert.equal(answer.status, 402, answer.text);
   assert.match(await lastReply(given), /base_url/);
   assert.deepEqual((await given.books()).payment_intent, []);
-  const found = await findings(given);
+  const found = await breaches(given);
   assert.match(found.join(), /operations are refused since authorize of .*base_url/);
 }, { base_url: "https://api.example.com/functions/v1" });
 
-/** Dismisses all findings, as the operator does. */
+/** Dismisses all exceptions, as the operator does. */
 async function dismissAll({ service: { sql } }: LiveCase): Promise<void> {
   await sql`select pay.dismiss_provider_event(account_id, reference, 'seen') from pay.list_reported_events()`;
 }

@@ -80,13 +80,13 @@ Deno.test("a live payment by stablecoin", async (t) => {
     await addressCases(t, given);
     await eventCases(t, given);
     await raceCases(t, given);
-    await t.step("breaks no invariant but for the tested findings", async () => {
+    await t.step("breaks no invariant but for the tested exceptions", async () => {
       const verdicts = await checkBooks(service.sql);
-      const found = verdicts.filter(({ findings }) => findings > 0);
+      const found = verdicts.filter(({ breaches }) => breaches > 0);
       assert.deepEqual(found.map(({ invariant }) => invariant), ["invariant_provider_events"]);
       const [late] = await service.sql<{ n: number }[]>`
-        select count(*)::int as n from pay.provider_events where finding is not null`;
-      assert.equal(found[0]!.findings, late!.n);
+        select count(*)::int as n from pay.provider_events where exception is not null`;
+      assert.equal(found[0]!.breaches, late!.n);
     });
   } finally {
     await close();
@@ -176,7 +176,7 @@ async function eventCases(t: Deno.TestContext, given: Given): Promise<void> {
     assert.deepEqual([over.status, over.failure_code], ["failed", "underpaid"]);
     await given.apply(payment, { reference: "0xa4:0", state: "succeeded", ...of });
     const rows = await given.service.sql`
-      select outcome, finding is not null as is_told, booked_minor::int from pay.provider_events
+      select outcome, exception is not null as is_told, booked_minor::int from pay.provider_events
       where subject_id = ${payment.id} and state = 'succeeded' order by reference`;
     assert.deepEqual([...rows], [
       { outcome: "applied", is_told: false, booked_minor: 4_000_000 },

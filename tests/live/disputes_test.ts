@@ -5,10 +5,10 @@ import { liveCase } from "../support/live/live_case.ts";
 import { paid, referenceOf, refund } from "../support/live/live_actions.ts";
 import {
   assertBalanced,
+  breaches,
   deliver,
   eventsOf,
   eventTypes,
-  findings,
   settle,
   shown,
   workAfter,
@@ -77,5 +77,5 @@ liveCase("the daily totals of the provider agree with the ledger", async (given)
   assert.deepEqual(totals.map(({ provider_minor }) => provider_minor), [960]);
   await assertBalanced(given);
   await sql`update pay.provider_totals set provider_minor = 961 where provider_minor = 960`;
-  assert.match((await findings(given)).join(), /provider 961 EUR, ledger 960/);
+  assert.match((await breaches(given)).join(), /provider 961 EUR, ledger 960/);
 });

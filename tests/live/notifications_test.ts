@@ -9,10 +9,10 @@ import { type LiveCase, liveCase, NOTIFICATION_SECRET } from "../support/live/li
 import { atStripe } from "../support/live/live_actions.ts";
 import {
   assertBalanced,
+  breaches,
   deliver,
   eventsOf,
   eventTypes,
-  findings,
   notify,
   providerEventsOf,
   resumePolls,
@@ -216,16 +216,16 @@ const changed = (event: StripeObject, fields: object): StripeObject => ({
   ...event,
   data: { object: { ...event.data.object, ...fields } },
 });
-const MISMATCHES: [name: string, fields: object, finding: RegExp][] = [
+const MISMATCHES: [name: string, fields: object, exception: RegExp][] = [
   ["another amount", { amount_received: 999 }, /the amount is 9\.99 EUR instead of 10\.00 EUR/],
   ["a higher amount", { amount_received: 1001 }, /instead of 10\.00 EUR/],
   ["another currency", { currency: "usd" }, /the currency is USD instead of EUR/],
 ];
 liveCase(
-  "a provider event that contradicts the payment is a finding, and its money is booked",
+  "a provider event that contradicts the payment is an exception, and its money is booked",
   async (given, t) => {
     await stopPolls(given);
-    for (const [name, fields, finding] of MISMATCHES) {
+    for (const [name, fields, exception] of MISMATCHES) {
       await t.step(name, async () => {
         const [id, event] = await settledByEvent(given);
         assert.deepEqual(await deliver(given, [changed(event, fields)]), [200]);
@@ -235,7 +235,7 @@ liveCase(
           reported === "authorize succeeded"
         )!;
         assert.equal(outcome, "unmatched");
-        assert.match(text, finding);
+        assert.match(text, exception);
         const [booked] = await given.service.sql`
         select amount_minor::int, currency, kind from pay.ledger_movements
         where subject_id = ${given.account_id} order by transaction_id desc limit 1`;
@@ -245,7 +245,7 @@ liveCase(
           currency: currency.toUpperCase(),
           kind: "unmatched",
         });
-        assert.ok((await findings(given)).some((line) => finding.test(line)));
+        assert.ok((await breaches(given)).some((line) => exception.test(line)));
       });
     }
     await t.step("an object of the test mode", async () => {
@@ -257,7 +257,7 @@ liveCase(
       assert.equal((await shown(given, id)).status, "requires_action");
       const provider_events = await providerEventsOf(given, id);
       assert.deepEqual(
-        provider_events.filter(([, outcome]) => outcome === "finding").map(([, , text]) =>
+        provider_events.filter(([, outcome]) => outcome === "exception").map(([, , text]) =>
           /test mode/.test(text)
         ),
         [true],
@@ -320,7 +320,7 @@ liveCase("money for a payment that is over is booked and shown", async (given) =
   await deliver(given, await eventsOf(given, "payment_intent.succeeded"));
   assert.equal((await shown(given, id)).status, "declined");
   assert.deepEqual(await eventTypes(given, id), ["payment.created", "payment.declined"]);
-  const found = await findings(given);
+  const found = await breaches(given);
   assert.ok(found.some((line) => line.includes("money arrived for a payment that is declined")));
   const [row] = await given.service.sql`
     select -sum(processor) as at_provider, sum(unapplied) as unapplied from pay_internal.subject_accounts

@@ -11,10 +11,10 @@ import { runProviderCommand } from "../../scripts/operator/providers.ts";
 import { atStripe, referenceOf } from "../support/live/live_actions.ts";
 import {
   assertBalanced,
+  breaches,
   deliver,
   eventsOf,
   eventTypes,
-  findings,
   resumePolls,
   settle,
   shown,
@@ -241,7 +241,7 @@ liveCase("money that matches nothing is booked, matched and reversed once", asyn
     await refused(given, /no such resource$/, "match", name, unknown);
     await refused(
       given,
-      /no unmatched provider event or finding/,
+      /no unmatched provider event or exception/,
       "match",
       "pi_none:succeeded",
       id,
@@ -254,7 +254,7 @@ liveCase("money that matches nothing is booked, matched and reversed once", asyn
     const name = `${given.account_id}/${reference}:succeeded`;
     const done = { matched: name, target: id, subject_id: id, status: "completed" };
     assert.deepEqual(await run(given, "match", name, id), done);
-    await refused(given, /no unmatched provider event or finding/, "match", name, id);
+    await refused(given, /no unmatched provider event or exception/, "match", name, id);
     await settle(given);
     assert.deepEqual(await ofAccount(given), [0, 0]);
     const payment = await shown(given, id);
@@ -266,7 +266,7 @@ liveCase("money that matches nothing is booked, matched and reversed once", asyn
     await learn(given);
     const booked = await ofAccount(given);
     const provider_events: { reference: string }[] = await run(given, "facts");
-    assert.ok((await findings(given)).length > 0);
+    assert.ok((await breaches(given)).length > 0);
     for (const event of provider_events) {
       const { dismissed } = await run(given, "dismiss", event.reference, "--reason", "other shop");
       assert.equal(dismissed, event.reference);

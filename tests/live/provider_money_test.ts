@@ -9,10 +9,10 @@ import { atStripe, paid, referenceOf, refund } from "../support/live/live_action
 import {
   assertBalanced,
   balances,
+  breaches,
   deliver,
   eventsOf,
   eventTypes,
-  findings,
   providerEventsOf,
   resumePolls,
   settle,
@@ -128,7 +128,7 @@ liveCase("a refund that fails after it had succeeded", async (given, t) => {
 });
 
 liveCase(
-  "a refund at the provider that fails before its money leaves is no finding",
+  "a refund at the provider that fails before its money leaves is no exception",
   async (given) => {
     const id = await paid(given, "pm_card_pendingRefund");
     const payment_intent = await referenceOf(given, id);
@@ -173,7 +173,7 @@ async function ledgerSum({ service }: LiveCase): Promise<number> {
   return Number(row!.at_provider);
 }
 
-liveCase("money that comes back after a finding is in the ledger at once", async (given, t) => {
+liveCase("money that comes back after an exception is in the ledger at once", async (given, t) => {
   await t.step("of a refund that was more than what was left", async () => {
     const id = await paid(given);
     const payment_intent = await referenceOf(given, id);
@@ -298,7 +298,7 @@ liveCase(
     await book("issuing_transaction", -70, 2);
     await workAfter(given, 2 * 24 * HOUR_S);
     await settle(given);
-    const found = await findings(given);
+    const found = await breaches(given);
     assert.deepEqual(found.map((line) => line.replace(/.*: /, "")), [
       "the provider has booked -0.70 EUR as issuing_transaction, outside of payments",
     ]);
@@ -366,11 +366,11 @@ liveCase(
         await given.work();
         assert.equal((await intentOf(id)).status, "succeeded");
         assert.match(
-          (await findings(given)).join(),
+          (await breaches(given)).join(),
           /money arrived for a payment that is declined/,
         );
         await given.service.sql`update pay.provider_events set dismissed_at = now(),
-      dismissed_reason = 'refunded' where finding is not null`;
+      dismissed_reason = 'refunded' where exception is not null`;
       },
     );
     await assertBalanced(given);

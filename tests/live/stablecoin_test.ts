@@ -29,7 +29,7 @@ async function assertBalanced(given: StablecoinCase): Promise<void> {
   // Reported provider events are for the operator. After they are dismissed, nothing may be left.
   await sql`select pay.dismiss_provider_event(account_id, reference, 'seen') from pay.list_reported_events()`;
   const verdicts = await checkBooks(sql);
-  assert.deepEqual(verdicts.flatMap(({ findings, examples }) => findings > 0 ? examples : []), []);
+  assert.deepEqual(verdicts.flatMap(({ breaches, examples }) => breaches > 0 ? examples : []), []);
 }
 
 async function eventsOf({ service }: StablecoinCase, { id }: { id: string }): Promise<string[]> {

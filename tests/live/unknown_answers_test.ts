@@ -7,7 +7,7 @@ import { type LiveCase, liveCase } from "../support/live/live_case.ts";
 import {
   assertBalanced,
   balances,
-  findings,
+  breaches,
   resumePolls,
   returnToPresent,
   settle,
@@ -151,7 +151,7 @@ for (const [op, operation] of Object.entries(OPERATIONS)) {
     const open = await given.service.sql`
       select state from pay.provider_operations where state <> 'settled'`;
     assert.deepEqual(open.map(({ state }) => state), Array(untouched).fill("operator"));
-    const found = (await findings(given)).filter((line) => !line.includes("decide by hand"));
+    const found = (await breaches(given)).filter((line) => !line.includes("decide by hand"));
     assert.deepEqual(found, []);
   }, { provider_deadline_ms: DEADLINE_MS });
 }

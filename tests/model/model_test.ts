@@ -221,8 +221,8 @@ serviceCase("the service answers as the model", async (t, service) => {
   });
   await t.step("the invariants hold after all steps", async () => {
     // Retention by the clock of a run deletes movements of sandboxes that are new by the real one.
-    const broken = (await checkBooks(service.sql)).filter(({ invariant, findings }) =>
-      findings > 0 && invariant !== "invariant_ledger_totals"
+    const broken = (await checkBooks(service.sql)).filter(({ invariant, breaches }) =>
+      breaches > 0 && invariant !== "invariant_ledger_totals"
     );
     assert.deepEqual(broken, []);
   });

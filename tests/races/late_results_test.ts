@@ -5,7 +5,7 @@
  */
 
 import assert from "node:assert/strict";
-import { assertSilent } from "../support/database/invariant_findings.ts";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { card } from "../support/service/service_case.ts";
 import {
   type Ask,
@@ -137,9 +137,9 @@ Deno.test("late results against requests", async (t) => {
           where environment_id = ${key.environment_id} and state = 'operator'`;
         assert.deepEqual([...operations], []);
         const provider_events =
-          await sql`select op, state, outcome, finding from pay.provider_events
+          await sql`select op, state, outcome, exception from pay.provider_events
           where environment_id = ${key.environment_id}
-            and (outcome is null or outcome not in ('applied', 'ignored') or finding is not null)`;
+            and (outcome is null or outcome not in ('applied', 'ignored') or exception is not null)`;
         assert.deepEqual([...provider_events], []);
         const money = await sql`select kind from pay.ledger_movements where kind like 'unmatched%'`;
         assert.deepEqual([...money], []);

@@ -1,10 +1,10 @@
-/** `deno task check-books`: its lines and exit codes, for alarms and for findings of testers. */
+/** `deno task check-books`: its lines and exit codes, for alarms and for breaches of testers. */
 
 import assert from "node:assert/strict";
 import { startService, type TestService } from "../support/service/service.ts";
 import { PROJECT_DIR } from "../support/local/local_start.ts";
 
-const HEADING = "\nFindings that testers in sandboxes can cause:\n";
+const HEADING = "\nBreaches that testers in sandboxes can cause:\n";
 
 async function checkBooks({ database }: TestService): Promise<{ code: number; out: string }> {
   const { code, stdout } = await new Deno.Command(Deno.execPath(), {
@@ -33,7 +33,7 @@ Deno.test("check-books", async (t) => {
       assert.match(alarms!, /^(ok .+\n)+$/);
       assert.match(
         apart!,
-        /^note {3}invariant_stored_answers .+\n {7}1 finding:\n {7}env_.+\nnote /,
+        /^note {3}invariant_stored_answers .+\n {7}1 breach:\n {7}env_.+\nnote /,
       );
     });
     await t.step("exits with 1 if the ledger of a sandbox does not add up", async () => {
@@ -42,7 +42,7 @@ Deno.test("check-books", async (t) => {
       const { code, out } = await checkBooks(service);
       assert.equal(code, 1, out);
       const [alarms] = out.split(HEADING);
-      assert.match(alarms!, /BROKEN invariant_ledger_totals .+\n {7}1 finding:\n {7}env_/);
+      assert.match(alarms!, /BROKEN invariant_ledger_totals .+\n {7}1 breach:\n {7}env_/);
     });
   } finally {
     await service.close();

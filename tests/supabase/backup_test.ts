@@ -78,9 +78,9 @@ Deno.test({
 
       const count = async (sql: postgres.Sql) => (await sql`select from pay.payments`).length;
       assert.deepEqual([await count(before), await count(after)], [PAYMENTS, PAYMENTS]);
-      const invariants = await after`select invariant, findings::int from pay.check_books()`;
+      const invariants = await after`select invariant, breaches::int from pay.check_books()`;
       assert.ok(invariants.length > 10);
-      assert.deepEqual(invariants.filter(({ findings }) => findings > 0), []);
+      assert.deepEqual(invariants.filter(({ breaches }) => breaches > 0), []);
       assert.deepEqual(await digestOf(after), await digestOf(before));
       const schemas = await Promise.all(
         [old_server, new_server].map(({ admin_url }) => renderSchema(admin_url)),
@@ -89,7 +89,7 @@ Deno.test({
       assert.deepEqual(await migrate(new_server.url), []);
       const verdicts = await checkBooks(after);
       assert.ok(verdicts.length > 0);
-      assert.deepEqual(verdicts.filter(({ findings }) => findings > 0), []);
+      assert.deepEqual(verdicts.filter(({ breaches }) => breaches > 0), []);
       // Every repeated request is a replay.
       assert.deepEqual(await answersOf(new_server.url, key), first);
       assert.equal(await count(after), PAYMENTS);

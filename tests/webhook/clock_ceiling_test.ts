@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { assertSilent } from "../support/database/invariant_findings.ts";
+import { assertSilent } from "../support/database/invariant_breaches.ts";
 import { APPROVED_CARD, type TestService } from "../support/service/service.ts";
 import {
   APPROVED,

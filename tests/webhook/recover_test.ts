@@ -224,7 +224,7 @@ webhookCase(
     const first = await recover(service, id, { since, status: "all" }, "k");
     assert.equal(first.status, 202);
     assert.equal((await recover(service, id, { since, status: "all" }, "k")).text, first.text);
-    const found = await service.sql`select invariant from pay.check_books() where findings > 0`;
+    const found = await service.sql`select invariant from pay.check_books() where breaches > 0`;
     assert.deepEqual([...found], []);
   },
 );

@@ -65,7 +65,7 @@ Deno.test("the jobs of pg_cron", async (t) => {
       assert.deepEqual(rows.map(({ jobname, schedule, command }) => [jobname, schedule, command]), [
         ["pay-cron-log", "23 3 * * *", LOG_JOB],
         ["pay-dispatcher", "5 seconds", "select pay.wake_dispatcher()"],
-        ["pay-invariants", "41 * * * *", "select pay.note_findings()"],
+        ["pay-invariants", "41 * * * *", "select pay.note_breaches()"],
         ["pay-retention", "* * * * *", RETENTION_JOB],
       ]);
       assert.deepEqual([...new Set(rows.map(({ username }) => username))], [database.migrator]);

@@ -1,6 +1,6 @@
 /**
  * Builds the OpenAPI 3.1 document from the zod objects of `shared/schema`, the tables of
- * operations, the error catalogue, and recorded examples. It repeats no fact of these sources.
+ * operations, the error catalogue, and recorded examples. It repeats nothing of these sources.
  */
 
 import { DOCUMENTED_SERVER } from "../../../shared/http/openapi_route.ts";

@@ -46,7 +46,7 @@ type Place =
   | "bank"
   /** Money that Stripe holds back for a time: movement `reserve`. */
   | "reserve"
-  /** Products that this service does not know: movement `unmatched`, with a finding. */
+  /** Products that this service does not know: movement `unmatched`, with an exception. */
   | "other";
 
 /**

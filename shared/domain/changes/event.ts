@@ -32,7 +32,7 @@ export interface RequestContext extends EventContext {
 const API_VERSION = "v1";
 
 /** The content of an event. */
-interface EventFacts {
+interface EventContent {
   type: EventType;
   /** The resource whose events `sequence` orders: for a refund, its payment. */
   subject_id: string;
@@ -44,8 +44,8 @@ interface EventFacts {
 }
 
 /** Makes the row of an event. */
-export function eventRow(facts: EventFacts, context: EventContext): EventRow {
-  const { type, subject_id, sequence, object, triggered } = facts;
+export function eventRow(content: EventContent, context: EventContext): EventRow {
+  const { type, subject_id, sequence, object, triggered } = content;
   const id = context.newId("evt_");
   const created_at = formatTime(context.at_ms);
   const head = JSON.stringify({

@@ -9,7 +9,7 @@ import { createHmac } from "node:crypto";
 import { generateApiKey, parseApiKey } from "../../core/api_key.ts";
 import { ApiError } from "../../core/errors.ts";
 import { randomHex, systemRandom } from "../../core/ids.ts";
-import type { SecretFacts } from "../../store/api_key_store.ts";
+import type { StoredSecret } from "../../store/api_key_store.ts";
 import type { ServiceRequest } from "../changes/service_request.ts";
 
 /** Length of a salt. A reference holds the salt and the last four characters, as a check. */
@@ -19,7 +19,7 @@ const REFERENCE =
   /,"(secret|test_key)":"key_reference:([0-9a-f]{32}):([0-9A-Za-z]{4})(?::([a-z0-9]+))?"\}$/;
 
 /**
- * Derives a new key. Returns the facts to store.
+ * Derives a new key. Returns what is stored of it.
  * @param caller the text of the caller's key
  * @param own_prefix the beginning of the new key; by default that of the caller's
  */
@@ -27,7 +27,7 @@ export function deriveKey(
   { context }: ServiceRequest,
   caller: string,
   own_prefix?: string,
-): SecretFacts {
+): StoredSecret {
   // A seed would make the same key again after a reset, and a hash is unique in the whole database.
   const salt = randomHex(SALT_BYTES, context.run_number !== null ? systemRandom : context.random);
   const { hash, prefix, last_four } = parseApiKey(derivedText(caller, salt, own_prefix))!;

@@ -10,16 +10,16 @@ import { applyToTransfer } from "../transfers/apply_to_transfer.ts";
 import {
   bookedAtProvider,
   type Effect,
+  exception,
   type Expected,
-  finding,
   type Parts,
 } from "../providers/effect.ts";
 import { expectedOf } from "../payments/received_money.ts";
 import { afterUnmatched } from "../providers/unmatched.ts";
 
 /**
- * Age after which a provider event that waits for another one is a finding. Polls bring it within
- * hours.
+ * Age after which a provider event that waits for another one is an exception. Polls bring it
+ * within hours.
  */
 const WAIT_LIMIT_MS = 7 * 24 * 3_600_000;
 
@@ -72,7 +72,7 @@ export function endWait(
   if (applied.effect.outcome !== "wait") return applied;
   if (!event.follows_unmatched && age_ms <= WAIT_LIMIT_MS) return applied;
   const reason = event.follows_unmatched ? "is unmatched" : "has not come";
-  const found = finding(`${event.op} ${event.state} builds on a provider event that ${reason}`);
+  const found = exception(`${event.op} ${event.state} builds on a provider event that ${reason}`);
   const effect = afterUnmatched(change, found, event, event.booked_minor);
   const booked = "movement" in effect && effect.movement ? [effect.movement] : [];
   return { effect, booked_minor: bookedAtProvider(booked), expected: {} };

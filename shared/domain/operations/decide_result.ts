@@ -228,8 +228,8 @@ function decideProviderEvents(
 ): Decision {
   const applied = applyEvent(change, parts, event, booked_minor);
   const { effect, expected } = applied;
-  if (effect.outcome === "finding" || effect.outcome === "unmatched") {
-    const unknown = decideUnknown(change, operation, effect.finding ?? "", false, {
+  if (effect.outcome === "exception" || effect.outcome === "unmatched") {
+    const unknown = decideUnknown(change, operation, effect.exception ?? "", false, {
       is_over: true,
     });
     const movement = effect.outcome === "unmatched" ? effect.movement : null;

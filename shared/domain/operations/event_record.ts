@@ -107,7 +107,7 @@ export function handled(
     // A refund that somebody has made at the provider: later events of it find it by this.
     refund_id: event.refund_id ?? (is_refund && change ? change.refund_id : null),
     outcome: effect.outcome === "wait" ? null : effect.outcome,
-    finding: "finding" in effect ? effect.finding : null,
+    exception: "exception" in effect ? effect.exception : null,
     booked_minor: was_booked_minor + booked_minor,
     was_booked_minor,
   };
@@ -115,11 +115,11 @@ export function handled(
 
 /** Makes an event that the worker applies later. */
 export function unhandled(event: ProviderEvent): HandledProviderEvent {
-  return { ...event, outcome: null, finding: null, booked_minor: 0, was_booked_minor: 0 };
+  return { ...event, outcome: null, exception: null, booked_minor: 0, was_booked_minor: 0 };
 }
 
 /**
- * Makes the finding about an account whose operations cannot work, once a day. It names the first
+ * Makes the exception about an account whose operations cannot work, once a day. It names the first
  * one that was refused.
  */
 export function unusableAccount(
@@ -143,7 +143,7 @@ export function unusableAccount(
     at,
     livemode,
   };
-  const finding = `operations are refused since ${op} of ${id}: ${reason}`.slice(0, 500);
-  const effect: Effect = { outcome: "finding", finding };
+  const exception = `operations are refused since ${op} of ${id}: ${reason}`.slice(0, 500);
+  const effect: Effect = { outcome: "exception", exception };
   return handled(event, null, { effect, booked_minor: 0, expected: {} }, 0);
 }

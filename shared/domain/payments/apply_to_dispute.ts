@@ -15,7 +15,7 @@ import {
   applyWithoutCapture,
   differs,
   type Effect,
-  finding,
+  exception,
   IGNORED,
   isCaptured,
   isOver,
@@ -55,7 +55,7 @@ export function applyToDispute(
       });
     }
     default:
-      return finding(`a dispute has no provider event ${event.state}`);
+      return exception(`a dispute has no provider event ${event.state}`);
   }
 }
 
@@ -66,7 +66,7 @@ export function applyToDispute(
 function applyNewDispute(change: PaymentChange, event: ProviderEvent): Effect {
   const payment = change.subject;
   if (!canBeDisputed(payment) || event.amount_minor > payment.amount_captured) {
-    return finding(`a dispute of ${shown(event)} is more than the payment has taken`);
+    return exception(`a dispute of ${shown(event)} is more than the payment has taken`);
   }
   const { reason = "general", evidence_due_by = null } = event.dispute ?? {};
   const { amount_minor, later } = event;
@@ -94,10 +94,10 @@ function applyWonDispute(
 ): Effect {
   if (dispute?.status === "won") return IGNORED;
   if (!dispute) {
-    // The event that the payer has disputed can come later, unless it is a finding then.
+    // The event that the payer has disputed can come later, unless it is an exception then.
     return canBeDisputed(change.subject)
       ? WAIT
-      : finding(`a dispute of ${shown(event)} that was won has not begun here`);
+      : exception(`a dispute of ${shown(event)} that was won has not begun here`);
   }
   return differs(dispute.amount_minor, event) ??
     apply(() => closeDispute(change, withEvidence(change, dispute, event), "won"));
@@ -114,7 +114,7 @@ export function applyEvidence(
   event: ProviderEvent,
 ): Effect {
   const evidence = event.dispute?.evidence;
-  if (!dispute || !evidence) return finding("the evidence belongs to no dispute here");
+  if (!dispute || !evidence) return exception("the evidence belongs to no dispute here");
   if (!isOpen(dispute)) return IGNORED;
   const status = evidence.is_submitted ? "under_review" : dispute.status;
   return apply(() => updateDispute(change, { ...withEvidence(change, dispute, event), status }));

@@ -1,7 +1,7 @@
 /**
  * Applies provider events to payments (architecture §7). Forward only: a provider event changes a
  * payment if the lifecycle allows the move, a late or repeated event changes nothing, and an event
- * whose amount, currency or mode differs from ours is a finding. Pure.
+ * whose amount, currency or mode differs from ours is an exception. Pure.
  */
 
 import type { PaymentChange } from "../changes/change_builder.ts";
@@ -24,7 +24,7 @@ import {
   applyWithoutCapture,
   differs,
   type Effect,
-  finding,
+  exception,
   IGNORED,
   isCaptured,
   type Parts,
@@ -47,11 +47,11 @@ export function applyToPayment(
 ): Effect {
   const { subject: payment } = change;
   if (event.livemode !== payment.livemode) {
-    return finding(`the provider's object is ${event.livemode ? "live" : "in test mode"}`);
+    return exception(`the provider's object is ${event.livemode ? "live" : "in test mode"}`);
   }
   if (isReceivedMoney(change, event)) return applyReceivedMoney(change, deposit, event);
   if (event.currency !== payment.currency) {
-    return finding(`the currency is ${event.currency} instead of ${payment.currency}`);
+    return exception(`the currency is ${event.currency} instead of ${payment.currency}`);
   }
   // The card behind the token, which only the provider knows.
   if (payment.method === null && event.card) {
@@ -79,7 +79,7 @@ export function applyToPayment(
         change.move(event.state === "returned" ? "fee_reversal" : "fee", event.amount_minor);
       });
     default:
-      return finding(`a payment has no provider event of ${event.op}`);
+      return exception(`a payment has no provider event of ${event.op}`);
   }
 }
 
@@ -92,7 +92,7 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
       return apply(() => next_action ? waitForMoney(change, next_action) : process(change));
     case "requires_action":
       if (!canBecome(payment, "requires_action")) return IGNORED;
-      if (!next_action) return finding("the payer's next action is missing");
+      if (!next_action) return exception("the payer's next action is missing");
       return apply(() => requireAction(change, next_action));
     case "authorized":
       if (!canBecome(payment, "authorized")) return IGNORED;
@@ -125,7 +125,7 @@ function applyOutcome(change: PaymentChange, event: ProviderEvent): Effect {
     case "returned":
       return applyReturn(change, event);
     default:
-      return finding(`a payment has no provider event ${event.state}`);
+      return exception(`a payment has no provider event ${event.state}`);
   }
 }
 

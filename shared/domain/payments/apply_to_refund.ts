@@ -19,7 +19,7 @@ import {
   applyWithoutCapture,
   differs,
   type Effect,
-  finding,
+  exception,
   IGNORED,
   isCaptured,
   shown,
@@ -33,23 +33,23 @@ export function applyToRefund(
   event: ProviderEvent,
 ): Effect {
   if (refund) return applyOwn(change, refund, event);
-  if (event.refund_id !== null) return finding("the refund is not one of ours");
+  if (event.refund_id !== null) return exception("the refund is not one of ours");
   // A refund that has failed before its money left changes nothing.
   if (event.state !== "succeeded" && event.state !== "returned") return IGNORED;
   const { subject: payment } = change;
   if (!isCaptured(payment)) return applyWithoutCapture(change, event);
   if (event.state === "returned") {
-    // Its success comes later, and becomes a refund here, unless it is a finding then.
+    // Its success comes later, and becomes a refund here, unless it is an exception then.
     return isRefundable(payment) || canRevertRefund(payment)
       ? WAIT
-      : finding(`a refund of ${shown(event)} that has not succeeded here came back`);
+      : exception(`a refund of ${shown(event)} that has not succeeded here came back`);
   }
   // A pending refund of ours that holds the amount can still fail.
   const left = payment.amount_captured - payment.amount_refunded;
   if (event.amount_minor > refundable(payment) && event.amount_minor <= left) return WAIT;
   const is_disputed = payment.status === "chargeback";
   if (!(isRefundable(payment) || is_disputed) || event.amount_minor > refundable(payment)) {
-    return finding(`a refund of ${shown(event)} at the provider is more than what is left`);
+    return exception(`a refund of ${shown(event)} at the provider is more than what is left`);
   }
   return apply(() => completeRefund(change, beginRefund(change, event.amount_minor, {})));
 }
@@ -58,7 +58,7 @@ function applyOwn(change: PaymentChange, refund: Refund, event: ProviderEvent): 
   if (event.state === "succeeded") {
     if (refund.status === "completed") return IGNORED;
     if (refund.status === "failed") {
-      return finding("the refund succeeded at the provider, but is failed here");
+      return exception("the refund succeeded at the provider, but is failed here");
     }
     return differs(refund.amount_minor, event) ?? apply(() => completeRefund(change, refund));
   }
@@ -66,13 +66,13 @@ function applyOwn(change: PaymentChange, refund: Refund, event: ProviderEvent): 
   if (!is_returned && event.state !== "failed" && event.state !== "cancelled") return IGNORED;
   if (refund.status === "failed") {
     return is_returned
-      ? finding("the money of the refund came back, but the refund had failed here before")
+      ? exception("the money of the refund came back, but the refund had failed here before")
       : IGNORED;
   }
   // The money has left before: the success of the refund comes later here.
   if (refund.status === "pending" && is_returned) return WAIT;
   if (refund.status === "completed" && !canRevertRefund(change.subject)) {
-    return finding(
+    return exception(
       `the refund failed at the provider, but the payment is ${change.subject.status}`,
     );
   }

@@ -16,8 +16,8 @@ import type { ProviderEvent } from "../providers/connector.ts";
 import {
   apply,
   type Effect,
+  exception,
   type Expected,
-  finding,
   IGNORED,
   shown,
   WAIT,
@@ -47,7 +47,7 @@ export function applyReceivedMoney(
     case "pending":
       return IGNORED;
     default:
-      return finding(
+      return exception(
         `a payment by ${payment.method_kind} cannot have a provider event ${event.state}`,
       );
   }
@@ -87,7 +87,7 @@ function receive(change: PaymentChange, { reports }: DepositState, event: Provid
 /** Takes back a part that was undone. */
 function undo(change: PaymentChange, { reports }: DepositState, event: ProviderEvent): Effect {
   if (isFinal(reports)) {
-    return finding(`${shown(event)} was undone after it had been final`);
+    return exception(`${shown(event)} was undone after it had been final`);
   }
   const version = versionOf(event);
   // The event that the part has come is stored but not applied yet.

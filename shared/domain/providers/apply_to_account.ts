@@ -9,7 +9,7 @@ import type { MovementKind } from "../../store/commit_rows.ts";
 import { movementRow } from "../changes/change_builder.ts";
 import type { EventContext } from "../changes/event.ts";
 import type { AccountOp, ProviderEvent, StoredProviderEvent } from "./connector.ts";
-import { type Effect, finding, shown } from "./effect.ts";
+import { type Effect, exception, shown } from "./effect.ts";
 import { applyUnmatched } from "./unmatched.ts";
 
 /**
@@ -27,17 +27,17 @@ export function isAccountEvent<F extends ProviderEvent>(event: F): event is F & 
   return Object.hasOwn(MOVEMENTS, event.op);
 }
 
-/** Applies an event about the account. An adjustment is unmatched money, with a finding. */
+/** Applies an event about the account. An adjustment is unmatched money, with an exception. */
 export function applyToAccount(
   event: StoredProviderEvent & { op: AccountOp },
   context: EventContext,
 ): Effect {
   const { op, state, account_id: subject_id, amount_minor, currency, livemode, reference } = event;
   if (livemode !== context.livemode) {
-    return finding(`the provider's ${op} is ${livemode ? "live" : "in test mode"}`);
+    return exception(`the provider's ${op} is ${livemode ? "live" : "in test mode"}`);
   }
   if (state !== "succeeded" && state !== "returned") {
-    return finding(`${op} has no provider event ${state}`);
+    return exception(`${op} has no provider event ${state}`);
   }
   const kind = MOVEMENTS[op]?.[state];
   if (kind === undefined) {
@@ -48,5 +48,5 @@ export function applyToAccount(
   }
   const refund_id = null;
   const movement = movementRow({ kind, subject_id, refund_id, amount_minor, currency }, context);
-  return { outcome: "applied", finding: null, movement };
+  return { outcome: "applied", exception: null, movement };
 }

@@ -16,16 +16,18 @@ import { movedAtProvider } from "./moved_at_provider.ts";
 
 /** The effect of an event. Only an applied one has changed the resource. */
 export type Effect =
-  /** A finding can come with it, for the operator; the movement is one of the account's money. */
-  | { outcome: "applied"; finding: string | null; movement?: MovementRow }
+  /**
+   * An exception can come with it, for the operator; the movement is one of the account's money.
+   */
+  | { outcome: "applied"; exception: string | null; movement?: MovementRow }
   /** The event is late or repeated. */
   | { outcome: "ignored" }
   /** The event came before another one that it builds on: apply it later. */
   | { outcome: "wait" }
   /** The event contradicts our books. An operator has to look. */
-  | { outcome: "finding"; finding: string }
+  | { outcome: "exception"; exception: string }
   /** The event matches no payment or transfer. The movement books its money for the account. */
-  | { outcome: "unmatched"; finding: string | null; movement: MovementRow | null };
+  | { outcome: "unmatched"; exception: string | null; movement: MovementRow | null };
 
 /** The parts of a resource that an event can be about, if they are ours. */
 export interface Parts {
@@ -89,10 +91,10 @@ export function isCaptured(payment: Payment): boolean {
   return payment.amount_captured > 0;
 }
 
-/** Returns a finding if the amount of the event is not the expected one. */
+/** Returns an exception if the amount of the event is not the expected one. */
 export function differs(expected_minor: number, event: ProviderEvent): Effect | null {
   if (event.amount_minor === expected_minor) return null;
-  return finding(
+  return exception(
     `the amount is ${shown(event)} instead of ${formatAmount(expected_minor, event.currency)}`,
   );
 }
@@ -102,14 +104,14 @@ export function shown({ amount_minor, currency }: ProviderEvent): string {
 }
 
 /** Makes the effect of an event that contradicts our books. */
-export function finding(text: string): Effect {
-  return { outcome: "finding", finding: text };
+export function exception(text: string): Effect {
+  return { outcome: "exception", exception: text };
 }
 
 /** Changes the resource. */
 export function apply(build: () => void, found: string | null = null): Effect {
   build();
-  return { outcome: "applied", finding: found };
+  return { outcome: "applied", exception: found };
 }
 
 /** Returns the signed change of the balance at the provider that movements book. */

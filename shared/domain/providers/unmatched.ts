@@ -17,44 +17,44 @@ import { movedAtProvider } from "./moved_at_provider.ts";
 export function applyUnmatched(
   event: StoredProviderEvent,
   context: EventContext,
-  finding: string | null = null,
+  exception: string | null = null,
 ): Effect {
   // An object in a test mode moves no money.
   const is_ours = event.livemode === context.livemode && !event.is_elsewhere;
   const moved = is_ours ? movedAtProvider(event) : 0;
   const amount_minor = moved - event.booked_minor;
   const movement = amount_minor === 0 ? null : unapplied(event, amount_minor, context);
-  return { outcome: "unmatched", finding, movement };
+  return { outcome: "unmatched", exception, movement };
 }
 
 /** Books an event for the account although it has a payment, and tells the operator why. */
 export function applyForAccount(
   event: ProviderEvent,
-  finding: string,
+  exception: string,
   context: EventContext,
 ): Effect {
   const movement = unapplied(event, movedAtProvider(event), context);
-  return { outcome: "unmatched", finding, movement };
+  return { outcome: "unmatched", exception, movement };
 }
 
 /**
  * Books the money of an event that contradicts our books for the account, so that the ledger agrees
- * with the provider while the operator looks at the finding.
+ * with the provider while the operator looks at the exception.
  */
-function bookFinding(effect: Effect, event: ProviderEvent, context: EventContext): Effect {
-  if (effect.outcome !== "finding") return effect;
+function bookException(effect: Effect, event: ProviderEvent, context: EventContext): Effect {
+  if (effect.outcome !== "exception") return effect;
   // An object in a test mode moves no money, and that of another account is booked there.
   const is_ours = event.livemode === context.livemode &&
     !(event as Partial<StoredProviderEvent>).is_elsewhere;
   return is_ours && movedAtProvider(event) !== 0
-    ? applyForAccount(event, effect.finding, context)
+    ? applyForAccount(event, effect.exception, context)
     : effect;
 }
 
 /**
  * Adds the reverse of the booking of an unmatched event to the effect that the event has on its
- * payment or transfer. Without such an effect the event stays unmatched, and so does the money of a
- * finding.
+ * payment or transfer. Without such an effect the event stays unmatched, and so does the money of
+ * an exception.
  * @param booked_minor the signed amount that is booked for the event
  */
 export function afterUnmatched(
@@ -65,12 +65,12 @@ export function afterUnmatched(
 ): Effect {
   const { context } = change;
   if (effect.outcome === "wait") return effect;
-  if (booked_minor === 0) return bookFinding(effect, event, context);
+  if (booked_minor === 0) return bookException(effect, event, context);
   if (effect.outcome !== "applied") {
-    const reason = effect.outcome === "finding" ? effect.finding : null;
-    const finding = reason ??
+    const reason = effect.outcome === "exception" ? effect.exception : null;
+    const exception = reason ??
       `it changes nothing at ${event.subject_id}, so the money is unmatched`;
-    return { outcome: "unmatched", finding, movement: null };
+    return { outcome: "unmatched", exception, movement: null };
   }
   change.addMovement(unapplied(event, -booked_minor, context));
   return effect;

@@ -4,19 +4,21 @@ import { formatAmount } from "../../core/currency.ts";
 import type { TransferChange } from "../changes/change_builder.ts";
 import type { ProviderEvent } from "../providers/connector.ts";
 import { cancel, complete, fail } from "./settlement.ts";
-import { apply, type Effect, finding, IGNORED, shown } from "../providers/effect.ts";
+import { apply, type Effect, exception, IGNORED, shown } from "../providers/effect.ts";
 
 /** Applies a provider event to its transfer. */
 export function applyToTransfer(change: TransferChange, event: ProviderEvent): Effect {
   const { status, amount_minor, currency, livemode } = change.subject;
-  if (event.livemode !== livemode) return finding("the provider's object belongs to another mode");
+  if (event.livemode !== livemode) {
+    return exception("the provider's object belongs to another mode");
+  }
   if (event.currency !== currency || event.amount_minor !== amount_minor) {
-    return finding(
+    return exception(
       `the amount is ${shown(event)} instead of ${formatAmount(amount_minor, currency)}`,
     );
   }
   if (status === "failed" && event.state === "succeeded" && event.tx_hash !== undefined) {
-    return finding("the transfer succeeded on the chain, but is failed here");
+    return exception("the transfer succeeded on the chain, but is failed here");
   }
   if (status !== "pending") return IGNORED;
   switch (event.state) {

@@ -131,7 +131,7 @@ async function assertBalanced(given: PayoutCase): Promise<void> {
   assert.equal(booked - external!.sum, came - out!.sum, "the ledger is the chain");
   await sql`select pay.dismiss_provider_event(account_id, reference, 'seen') from pay.list_reported_events()`;
   const verdicts = await checkBooks(sql);
-  const found = verdicts.flatMap(({ findings, examples }) => findings > 0 ? examples : []);
+  const found = verdicts.flatMap(({ breaches, examples }) => breaches > 0 ? examples : []);
   assert.deepEqual(found.filter((text) => !text.includes("decide by hand")), []);
 }
 

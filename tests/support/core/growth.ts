@@ -55,8 +55,8 @@ export async function findSlowText(
   let count = 0;
   for (const shape of shapes) {
     if (count++ >= SHAPES.least && performance.now() > until) break;
-    const finding = await findSlowness(reader, shape);
-    if (finding !== null) return `${finding}: ${JSON.stringify(shape)}, seed ${seed}`;
+    const slowness = await findSlowness(reader, shape);
+    if (slowness !== null) return `${slowness}: ${JSON.stringify(shape)}, seed ${seed}`;
   }
   return null;
 }

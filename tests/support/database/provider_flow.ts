@@ -117,7 +117,7 @@ export function succeeded(
     at: new Date().toISOString(),
     livemode: true,
     outcome: "applied",
-    finding: null,
+    exception: null,
     booked_minor: payment.amount_minor,
     was_booked_minor: 0,
     ...patch,

@@ -37,11 +37,11 @@ type Rows = NonNullable<ProviderRecord["change"]> & {
 
 /** An effect with its rows. */
 export type Effect =
-  | { outcome: "applied"; finding: string | null; change: Rows }
+  | { outcome: "applied"; exception: string | null; change: Rows }
   | { outcome: "ignored"; expects?: Rows["expects"] }
   | { outcome: "wait" }
-  | { outcome: "finding"; finding: string }
-  | { outcome: "unmatched"; finding: string | null; change: Rows | null };
+  | { outcome: "exception"; exception: string }
+  | { outcome: "unmatched"; exception: string | null; change: Rows | null };
 
 /** Applies a provider event to a payment, without what an earlier booking for the account adds. */
 export function applyProviderEvent(
@@ -88,7 +88,7 @@ function shown(change: ResourceChange, effect: Outcome, expected: Expected): Eff
       const rows = rowsOf(change, [], expected)!;
       return {
         outcome: "applied",
-        finding: effect.finding,
+        exception: effect.exception,
         change: {
           ...rows,
           subject: change.subject,

@@ -126,10 +126,10 @@ async function ledgerBalances({ service }: LiveCase): Promise<Record<string, num
   return Object.fromEntries(rows.map(({ currency, balance }) => [currency, Number(balance)]));
 }
 
-/** Returns the findings of all invariants, as lines. */
-export async function findings({ service }: LiveCase): Promise<string[]> {
+/** Returns the breaches of all invariants, as lines. */
+export async function breaches({ service }: LiveCase): Promise<string[]> {
   const verdicts = await checkBooks(service.sql);
-  return verdicts.flatMap(({ findings, examples }) => findings > 0 ? examples : []);
+  return verdicts.flatMap(({ breaches, examples }) => breaches > 0 ? examples : []);
 }
 
 /**
@@ -138,7 +138,7 @@ export async function findings({ service }: LiveCase): Promise<string[]> {
 export async function assertBalanced(given: LiveCase): Promise<void> {
   await settle(given);
   assert.deepEqual(await ledgerBalances(given), await balances(given));
-  assert.deepEqual(await findings(given), []);
+  assert.deepEqual(await breaches(given), []);
 }
 
 /** Returns the types of a payment's events in their order. The API must list the same ones. */
@@ -152,10 +152,10 @@ export async function eventTypes(given: LiveCase, id: string): Promise<string[]>
   return types;
 }
 
-/** Returns the stored provider events of a subject: state, outcome and finding. */
+/** Returns the stored provider events of a subject: state, outcome and exception. */
 export async function providerEventsOf({ service }: LiveCase, subject_id: string | null) {
   const rows = await service.sql`
-    select op || ' ' || state as event, outcome, finding from pay.provider_events
+    select op || ' ' || state as event, outcome, exception from pay.provider_events
     where subject_id is not distinct from ${subject_id} order by received_at, reference`;
-  return rows.map(({ event, outcome, finding }) => [event, outcome, finding]);
+  return rows.map(({ event, outcome, exception }) => [event, outcome, exception]);
 }

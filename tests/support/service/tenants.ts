@@ -75,7 +75,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     stored_at: "2026-01-01",
   },
   settings: { name: "relay_url", value: "http://127.0.0.1/" },
-  invariant_findings: {
+  invariant_breaches: {
     invariant: "invariant_refunds",
     subject_id: "pay_1",
     detail: "",
@@ -290,7 +290,7 @@ async function become(session: postgres.ReservedSql, settings: Settings): Promis
 export const OPERATORS_TABLES: ReadonlySet<string> = new Set([
   "settings",
   "dispatcher_wakes",
-  "invariant_findings",
+  "invariant_breaches",
   "xpub_counters",
   "signer_nonces",
 ]);

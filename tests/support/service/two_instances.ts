@@ -119,5 +119,5 @@ export async function assertSound({ sql }: TestService): Promise<void> {
     where t.subject_id like 'pay\\_%' and not exists (select from pay.payments p
       where p.environment_id = t.environment_id and p.id = t.subject_id)`;
   assert.deepEqual(faults.map(({ fault }) => fault), []);
-  assert.deepEqual((await checkBooks(sql)).filter(({ findings }) => findings > 0), []);
+  assert.deepEqual((await checkBooks(sql)).filter(({ breaches }) => breaches > 0), []);
 }

@@ -291,11 +291,11 @@ async function fillWaitingDelivery(
   return { endpoint_id: id, secret, event_id: pending.data[0].event_id };
 }
 
-/** Stores settings of the operator and findings of the hourly job. */
+/** Stores settings of the operator and breaches of the hourly job. */
 async function fillOperator({ sql }: FixtureService): Promise<void> {
   const url = "https://ref.supabase.co/functions/v1/api-v1-payments/internal/relay";
   await sql`select pay.configure_relay(${url}, ${"token-of-a-relay-that-is-nowhere"})`;
-  await sql`select pay.note_findings()`;
-  await sql`insert into pay.invariant_findings (environment_id, invariant, subject_id, detail)
-    select id, 'invariant_refunds', 'pay_x', 'An old finding' from pay.environments limit 1`;
+  await sql`select pay.note_breaches()`;
+  await sql`insert into pay.invariant_breaches (environment_id, invariant, subject_id, detail)
+    select id, 'invariant_refunds', 'pay_x', 'An old breach' from pay.environments limit 1`;
 }

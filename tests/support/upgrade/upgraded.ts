@@ -46,8 +46,8 @@ export async function checkUpgraded(
 async function checkBooksOf({ sql }: FixtureService, tolerated: string[]): Promise<void> {
   const verdicts = await checkBooks(sql);
   assert.ok(verdicts.length > 5);
-  const broken = verdicts.filter(({ invariant, findings }) =>
-    findings > 0 && !tolerated.includes(invariant)
+  const broken = verdicts.filter(({ invariant, breaches }) =>
+    breaches > 0 && !tolerated.includes(invariant)
   );
   assert.equal(broken.length, 0, `${JSON.stringify(broken, null, 2)}\n${REMEDY}`);
 }

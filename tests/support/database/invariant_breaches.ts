@@ -1,17 +1,17 @@
-/** Findings of the invariants, also after statements that are rolled back. */
+/** Breaches of the invariants, also after statements that are rolled back. */
 
 import assert from "node:assert/strict";
 import type postgres from "postgres";
 import { checkBooks } from "../../../scripts/operator/check_books.ts";
 
-/** Asserts that no invariant has a finding, whether it is an alarm or not. */
+/** Asserts that no invariant has a breach, whether it is an alarm or not. */
 export async function assertSilent(sql: postgres.Sql): Promise<void> {
-  assert.deepEqual((await checkBooks(sql)).filter(({ findings }) => findings > 0), []);
+  assert.deepEqual((await checkBooks(sql)).filter(({ breaches }) => breaches > 0), []);
 }
 
-/** Returns the invariants that have a finding. */
+/** Returns the invariants that have a breach. */
 export async function saidBy(sql: postgres.Sql): Promise<string[]> {
-  const found = (await checkBooks(sql)).filter(({ findings }) => findings > 0);
+  const found = (await checkBooks(sql)).filter(({ breaches }) => breaches > 0);
   for (const { examples } of found) assert.ok(examples.length > 0);
   return [...new Set(found.map(({ invariant }) => invariant))].sort();
 }
