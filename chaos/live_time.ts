@@ -15,7 +15,7 @@ const STUCK_MS = 5_000;
 
 /**
  * Makes hours pass in seconds for the provider worker: the next attempt of an operation and the
- * next look at an open payment are due after a second, and leases of dead processes end after 3 s.
+ * next sync of an open payment are due after a second, and leases of dead processes end after 3 s.
  * The call that ends a payment without an authentication waits until the payer has come.
  */
 export function passTime({ postgres: { superuser_url } }: Stage): { end(): Promise<void> } {
@@ -61,8 +61,8 @@ async function passSecond(sql: postgres.Sql, is_poll_due: boolean): Promise<void
     where state = 'pending'`;
   await sql`
     update pay.provider_operations
-    set next_look_at = greatest(now(), created_at + interval '5 seconds')
-    where next_look_at > greatest(now(), created_at + interval '5 seconds')`;
+    set next_sync_at = greatest(now(), created_at + interval '5 seconds')
+    where next_sync_at > greatest(now(), created_at + interval '5 seconds')`;
   await sql`
     update pay.provider_events set leased_until = least(leased_until, now() + interval '3 seconds')
     where outcome is null`;

@@ -42,7 +42,7 @@ Accounts:
 Operations without a result:
   calls [--all]            List those that need you, oldest first: the service has given
                            up, and you decide. --all: also those that it still settles.
-  retry pc_...             Look at the provider now, and record the result that is there.
+  retry pc_...             Sync with the provider now, and record the result that is there.
   settle pc_... --succeeded REFERENCE
                            Record the object of the provider with this id, such as pi_...
                            or re_..., as the result. It must have the amount, the currency

@@ -48,8 +48,8 @@ import {
   renderOperations,
 } from "./provider_work_table.ts";
 
-/** Deadline of a look. */
-const LOOK_DEADLINE_MS = 20_000;
+/** Deadline of a sync. */
+const SYNC_DEADLINE_MS = 20_000;
 /** Most decisions about one result. Others change the same payment at the same time. */
 const MAX_DECISIONS = 10;
 
@@ -121,12 +121,12 @@ class Desk {
     this.#store = createProviderStore(databaseOf(surroundings.sql));
   }
 
-  /** Looks at the provider, and records the result if there is one. */
+  /** Syncs with the provider, and records the result if there is one. */
   async retry(id: string): Promise<void> {
     const work = await this.#openOperation(id);
     const operation = operationOf(work.operation!, work);
     const ready = this.#open(work);
-    const reply = await look(ready, operation);
+    const reply = await sync(ready, operation);
     const provider_events = eventsIn(
       reply,
       ready,
@@ -169,7 +169,7 @@ class Desk {
           'until "calls" shows the state operator',
       );
     }
-    const reply = await look(ready, operation);
+    const reply = await sync(ready, operation);
     if (!("absent" in reply)) {
       const [found] = ours(work, eventsIn(reply, ready, `${id} left unchanged`, ""));
       const { effect } = effectOn(operation, found, contextOf(work));
@@ -350,12 +350,12 @@ function contextOf({ livemode }: ProviderWork): EventContext {
   };
 }
 
-function look({ account, connector }: ReadyAccount, operation: Operation): Promise<ProviderReply> {
-  return portOf(connector, operation.op).look(account, operation, deadline());
+function sync({ account, connector }: ReadyAccount, operation: Operation): Promise<ProviderReply> {
+  return portOf(connector, operation.op).sync(account, operation, deadline());
 }
 
 function deadline(): AbortSignal {
-  return AbortSignal.timeout(LOOK_DEADLINE_MS);
+  return AbortSignal.timeout(SYNC_DEADLINE_MS);
 }
 
 function nameOf({ account_id, reference }: ProviderEventName): string {

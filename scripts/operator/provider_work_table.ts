@@ -62,7 +62,7 @@ export function renderOperations(
       : `, at the provider ${operation.provider_reference}`;
     const next = operation.next_attempt_at === null
       ? 'decide: "retry", or "settle" with --succeeded or --failed'
-      : `the service ${operation.may_repeat ? "asks" : "looks"} again at ` +
+      : `the service ${operation.may_repeat ? "asks" : "syncs"} again at ` +
         operation.next_attempt_at.toISOString();
     return `${id}  ${state}  ${op} of ${subject}  ${amount}  ${
       ageOf(operation.created_at, at_ms)

@@ -1,7 +1,7 @@
 /**
- * The connector of the sandbox's provider, for operations whose result comes later by itself: a late
- * or lost answer, and the end of an authorization, of a payment whose payer does nothing, or of a
- * dispute that the merchant has not won in time. The worker asks it as it asks live providers.
+ * The connector of the sandbox's provider, for operations whose result comes later by itself: a
+ * late or lost answer, and the end of an authorization, of a payment whose payer does nothing, or
+ * of a dispute that the merchant has not won in time. The worker asks it as it asks live providers.
  */
 
 import { METHOD_KINDS } from "../core/vocabulary.ts";
@@ -10,7 +10,7 @@ import { laterReply } from "./sandbox_provider.ts";
 
 const port: OperationPort = {
   send: (_account, operation) => Promise.resolve(laterReply(operation)),
-  look: (_account, operation) => Promise.resolve(laterReply(operation)),
+  sync: (_account, operation) => Promise.resolve(laterReply(operation)),
   find: (_account, operation) => Promise.resolve(laterReply(operation)),
 };
 

@@ -65,7 +65,7 @@ export interface OperationRow {
   created_at: string;
   /** The time of the first attempt, RFC 3339; null: none yet. */
   first_sent_at: string | null;
-  /** False: the provider would only replay its first answer, so the service looks instead. */
+  /** False: the provider would only replay its first answer, so the service syncs instead. */
   may_repeat: boolean;
   /** The provider's id of the payment; null until the provider has answered. */
   provider_reference: string | null;

@@ -73,7 +73,7 @@ export interface ProviderEvent {
   dispute?: DisputeReport;
   /** The end of the authorization, for `authorized`. RFC 3339; absent: the provider names none. */
   capture_before?: string;
-  /** True: a look shows more about the payment, such as its card and its fee. */
+  /** True: a sync shows more about the payment, such as its card and its fee. */
   is_partial?: true;
   /** The operator has reported it, and not the provider. */
   source?: "operator";
@@ -189,13 +189,13 @@ export interface RecordOutcome {
 
 /** Work that a worker has claimed. Bodies are JSON text. */
 export interface ProviderWork {
-  /** `operation`: send it, or look if it may not be repeated. `totals`: read those of `day`. */
-  kind: "operation" | "event" | "look" | "poll" | "totals";
+  /** `operation`: send it, or sync if it may not be repeated. `totals`: read those of `day`. */
+  kind: "operation" | "event" | "sync" | "poll" | "totals";
   environment_id: string;
   livemode: boolean;
   account: StoredAccount;
   /**
-   * The operation to send or to look at; for an event the newest operation of its kind, or null.
+   * The operation to send or to sync; for an event the newest operation of its kind, or null.
    */
   operation: OperationRow | null;
   /** The event to handle. */

@@ -86,7 +86,7 @@ create table pay.provider_operations (
   first_sent_at timestamptz,
   next_attempt_at timestamptz,
   leased_until timestamptz,
-  next_look_at timestamptz,
+  next_sync_at timestamptz,
   settled_at timestamptz,
   may_repeat boolean not null,
   needs_operator boolean not null default false,
@@ -128,11 +128,11 @@ comment on column pay.provider_operations.state is 'pending, settled, or operato
 comment on column pay.provider_operations.attempts is 'How often the operation was leased to be sent.';
 comment on column pay.provider_operations.created_at is 'Time of the claim.';
 comment on column pay.provider_operations.first_sent_at is 'Time of the first lease; null: never sent.';
-comment on column pay.provider_operations.next_attempt_at is 'When the worker sends or looks again; null unless pending.';
+comment on column pay.provider_operations.next_attempt_at is 'When the worker sends or syncs again; null unless pending.';
 comment on column pay.provider_operations.leased_until is 'End of the lease of the request or worker that sends the operation; null: nobody sends it.';
-comment on column pay.provider_operations.next_look_at is 'When the worker looks at the provider''s object next; null: the result is final or simulated.';
+comment on column pay.provider_operations.next_sync_at is 'When the worker syncs the provider''s object next; null: the result is final or simulated.';
 comment on column pay.provider_operations.settled_at is 'Time at which the result was recorded.';
-comment on column pay.provider_operations.may_repeat is 'False: the worker only looks, because the provider would replay its reply or do the operation again.';
+comment on column pay.provider_operations.may_repeat is 'False: the worker only syncs, because the provider would replay its reply or do the operation again.';
 comment on column pay.provider_operations.needs_operator is 'True: the service asks again by itself, but only the operator can end the wait, for example with money for a payout.';
 comment on column pay.provider_operations.provider_reference is 'The provider''s id of the payment or transfer; null until the provider has answered.';
 comment on column pay.provider_operations.last_reply is 'The last reply without a result, for the operator.';
@@ -152,9 +152,9 @@ create index provider_operations_due on pay.provider_operations (next_attempt_at
   where state = 'pending';
 comment on index pay.provider_operations_due is 'pay_internal.lease_work: due operations.';
 
-create index provider_operations_look on pay.provider_operations (next_look_at)
-  where next_look_at is not null;
-comment on index pay.provider_operations_look is 'pay_internal.lease_work: the objects to look at.';
+create index provider_operations_sync on pay.provider_operations (next_sync_at)
+  where next_sync_at is not null;
+comment on index pay.provider_operations_sync is 'pay_internal.lease_work: the objects to sync.';
 
 create index provider_operations_unsettled on pay.provider_operations (first_sent_at)
   where state <> 'settled';
@@ -323,11 +323,11 @@ create type pay.provider_work as (
   day date
 );
 comment on type pay.provider_work is 'A piece of work that a worker has claimed.';
-comment on column pay.provider_work.kind is 'operation, provider event, look, poll or totals.';
+comment on column pay.provider_work.kind is 'operation, provider event, sync, poll or totals.';
 comment on column pay.provider_work.environment_id is 'The environment of the account.';
 comment on column pay.provider_work.livemode is 'The mode of the environment.';
 comment on column pay.provider_work.account is 'The account, with the names of its secrets.';
-comment on column pay.provider_work.operation is 'The operation to send or to look at; for a provider event the operation that it can settle, or null.';
+comment on column pay.provider_work.operation is 'The operation to send or to sync; for a provider event the operation that it can settle, or null.';
 comment on column pay.provider_work.event is 'The provider event to handle.';
 comment on column pay.provider_work.subject_body is 'The payment or transfer as JSON text; null: there is none.';
 comment on column pay.provider_work.subject_sequence is 'The sequence of the payment or transfer.';

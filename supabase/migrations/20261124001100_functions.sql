@@ -3255,7 +3255,7 @@ begin
     -- The operator can match an event with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
     refund_id = coalesce(h.refund_id, k.refund_id),
-    -- The answer of an operation or a look has the time of the movement, which a notification
+    -- The answer of an operation or a sync has the time of the movement, which a notification
     -- lacks.
     happened_at = coalesce(h.at, k.happened_at),
     dismissed_at = null, dismissed_reason = null
@@ -3413,7 +3413,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_look_after constant interval := '10 minutes';
+  v_sync_after constant interval := '10 minutes';
   v_now constant timestamptz := pay_internal.server_time();
   v_deposits constant jsonb := pay_internal.allocate_deposits(p_operations, p_providers, p_found);
   v_details text[];
@@ -3440,7 +3440,7 @@ begin
   made as (
     insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
-      next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
+      next_attempt_at, leased_until, settled_at, next_sync_at, may_repeat, provider_reference,
       api_key_id, idempotency_key, request_id, decline_is_error, due_at)
     select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
       c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
@@ -3454,7 +3454,7 @@ begin
         then v_now + c.lease_ms * interval '1 ms' end,
       case when c.is_settled then v_now end,
       case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
-        then v_now + v_look_after end,
+        then v_now + v_sync_after end,
       true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
       c.request_id, c.decline_is_error,
       case when c.has_clock and not c.is_settled then c.due_at end
@@ -3987,7 +3987,7 @@ as $$
       select from pay.provider_events event
       where event.outcome is null and (event.leased_until is null or event.leased_until <= now())
     )
-    or exists (select from pay.provider_operations c where c.next_look_at <= now())
+    or exists (select from pay.provider_operations c where c.next_sync_at <= now())
     or exists (
       select from pay_internal.provider_readings r
       join pay.provider_cursors u
@@ -4020,9 +4020,9 @@ begin
   perform set_config('pay.worker', 'on', true);
   for v_kind, v_limit in
     select k.kind, k.quota from (values
-      (1, 'operation', v_quota), (2, 'look', v_quota), (3, 'reading', v_quota), (4, 'event',
+      (1, 'operation', v_quota), (2, 'sync', v_quota), (3, 'reading', v_quota), (4, 'event',
         p_limit),
-      (5, 'operation', p_limit), (6, 'look', p_limit)
+      (5, 'operation', p_limit), (6, 'sync', p_limit)
     ) as k (rank, kind, quota)
     order by k.rank
   loop
@@ -4096,18 +4096,18 @@ begin
         returning c.environment_id, c.account_id, c.id, c.id;
     when 'event' then
       return query select * from pay_internal.lease_provider_events(p_limit, p_at, p_leased_until);
-    when 'look' then
+    when 'sync' then
       return query
         with due as materialized (
           select c.environment_id, c.id
           from pay.provider_operations c
-          where c.next_look_at <= p_at
-          order by c.next_look_at
+          where c.next_sync_at <= p_at
+          order by c.next_sync_at
           limit p_limit
           for update of c skip locked
         )
         update pay.provider_operations c
-        set next_look_at = p_at + interval '1 hour'
+        set next_sync_at = p_at + interval '1 hour'
         from due d
         where c.environment_id = d.environment_id and c.id = d.id
         returning c.environment_id, c.account_id, c.id, c.id;
@@ -4225,8 +4225,8 @@ begin
     when 'event' then
       return query select * from pay_internal.read_provider_events(
         p_environments, p_accounts, p_ids);
-    when 'look' then
-      return query select * from pay_internal.read_looks(p_environments, p_ids);
+    when 'sync' then
+      return query select * from pay_internal.read_syncs(p_environments, p_ids);
     else
       return query select * from pay_internal.read_readings(p_environments, p_ids, p_at);
   end case;
@@ -4292,7 +4292,7 @@ begin
 end
 $$;
 
-create or replace function pay_internal.read_looks(p_environments text[], p_ids text[])
+create or replace function pay_internal.read_syncs(p_environments text[], p_ids text[])
 returns setof pay.provider_work
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
@@ -4314,19 +4314,19 @@ begin
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
   ),
-  looked as (
+  synced as (
     update pay.provider_operations c
-    set next_look_at = case when f.is_open then c.next_look_at end
+    set next_sync_at = case when f.is_open then c.next_sync_at end
     from found f
     where c.environment_id = f.environment_id and c.id = f.id
-    returning c.environment_id, c.account_id, c.state, c.next_look_at,
+    returning c.environment_id, c.account_id, c.state, c.next_sync_at,
       pay_internal.provider_operation_json(c) as operation, f.body, f.sequence, f.refund_body
   )
-  select 'look', c.environment_id, true,
+  select 'sync', c.environment_id, true,
     pay_internal.provider_account_json(c.environment_id, c.account_id), c.operation, null::json,
     c.body, c.sequence, c.refund_body, null::json, null::date
-  from looked c
-  where c.next_look_at is not null and c.state <> 'pending';
+  from synced c
+  where c.next_sync_at is not null and c.state <> 'pending';
 end
 $$;
 

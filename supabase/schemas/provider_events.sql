@@ -66,7 +66,7 @@ as $$
   )
 $$;
 
--- Stores the events of a notification, poll or look. Returns the number of new events. p_events: a
+-- Stores the events of a notification, poll or sync. Returns the number of new events. p_events: a
 -- list of events as connectors make them. The worker applies them later.
 create or replace function pay.store_provider_events(p_account_id text, p_events text)
 returns bigint
@@ -201,7 +201,7 @@ begin
     -- The operator can match an event with another subject than the one that it names.
     subject_id = coalesce(h.expects_id, k.subject_id),
     refund_id = coalesce(h.refund_id, k.refund_id),
-    -- The answer of an operation or a look has the time of the movement, which a notification
+    -- The answer of an operation or a sync has the time of the movement, which a notification
     -- lacks.
     happened_at = coalesce(h.at, k.happened_at),
     dismissed_at = null, dismissed_reason = null

@@ -118,7 +118,7 @@ language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 declare
-  v_look_after constant interval := '10 minutes';
+  v_sync_after constant interval := '10 minutes';
   v_now constant timestamptz := pay_internal.server_time();
   v_deposits constant jsonb := pay_internal.allocate_deposits(p_operations, p_providers, p_found);
   v_details text[];
@@ -145,7 +145,7 @@ begin
   made as (
     insert into pay.provider_operations (environment_id, id, account_id, connector, op, subject_id,
       refund_id, amount_minor, currency, request, state, attempts, created_at, first_sent_at,
-      next_attempt_at, leased_until, settled_at, next_look_at, may_repeat, provider_reference,
+      next_attempt_at, leased_until, settled_at, next_sync_at, may_repeat, provider_reference,
       api_key_id, idempotency_key, request_id, decline_is_error, due_at)
     select c.environment_id, c.id, c.account ->> 'id', c.account ->> 'connector', c.op,
       c.subject_id, c.refund_id, c.amount_minor, c.currency, c.request,
@@ -159,7 +159,7 @@ begin
         then v_now + c.lease_ms * interval '1 ms' end,
       case when c.is_settled then v_now end,
       case when c.account ->> 'id' <> 'sandbox' and c.op in ('authorize', 'refund', 'transfer')
-        then v_now + v_look_after end,
+        then v_now + v_sync_after end,
       true, coalesce(c.provider_reference, c.known_reference), c.api_key_id, c.idempotency_key,
       c.request_id, c.decline_is_error,
       case when c.has_clock and not c.is_settled then c.due_at end

@@ -1,5 +1,5 @@
 -- Purpose: the work of the provider worker: operations to send again, provider events to apply,
--- objects to look at, and accounts to read (provider_readings.sql). A worker claims work, does it,
+-- objects to sync, and accounts to read (provider_readings.sql). A worker claims work, does it,
 -- and records the result (pay.record, pay.note_operations, pay.save_cursor, pay.save_totals_cursor,
 -- pay.store_totals).
 --
@@ -29,7 +29,7 @@ as $$
       select from pay.provider_events event
       where event.outcome is null and (event.leased_until is null or event.leased_until <= now())
     )
-    or exists (select from pay.provider_operations c where c.next_look_at <= now())
+    or exists (select from pay.provider_operations c where c.next_sync_at <= now())
     or exists (
       select from pay_internal.provider_readings r
       join pay.provider_cursors u
@@ -40,9 +40,9 @@ as $$
 $$;
 
 -- Claims work: up to p_limit pieces, of which up to p_asking_limit are not provider events.
--- Operations, looks and accounts to read get a quarter each, so that many due operations of a slow
+-- Operations, syncs and accounts to read get a quarter each, so that many due operations of a slow
 -- provider hold up no provider events. Provider events get the rest, in one query, so that all of
--- them are as of one moment. Then operations and looks get what is left. Accounts to read do not,
+-- them are as of one moment. Then operations and syncs get what is left. Accounts to read do not,
 -- because each takes many requests. p_at: the caller's time. A kind whose claim fails holds up no
 -- other kind (pay_internal.given_up_work).
 create or replace function pay.claim_provider_work(
@@ -68,9 +68,9 @@ begin
   perform set_config('pay.worker', 'on', true);
   for v_kind, v_limit in
     select k.kind, k.quota from (values
-      (1, 'operation', v_quota), (2, 'look', v_quota), (3, 'reading', v_quota), (4, 'event',
+      (1, 'operation', v_quota), (2, 'sync', v_quota), (3, 'reading', v_quota), (4, 'event',
         p_limit),
-      (5, 'operation', p_limit), (6, 'look', p_limit)
+      (5, 'operation', p_limit), (6, 'sync', p_limit)
     ) as k (rank, kind, quota)
     order by k.rank
   loop
@@ -115,8 +115,8 @@ end
 $$;
 
 -- Leases due work of one kind: operations whose next attempt is due, provider events without an
--- outcome, objects at providers to look at every hour, and accounts to read. Reads nothing that
--- depends on the content of the work. A pending operation is not looked at, because its next
+-- outcome, objects at providers to sync every hour, and accounts to read. Reads nothing that
+-- depends on the content of the work. A pending operation is not synced, because its next
 -- attempt asks the same. A provider event that came before the reply to its operation gets its
 -- subject now.
 -- id     that of an operation, or the reference of a provider event
@@ -153,18 +153,18 @@ begin
         returning c.environment_id, c.account_id, c.id, c.id;
     when 'event' then
       return query select * from pay_internal.lease_provider_events(p_limit, p_at, p_leased_until);
-    when 'look' then
+    when 'sync' then
       return query
         with due as materialized (
           select c.environment_id, c.id
           from pay.provider_operations c
-          where c.next_look_at <= p_at
-          order by c.next_look_at
+          where c.next_sync_at <= p_at
+          order by c.next_sync_at
           limit p_limit
           for update of c skip locked
         )
         update pay.provider_operations c
-        set next_look_at = p_at + interval '1 hour'
+        set next_sync_at = p_at + interval '1 hour'
         from due d
         where c.environment_id = d.environment_id and c.id = d.id
         returning c.environment_id, c.account_id, c.id, c.id;
@@ -287,8 +287,8 @@ begin
     when 'event' then
       return query select * from pay_internal.read_provider_events(
         p_environments, p_accounts, p_ids);
-    when 'look' then
-      return query select * from pay_internal.read_looks(p_environments, p_ids);
+    when 'sync' then
+      return query select * from pay_internal.read_syncs(p_environments, p_ids);
     else
       return query select * from pay_internal.read_readings(p_environments, p_ids, p_at);
   end case;
@@ -356,9 +356,9 @@ begin
 end
 $$;
 
--- The objects at providers to look at: those of live payments, refunds and transfers that are not
--- final. After a look at a final one there is no further look.
-create or replace function pay_internal.read_looks(p_environments text[], p_ids text[])
+-- The objects at providers to sync: those of live payments, refunds and transfers that are not
+-- final. After a sync of a final one there is no further sync.
+create or replace function pay_internal.read_syncs(p_environments text[], p_ids text[])
 returns setof pay.provider_work
 language plpgsql volatile rows 10
 set search_path = pg_catalog, pg_temp
@@ -380,18 +380,18 @@ begin
       on subject.environment_id = c.environment_id and subject.id = c.subject_id
     left join pay.refunds r on r.environment_id = c.environment_id and r.id = c.refund_id
   ),
-  looked as (
+  synced as (
     update pay.provider_operations c
-    set next_look_at = case when f.is_open then c.next_look_at end
+    set next_sync_at = case when f.is_open then c.next_sync_at end
     from found f
     where c.environment_id = f.environment_id and c.id = f.id
-    returning c.environment_id, c.account_id, c.state, c.next_look_at,
+    returning c.environment_id, c.account_id, c.state, c.next_sync_at,
       pay_internal.provider_operation_json(c) as operation, f.body, f.sequence, f.refund_body
   )
-  select 'look', c.environment_id, true,
+  select 'sync', c.environment_id, true,
     pay_internal.provider_account_json(c.environment_id, c.account_id), c.operation, null::json,
     c.body, c.sequence, c.refund_body, null::json, null::date
-  from looked c
-  where c.next_look_at is not null and c.state <> 'pending';
+  from synced c
+  where c.next_sync_at is not null and c.state <> 'pending';
 end
 $$;

@@ -15,7 +15,7 @@ import { chainAccount, XPUB } from "../support/chain/watched.ts";
 
 const account = chainAccount({ rpc_urls: "http://127.0.0.1:1", "contract.USDC": DOUBLE_TOKEN });
 const expires_at = "2027-01-02T04:04:05.000Z";
-const { charges: { send, look, find } } = evmConnector(NO_CHAIN);
+const { charges: { send, sync, find } } = evmConnector(NO_CHAIN);
 
 function makeOperation(parts: Partial<Operation> = {}): Operation {
   return {
@@ -38,7 +38,7 @@ function makeOperation(parts: Partial<Operation> = {}): Operation {
   };
 }
 
-Deno.test("send() opens the address of the index, and look() opens the same one", async () => {
+Deno.test("send() opens the address of the index, and sync() opens the same one", async () => {
   const address = depositAddress(XPUB, 7);
   const signal = AbortSignal.timeout(1_000);
   const reply = await send(account, makeOperation(), signal);
@@ -67,7 +67,7 @@ Deno.test("send() opens the address of the index, and look() opens the same one"
       },
     }],
   });
-  assert.deepEqual(await look(account, makeOperation(), signal), reply);
+  assert.deepEqual(await sync(account, makeOperation(), signal), reply);
 });
 
 /** Parts of an operation that is refused, and the field at fault. */

@@ -1,4 +1,4 @@
-/** Operations on disputes at Stripe, against a real HTTP server: requests, replies and looks. */
+/** Operations on disputes at Stripe, against a real HTTP server: requests, replies and syncs. */
 
 import assert from "node:assert/strict";
 import { stripeConnector } from "../../shared/connectors/stripe/stripe_connector.ts";
@@ -54,7 +54,7 @@ const ABSENT = { absent: true };
 const GARBAGE = { unknown: "garbage", may_repeat: true };
 const LOST = dispute("lost", TAKEN);
 
-/** Each row: the operation, the dispute at Stripe, and what a look says. */
+/** Each row: the operation, the dispute at Stripe, and what a sync says. */
 const REPLIES: [name: string, requested: Operation, object: object, reply: unknown][] = [
   ["submitted evidence", submitted, withEvidence("under_review", 1), [EVIDENCE]],
   ["saved evidence", saved, withEvidence("needs_response", 0), [EVIDENCE]],
@@ -76,10 +76,10 @@ const references = (reply: ProviderReply) =>
   "provider_events" in reply ? reply.provider_events.map(({ reference }) => reference) : reply;
 
 for (const [name, requested, object, expected] of REPLIES) {
-  Deno.test(`look() and send() at ${name} are ${JSON.stringify(expected)}`, async () => {
+  Deno.test(`sync() and send() at ${name} are ${JSON.stringify(expected)}`, async () => {
     await using server = await startFaultServer(json(200, object));
     const settings = { base_url: server.base_url };
-    const reply = await stripeConnector().charges.look(account({ settings }), requested, patient());
+    const reply = await stripeConnector().charges.sync(account({ settings }), requested, patient());
     assert.deepEqual(references(reply), expected);
     const got = server.received.map(({ method, path }) => `${method} ${path}`);
     assert.deepEqual(got, ["GET /v1/disputes/du_1"]);

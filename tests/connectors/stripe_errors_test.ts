@@ -55,7 +55,7 @@ const refused = (param?: string) =>
     ? { refused: "provider_refused", message: "No." }
     : { refused: "invalid_parameter", message: "No.", param };
 const unknown = (reason: string, may_repeat: boolean) => ({ unknown: reason, may_repeat });
-const LOOK = { look: true };
+const SYNC = { sync: true };
 
 /** Each error has the message "No.". */
 const ERRORS: [op: ProviderOp, status: number, error: Record<string, unknown>, reading: unknown][] =
@@ -95,13 +95,13 @@ const ERRORS: [op: ProviderOp, status: number, error: Record<string, unknown>, r
     ["authorize", 400, { type: INVALID, code: "parameter_unknown", param: "confirm" }, refused()],
     ["authorize", 400, { type: INVALID }, refused()],
     ["authorize", 402, { type: "card_error", code: "card_declined" }, unknown("garbage", false)],
-    ["capture", 400, { type: INVALID, code: "payment_intent_unexpected_state" }, LOOK],
-    ["capture", 400, { type: INVALID, code: "charge_already_captured" }, LOOK],
-    ["capture", 400, { type: INVALID, code: "charge_expired_for_capture" }, LOOK],
-    ["capture", 402, { type: "card_error", code: "card_declined" }, LOOK],
+    ["capture", 400, { type: INVALID, code: "payment_intent_unexpected_state" }, SYNC],
+    ["capture", 400, { type: INVALID, code: "charge_already_captured" }, SYNC],
+    ["capture", 400, { type: INVALID, code: "charge_expired_for_capture" }, SYNC],
+    ["capture", 402, { type: "card_error", code: "card_declined" }, SYNC],
     ["capture", 400, { type: INVALID, param: "amount_to_capture" }, refused("amount")],
     ["capture", 404, { type: INVALID, code: "resource_missing", param: "intent" }, refused()],
-    ["cancel", 400, { type: INVALID, code: "payment_intent_unexpected_state" }, LOOK],
+    ["cancel", 400, { type: INVALID, code: "payment_intent_unexpected_state" }, SYNC],
     ["cancel", 404, { type: INVALID, code: "resource_missing", param: "intent" }, refused()],
     ["refund", 400, { type: INVALID, code: "charge_already_refunded" }, refused()],
     ["refund", 400, { type: INVALID, code: "charge_disputed" }, refused()],

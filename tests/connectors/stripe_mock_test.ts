@@ -68,26 +68,26 @@ const METHODS: [name: string, ask: Ask, paths: string[]][] = [
     "POST disputes/du_1/close",
   ]],
   [
-    "look at a dispute",
-    (to, signal) => connector.charges.look(to, disputeOperation(null), signal),
+    "sync a dispute",
+    (to, signal) => connector.charges.sync(to, disputeOperation(null), signal),
     [
       "GET disputes/du_1",
     ],
   ],
   [
-    "look by reference",
-    (to, signal) => connector.charges.look(to, laterOperation("cancel"), signal),
+    "sync by reference",
+    (to, signal) => connector.charges.sync(to, laterOperation("cancel"), signal),
     [
       "GET payment_intents/pi_1",
     ],
   ],
-  ["look without a reference", (to, signal) => connector.charges.look(to, operation(), signal), [
+  ["sync without a reference", (to, signal) => connector.charges.sync(to, operation(), signal), [
     "GET payment_intents",
     "GET payment_intents",
   ]],
   [
-    "look for a refund",
-    (to, signal) => connector.charges.look(to, laterOperation("refund"), signal),
+    "sync a refund",
+    (to, signal) => connector.charges.sync(to, laterOperation("refund"), signal),
     [
       "GET refunds",
     ],

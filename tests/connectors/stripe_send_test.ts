@@ -205,7 +205,7 @@ const MOVED: [name: string, requested: Operation, present: Step, expected: unkno
       message: "The payment at Stripe is in a state that does not allow this",
     },
   ],
-  ["a capture before an error of the look", laterOperation("capture"), text(500, ""), {
+  ["a capture before an error of the sync", laterOperation("capture"), text(500, ""), {
     unknown: "server_error",
     may_repeat: true,
   }],

@@ -98,7 +98,7 @@ Deno.test("pay.commit() with operations", async (t) => {
         select c.*, k.status as key_status, k.body as key_body, c.xmin = k.xmin as is_together,
           extract(epoch from c.leased_until - c.created_at) * 1000 as lease_ms,
           c.next_attempt_at = c.leased_until as is_due_then,
-          c.next_look_at - c.created_at as look_after
+          c.next_sync_at - c.created_at as sync_after
         from pay.provider_operations c
         join pay.idempotency_keys k on k.request_id = c.request_id
         where c.subject_id = ${requested.change.payment!.id}`;
@@ -107,7 +107,7 @@ Deno.test("pay.commit() with operations", async (t) => {
       assert.equal(operation!.is_together, true);
       assert.equal(Number(operation!.lease_ms), LEASE_MS);
       assert.equal(operation!.is_due_then, true);
-      assert.equal(operation!.look_after, "00:10:00");
+      assert.equal(operation!.sync_after, "00:10:00");
       assert.deepEqual(
         [
           operation!.account_id,
@@ -188,8 +188,8 @@ Deno.test("pay.commit() with operations", async (t) => {
         notification_secret_names: [],
       });
       const [row] = await sql`
-        select next_look_at from pay.provider_operations where subject_id = ${payment.id}`;
-      assert.equal(row!.next_look_at, null);
+        select next_sync_at from pay.provider_operations where subject_id = ${payment.id}`;
+      assert.equal(row!.next_sync_at, null);
     });
     await t.step("an operation of a stale change is not written", async () => {
       const { payment } = await claim(functions, live);

@@ -25,7 +25,7 @@ const NOON = Date.UTC(2026, 10, 22, 12);
 
 /** A piece of work as text: its kind, and the id of its object. */
 function nameOf({ kind, operation, event, account, day }: ProviderWork): string {
-  const id = kind === "operation" || kind === "look"
+  const id = kind === "operation" || kind === "sync"
     ? operation!.id
     : kind === "event"
     ? event!.reference
@@ -105,7 +105,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
         await store.noteOperations([{ environment_id, id: operation.id, state: "operator" }]);
         await advance(HOUR_MS);
         const later = await work();
-        assert.deepEqual(later.map(({ kind }) => kind).sort(), ["look", "poll"]);
+        assert.deepEqual(later.map(({ kind }) => kind).sort(), ["sync", "poll"]);
         await store.saveCursor(account_id, null, true);
       },
     );
@@ -128,7 +128,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       got.push(...(await work()).map(({ operation }) => operation!.id));
       assert.deepEqual(got.sort(), operations.sort());
       assert.equal(new Set(got).size, operations.length);
-      await sql`update pay.provider_operations set next_look_at = null, state = 'settled',
+      await sql`update pay.provider_operations set next_sync_at = null, state = 'settled',
         settled_at = now(), next_attempt_at = null, leased_until = null`;
     });
     await t.step(
@@ -165,12 +165,12 @@ Deno.test("pay.claim_provider_work()", async (t) => {
         assert.deepEqual(await names(), []);
       },
     );
-    await t.step("looks every hour at a payment that is not final, then once more", async () => {
+    await t.step("syncs every hour a payment that is not final, then once more", async () => {
       const made = await claim(functions, live);
       const { environment_id, operation } = made;
-      await sql`update pay.provider_operations set next_look_at = null where id <> ${operation.id}`;
+      await sql`update pay.provider_operations set next_sync_at = null where id <> ${operation.id}`;
       await store.record([completion(made, { change: null, provider_events: [], answer: null })]);
-      const reference = `look ${operation.id}`;
+      const reference = `sync ${operation.id}`;
       await advance(10 * MINUTE_MS - 1);
       assert.deepEqual(await names(), []);
       await advance(1);
@@ -178,19 +178,19 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       assert.deepEqual(await names(), []);
       await store.saveCursor(account_id, null, true);
       await advance(HOUR_MS);
-      assert.deepEqual((await names()).filter((name) => name.startsWith("look")), [reference]);
+      assert.deepEqual((await names()).filter((name) => name.startsWith("sync")), [reference]);
       await store.saveCursor(account_id, null, true);
       await store.record([completion(made, { operation_id: null, operation: null, answer: null })]);
       await advance(HOUR_MS);
-      assert.deepEqual((await names()).filter((name) => name.startsWith("look")), []);
+      assert.deepEqual((await names()).filter((name) => name.startsWith("sync")), []);
       const [row] = await sql`
-        select next_look_at from pay.provider_operations
+        select next_sync_at from pay.provider_operations
         where environment_id = ${environment_id} and id = ${operation.id}`;
-      assert.equal(row!.next_look_at, null);
+      assert.equal(row!.next_sync_at, null);
       await store.saveCursor(account_id, null, true);
     });
     await t.step(
-      "does not look at a pending operation, whose next attempt asks the same",
+      "does not sync a pending operation, whose next attempt asks the same",
       async () => {
         const { operation, environment_id } = await claim(functions, live);
         const next_attempt_at = new Date(now + DAY_MS).toISOString();
@@ -200,7 +200,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
         await store.noteOperations([{ environment_id, id: operation.id, state: "settled" }]);
       },
     );
-    await t.step("looks at a pending refund", async () => {
+    await t.step("syncs a pending refund", async () => {
       const made = await claim(functions, live);
       await store.record([completion(made)]);
       const change = refunded({
@@ -219,7 +219,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
       await store.noteOperations([{ environment_id, id, state: "settled" }]);
       await advance(10 * MINUTE_MS);
       const body = JSON.parse(refund.body);
-      const found = (await work()).filter(({ kind }) => kind === "look");
+      const found = (await work()).filter(({ kind }) => kind === "sync");
       assert.deepEqual(
         found.map(({ operation, refund_body }) => [operation!.id, refund_body]),
         body.status === "pending" ? [[id, refund.body]] : [],

@@ -48,7 +48,7 @@ Deno.test("the claims of the provider worker", async (t) => {
       assert.deepEqual(await poll(), {});
     });
     await sql`update pay.provider_operations set state = 'settled', settled_at = now(),
-      next_attempt_at = null, leased_until = null, next_look_at = null`;
+      next_attempt_at = null, leased_until = null, next_sync_at = null`;
     await sql`delete from pay.provider_events`;
 
     const cursorOf = async () =>

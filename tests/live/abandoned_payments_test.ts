@@ -29,7 +29,7 @@ async function waiting(given: LiveCase, body: object = {}) {
   const created = await given.pay({ ...CHALLENGE, ...body });
   assert.equal(created.body.status, "requires_action", created.text);
   await stopPolls(given);
-  await given.service.sql`update pay.provider_operations set next_look_at = null`;
+  await given.service.sql`update pay.provider_operations set next_sync_at = null`;
   return { id: created.body.id, url: created.body.next_action.url };
 }
 

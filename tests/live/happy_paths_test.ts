@@ -98,9 +98,9 @@ liveCase("3-D Secure: the payer's page settles the payment", async (given, t) =>
     });
   }
   for (const [result, token, status] of AUTHENTICATIONS) {
-    await t.step(`${result} with ${token}, by the hourly look`, async () => {
+    await t.step(`${result} with ${token}, by the hourly sync`, async () => {
       const id = await authenticate(given, result, token);
-      // A poll brings the same provider events: without it, only the look can settle the payment.
+      // A poll brings the same provider events: without it, only the sync can settle the payment.
       await stopPolls(given);
       await workAfter(given, HOUR_S);
       assert.equal((await shown(given, id)).status, status);

@@ -8,11 +8,11 @@ import {
   change,
   eventOf,
   liveCard,
-  look,
-  looksLike,
   polled,
   request,
   type Sent,
+  sync,
+  syncShows,
   totals,
 } from "../support/live_card/live_card_case.ts";
 
@@ -35,10 +35,10 @@ liveCard("refunds never exceed the payment", async () => {
   assert.ok("refused" in again && again.refused === "provider_refused");
 });
 
-liveCard("a look finds a refund by our id", async () => {
+liveCard("a sync finds a refund by our id", async () => {
   const refunded = await change(await authorize("pm_card_visa"), "refund", 300);
   assert.equal(
-    eventOf(await look(refunded.operation)).reference,
+    eventOf(await sync(refunded.operation)).reference,
     eventOf(refunded.reply).reference,
   );
 });
@@ -50,7 +50,7 @@ liveCard("a pending refund is pending at first", async () => {
 
 liveCard("a refund that the bank refuses fails later", async () => {
   const refunded = await change(await authorize("pm_card_refundFail"), "refund");
-  await looksLike(refunded.operation, "returned");
+  await syncShows(refunded.operation, "returned");
 });
 
 liveCard("a dispute takes the money, and refunds are refused then", async () => {

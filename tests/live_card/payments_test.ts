@@ -10,8 +10,8 @@ import {
   change,
   eventOf,
   liveCard,
-  look,
   send,
+  sync,
   testCall,
 } from "../support/live_card/live_card_case.ts";
 import { patient } from "../support/connectors/sent.ts";
@@ -128,10 +128,10 @@ liveCard(
   },
 );
 
-liveCard("a look without Stripe's id finds the payment at once", async () => {
+liveCard("a sync without Stripe's id finds the payment at once", async () => {
   const { operation, reply } = await authorize("pm_card_visa");
-  assert.equal(eventOf(await look(operation)).reference, eventOf(reply).reference);
-  assert.deepEqual(await look({ ...operation, id: `${operation.id.slice(0, -4)}none` }), {
+  assert.equal(eventOf(await sync(operation)).reference, eventOf(reply).reference);
+  assert.deepEqual(await sync({ ...operation, id: `${operation.id.slice(0, -4)}none` }), {
     absent: true,
   });
 });

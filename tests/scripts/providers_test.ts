@@ -91,7 +91,7 @@ function recordingConnector() {
       }
       return Promise.resolve(settings);
     },
-    charges: { send: unused, look: unused, find: unused },
+    charges: { send: unused, sync: unused, find: unused },
     payouts: null,
     notifications: { read: unused },
     feed: { poll: unused, totals: unused },

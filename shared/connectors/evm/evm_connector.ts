@@ -14,7 +14,7 @@ export const EVM_METHODS: readonly MethodKind[] = ["stablecoin"];
 
 /** Makes the connector. */
 export function evmConnector(store: ChainStore): Connector {
-  /** Sends an operation, or looks at its state. Both do the next step that is still missing. */
+  /** Sends an operation, or syncs its state. Both do the next step that is still missing. */
   const send: OperationPort["send"] = async (account, operation, signal) => {
     if (operation.op === "refund" || operation.op === "transfer") {
       const { payOut } = await import("./evm_payout.ts");
@@ -25,7 +25,7 @@ export function evmConnector(store: ChainStore): Connector {
   };
   const port: OperationPort = {
     send,
-    look: send,
+    sync: send,
     find: () => Promise.resolve({ absent: true }),
   };
   return {

@@ -18,7 +18,7 @@ import { isUnsuccessful } from "../../domain/payments/lifecycle.ts";
 import { callStripe, isUnknown } from "./stripe_call.ts";
 import { readErrorAnswer } from "./stripe_errors.ts";
 import { readNotificationBody } from "./stripe_events.ts";
-import { disputeReply, lookAtDispute } from "./stripe_disputes.ts";
+import { disputeReply, syncDispute } from "./stripe_disputes.ts";
 import { accountSource, intentEvents, refundEvents } from "./stripe_provider_events.ts";
 import { findListed } from "./stripe_lists.ts";
 import { expandedOf, PaymentIntent, type StripeError, StripeRefund } from "./stripe_objects.ts";
@@ -30,10 +30,10 @@ import { testAccount } from "./stripe_test_call.ts";
 import { readTotals } from "./stripe_totals.ts";
 
 /**
- * Times after the claim in which a look expects the payment, in seconds: at first around the claim,
+ * Times after the claim in which a sync expects the payment, in seconds: at first around the claim,
  * then for the day in which an operation is repeated. Clocks differ by less than five minutes.
  */
-const LOOK_WINDOWS = [[-300, 900], [900, 86_400]] as const;
+const SYNC_WINDOWS = [[-300, 900], [900, 86_400]] as const;
 
 /** Statuses from which somebody could still take the money of a payment. */
 const OPEN = ["requires_payment_method", "requires_confirmation", "requires_capture"];
@@ -57,7 +57,7 @@ export function stripeConnector(clock: Clock = systemClock): Connector {
       return settings;
     },
     test: testAccount,
-    charges: { send, look, find },
+    charges: { send, sync, find },
     payouts: null,
     notifications: {
       // deno-lint-ignore require-await -- a refusal must be a rejection
@@ -82,7 +82,7 @@ async function send(
 ): Promise<ProviderReply> {
   if (operation.op === "abandon") {
     // Stripe would also cancel a payment whose payer has authenticated.
-    const present = await look(account, operation, signal);
+    const present = await sync(account, operation, signal);
     if (!("absent" in present)) return present;
   }
   const request = requestOf(account.environment_id, operation);
@@ -99,11 +99,11 @@ async function send(
   }
   const reading = readErrorAnswer(operation.op, answer);
   if ("intent" in reading) return intentReply(account, operation, reading.intent, reading.error);
-  if (!("look" in reading)) return reading;
-  const present = await look(account, operation, signal);
+  if (!("sync" in reading)) return reading;
+  const present = await sync(account, operation, signal);
   if ("unknown" in present) {
     const { unknown, may_repeat } = present;
-    // `did_nothing` would be about the look, and not about the operation.
+    // `did_nothing` would be about the sync, and not about the operation.
     return { unknown, may_repeat };
   }
   if (!("absent" in present)) return present;
@@ -111,20 +111,20 @@ async function send(
   return { refused: "provider_refused", message };
 }
 
-async function look(
+async function sync(
   account: ProviderAccount,
   operation: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
   if (operation.request.dispute) {
-    return await lookAtDispute(account, accountSource(account), operation, signal);
+    return await syncDispute(account, accountSource(account), operation, signal);
   }
   const payment = operation.provider_reference;
   if (operation.op === "refund") {
-    return payment === null ? ABSENT : await lookForRefund(account, operation, payment, signal);
+    return payment === null ? ABSENT : await searchRefund(account, operation, payment, signal);
   }
-  if (payment !== null) return await lookAtIntent(account, operation, payment, signal);
-  return operation.op === "authorize" ? await lookForIntent(account, operation, signal) : ABSENT;
+  if (payment !== null) return await syncIntent(account, operation, payment, signal);
+  return operation.op === "authorize" ? await searchIntent(account, operation, signal) : ABSENT;
 }
 
 /** Reads a payment, refund or dispute by its id, whatever its metadata say. */
@@ -136,9 +136,7 @@ async function find(
 ): Promise<ProviderReply> {
   if (operation.request.dispute) {
     const is_own = reference === operation.request.dispute.reference;
-    return is_own
-      ? await lookAtDispute(account, accountSource(account), operation, signal)
-      : ABSENT;
+    return is_own ? await syncDispute(account, accountSource(account), operation, signal) : ABSENT;
   }
   const list = operation.op === "refund" ? "refunds" : "payment_intents";
   const fields = operation.op === "refund"
@@ -154,7 +152,7 @@ async function find(
   return refund === null ? GARBAGE : replyOf(refundEvents(accountSource(account), refund));
 }
 
-async function lookAtIntent(
+async function syncIntent(
   account: ProviderAccount,
   operation: Operation,
   payment: string,
@@ -171,13 +169,13 @@ async function lookAtIntent(
   return answer.status === 200 ? intentReply(account, operation, answer.body) : GARBAGE;
 }
 
-async function lookForIntent(
+async function searchIntent(
   account: ProviderAccount,
   operation: Operation,
   signal: AbortSignal,
 ): Promise<ProviderReply> {
   const claimed = Math.floor(Date.parse(operation.created_at) / 1000);
-  for (const [from, to] of LOOK_WINDOWS) {
+  for (const [from, to] of SYNC_WINDOWS) {
     const fields = [
       ["created[gte]", String(claimed + from)],
       ["created[lt]", String(claimed + to)],
@@ -191,7 +189,7 @@ async function lookForIntent(
   return ABSENT;
 }
 
-async function lookForRefund(
+async function searchRefund(
   account: ProviderAccount,
   operation: Operation,
   payment: string,

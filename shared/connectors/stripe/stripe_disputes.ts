@@ -50,7 +50,7 @@ export function disputeReply(
 }
 
 /** Reads the dispute of an operation. Never throws. */
-export async function lookAtDispute(
+export async function syncDispute(
   account: ProviderAccount,
   source: ProviderEventSource,
   operation: Operation,

@@ -61,12 +61,12 @@ export function declineCodeOf(
     "payment_declined";
 }
 
-/** A reply to an answer other than 200, or a wish to look at the payment first. */
+/** A reply to an answer other than 200, or a wish to sync the payment first. */
 type ErrorReading =
   | StripeUnknown
   | Extract<ProviderReply, { refused: unknown }>
   /** The operation changes nothing in the present state of the payment. */
-  | { look: true }
+  | { sync: true }
   /** The payment as the error shows it, and the error. */
   | { intent: unknown; error: StripeError };
 
@@ -85,13 +85,13 @@ export function readErrorAnswer(op: ProviderOp, answer: StripeAnswer): ErrorRead
     return { unknown: "rate_limited", may_repeat: true };
   }
   if (op === "authorize" && error.payment_intent) return { intent: error.payment_intent, error };
-  // Stripe names the payment of every decline. Only a look can find the payment of this one.
+  // Stripe names the payment of every decline. Only a sync can find the payment of this one.
   if (op === "authorize" && error.type === "card_error") {
     return { unknown: "garbage", may_repeat: false };
   }
   const is_move = op === "capture" || op === "cancel" || op === "abandon";
   if (is_move && (error.type === "card_error" || OTHER_STATE.includes(error.code ?? ""))) {
-    return { look: true };
+    return { sync: true };
   }
   return refusal(op, error);
 }

@@ -36,7 +36,7 @@ const payout: ObjectReader = (source, object) => {
 
 /**
  * The readers of events, by type. `charge.refunded` is left out, because its amounts are sums.
- * `charge.updated` is left out, because it has only the id of the movement with the fee: a look
+ * `charge.updated` is left out, because it has only the id of the movement with the fee: a sync
  * reads the charge, and a poll the movements themselves.
  */
 const READERS: ReadonlyMap<string, ObjectReader> = new Map([

@@ -36,7 +36,9 @@ const Cursor = z.object({
 });
 type Cursor = z.infer<typeof Cursor>;
 
-/** Objects of other versions that are read at once: less than Stripe's limit of requests a second. */
+/**
+ * Objects of other versions that are read at once: less than Stripe's limit of requests a second.
+ */
 const READ_AT_ONCE = 10;
 
 /** Reads the objects of a page, the newest first. Returns the provider events of each. */
@@ -89,7 +91,7 @@ async function readEvents(
   const seen = new Set<string>();
   for (const [place, object] of objects.entries()) {
     const event = expandedOf(StripeEvent, object);
-    // One event that does not fit must not hold up the others. Totals and looks remain.
+    // One event that does not fit must not hold up the others. Totals and syncs remain.
     if (event === null) continue;
     if (event.api_version === STRIPE_VERSION) {
       provider_events[place] = providerEventsOf(account.id, event) ?? [];

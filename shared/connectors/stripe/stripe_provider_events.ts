@@ -1,6 +1,6 @@
 /**
  * Stripe's objects as provider events. Pure. The reference of a provider event is object and state,
- * so the answer of an operation, a notification, a poll and a look of one thing give the same
+ * so the answer of an operation, a notification, a poll and a sync of one thing give the same
  * reference.
  *
  * A provider event whose amount our minor units cannot represent, or whose amount is not above

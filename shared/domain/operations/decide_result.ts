@@ -277,7 +277,7 @@ function fold(
 }
 
 /**
- * Decides about an operation whose result is not known: the service asks again or looks.
+ * Decides about an operation whose result is not known: the service asks again or syncs.
  * @param options.is_over true: the operator decides, because asking again would not help
  * @param options.after_ms time until the next attempt; absent: by the number of attempts
  */

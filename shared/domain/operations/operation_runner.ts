@@ -58,7 +58,7 @@ export class OperationRunner {
   }
 
   /**
-   * Sends an operation or looks for its result, and records the reply. Returns the request's
+   * Sends an operation or syncs it, and records the reply. Returns the request's
    * answer.
    */
   async run(stored: StoredAccount, operation: Operation): Promise<Answer> {
@@ -87,7 +87,7 @@ export class OperationRunner {
     const port = portOf(connector, operation.op);
     const reply = operation.may_repeat
       ? await port.send(account, operation, signal)
-      : await port.look(account, operation, signal);
+      : await port.sync(account, operation, signal);
     if ("provider_events" in reply) return inOurMode(account, reply, operation.subject.livemode);
     return provenRefusal(stored, operation, reply, `${connector.name} refuses the secret`);
   }

@@ -1,5 +1,5 @@
 /**
- * The provider worker: asks again after unknown results, applies provider events, looks at open
+ * The provider worker: asks again after unknown results, applies provider events, syncs open
  * payments, polls accounts and reads their totals (architecture §7). All state is in the database,
  * so any number of workers can run and a crash loses nothing.
  */
@@ -28,8 +28,8 @@ const ASKING_LIMIT = 24;
 const COLLECT_MS = 250;
 /** Duration of a lease: longer than an operation and its record. */
 const LEASE_MS = 30_000;
-/** Longest time of a look, which can take several requests. */
-const LOOK_DEADLINE_MS = 20_000;
+/** Longest time of a sync, which can take several requests. */
+const SYNC_DEADLINE_MS = 20_000;
 
 /** The dependencies of a worker. */
 interface ProviderWorkerOptions {
@@ -108,8 +108,8 @@ export class ProviderWorker {
         return this.#operation(work);
       case "event":
         return this.#apply(work, work.event!);
-      case "look":
-        return this.#look(work);
+      case "sync":
+        return this.#sync(work);
       case "poll":
       case "totals":
         return this.#read(work);
@@ -183,7 +183,7 @@ export class ProviderWorker {
   }
 
   /**
-   * Adds to an event that money was taken or held the parts that only a look shows: the card, the
+   * Adds to an event that money was taken or held the parts that only a sync shows: the card, the
    * end of an authorization, and the time of the movement, which decides the day of its total. A
    * notification can come before the answer of the operation, and names only the charge. Stores the
    * fee, so that it is booked now and not with the next poll.
@@ -197,7 +197,7 @@ export class ProviderWorker {
     const is_needed = event.is_partial && subject.object === "payment" && work.operation !== null;
     const opened = is_needed ? accounts.open(work.account) : null;
     if (opened === null || typeof opened === "string") return event;
-    const reply = await look(opened, operationOf(work.operation!, work));
+    const reply = await sync(opened, operationOf(work.operation!, work));
     if (!("provider_events" in reply)) return event;
     const [same, ...others] = reply.provider_events;
     if (others.length > 0 && await store.storeProviderEvents(work.account.id, others) > 0) {
@@ -208,10 +208,10 @@ export class ProviderWorker {
     return { ...event, at, ...(card && { card }), ...(capture_before && { capture_before }) };
   }
 
-  /** Looks at a payment that is still open, and stores what the provider says as events. */
-  async #look(work: ProviderWork): Promise<void> {
+  /** Syncs a payment that is still open, and stores what the provider says as events. */
+  async #sync(work: ProviderWork): Promise<void> {
     const { store } = this.#options;
-    const reply = await look(this.#open(work), operationOf(work.operation!, work));
+    const reply = await sync(this.#open(work), operationOf(work.operation!, work));
     if (
       "provider_events" in reply &&
       await store.storeProviderEvents(work.account.id, reply.provider_events) > 0
@@ -268,7 +268,7 @@ function orphanRecord({ environment_id, operation }: ProviderWork): ProviderReco
 }
 
 /** Finds the result of an operation at its provider. Never throws. */
-function look({ account, connector }: ReadyAccount, operation: Operation): Promise<ProviderReply> {
-  const signal = AbortSignal.timeout(LOOK_DEADLINE_MS);
-  return portOf(connector, operation.op).look(account, operation, signal);
+function sync({ account, connector }: ReadyAccount, operation: Operation): Promise<ProviderReply> {
+  const signal = AbortSignal.timeout(SYNC_DEADLINE_MS);
+  return portOf(connector, operation.op).sync(account, operation, signal);
 }

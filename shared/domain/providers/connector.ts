@@ -2,7 +2,7 @@
  * The interface between the live flow and the connectors of providers (architecture §7). An
  * operation is committed before it is sent, and its id is the provider's idempotency key. Every
  * result is a provider event from one of four sources: the answer of an operation, a notification,
- * a poll or a look.
+ * a poll or a sync.
  */
 
 import type { MethodKind } from "../../schema/payment.ts";
@@ -81,7 +81,7 @@ export type ProviderReply =
     /** `pac_…`: no operation of this account works. The operator has to mend it. */
     unusable_account?: string;
   }
-  /** A look found no trace of the operation. */
+  /** A sync found no trace of the operation. */
   | { absent: true }
   /**
    * The operation is under way, and its result comes as a later event. The text is for the
@@ -128,7 +128,7 @@ export interface OperationPort {
     signal: AbortSignal,
   ): Promise<ProviderReply>;
   /** Finds the result of an operation, by our id while the provider's is not known. */
-  look(
+  sync(
     account: ProviderAccount,
     operation: Operation,
     signal: AbortSignal,
@@ -188,7 +188,7 @@ const NO_PAYOUTS: OperationPort = {
       refused: "provider_refused",
       message: "The payment provider of this account makes no transfers",
     }),
-  look: () => Promise.resolve({ absent: true }),
+  sync: () => Promise.resolve({ absent: true }),
   find: () => Promise.resolve({ absent: true }),
 };
 

@@ -26,7 +26,7 @@ export async function returnToPresent(given: LiveCase): Promise<void> {
   await given.service.setClock(null);
 }
 
-/** Keeps the hourly poll away, so that only calls and looks bring results. */
+/** Keeps the hourly poll away, so that only calls and syncs bring results. */
 export async function stopPolls({ service }: LiveCase): Promise<void> {
   await service.sql`update pay.provider_cursors set polled_at = now() + interval '1 year'`;
 }

@@ -94,9 +94,9 @@ export async function send(requested: Operation): Promise<Sent> {
   };
 }
 
-/** Looks for the result of an operation. */
-export async function look(requested: Operation): Promise<ProviderReply> {
-  return await connector.charges.look(ACCOUNT, requested, deadline());
+/** Syncs an operation. */
+export async function sync(requested: Operation): Promise<ProviderReply> {
+  return await connector.charges.sync(ACCOUNT, requested, deadline());
 }
 
 /** Returns the first provider event of a reply. */
@@ -123,13 +123,13 @@ export async function polled(
   return found!;
 }
 
-/** Waits until a look shows a state. A refund that fails later shows its success too. */
-export async function looksLike(
+/** Waits until a sync shows a state. A refund that fails later shows its success too. */
+export async function syncShows(
   requested: Operation,
   state: ProviderEvent["state"],
 ): Promise<void> {
   await until(`${requested.op} is ${state}`, async () => {
-    const reply = await look(requested);
+    const reply = await sync(requested);
     return "provider_events" in reply &&
       reply.provider_events.some((event) => event.state === state);
   }, LATER_MS);

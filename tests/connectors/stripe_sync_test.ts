@@ -1,5 +1,5 @@
 /**
- * Looks: the result of an operation by its reference at Stripe, or by our own ids in the metadata.
+ * Syncs: the result of an operation by its reference at Stripe, or by our own ids in the metadata.
  */
 
 import assert from "node:assert/strict";
@@ -24,11 +24,11 @@ import {
   refund,
 } from "../support/connectors/stripe_case.ts";
 
-/** Looks for an operation at a server with these steps. */
-async function looked(requested: Operation, ...steps: Step[]) {
+/** Syncs an operation at a server with these steps. */
+async function synced(requested: Operation, ...steps: Step[]) {
   await using server = await startFaultServer(...steps);
   const settings = { base_url: server.base_url };
-  const reply = await stripeConnector().charges.look(account({ settings }), requested, patient());
+  const reply = await stripeConnector().charges.sync(account({ settings }), requested, patient());
   return { reply, received: server.received };
 }
 
@@ -65,8 +65,8 @@ const BY_REFERENCE: [name: string, requested: Operation, step: Step, reply: unkn
   ["a wrong secret", known, json(401, {}), unknown("unauthorized")],
 ];
 for (const [name, requested, step, expected] of BY_REFERENCE) {
-  Deno.test(`look() by reference at ${name} is ${JSON.stringify(expected)}`, async () => {
-    const { reply, received: [got, ...others] } = await looked(requested, step);
+  Deno.test(`sync() by reference at ${name} is ${JSON.stringify(expected)}`, async () => {
+    const { reply, received: [got, ...others] } = await synced(requested, step);
     assert.deepEqual(references(reply), expected);
     assert.deepEqual(others, []);
     assert.equal(`${got!.method} ${got!.path}`, "GET /v1/payment_intents/pi_1");
@@ -77,9 +77,9 @@ for (const [name, requested, step, expected] of BY_REFERENCE) {
 
 const foreign = (id: string) => intent({ id, metadata: { call: "pc_2" } });
 
-Deno.test("look() without a reference reads lists around the claim until the operation is found", async () => {
+Deno.test("sync() without a reference reads lists around the claim until the operation is found", async () => {
   const first = json(200, page([foreign("pi_9"), foreign("pi_8")], true));
-  const { reply, received } = await looked(operation(), first, json(200, page([intent()], true)));
+  const { reply, received } = await synced(operation(), first, json(200, page([intent()], true)));
   assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);
   assert.deepEqual(received.map(({ path, query }) => [path, ...query]), [
     ["/v1/payment_intents", ...around(-300, 900), ["limit", "100"]],
@@ -95,7 +95,7 @@ function around(from: number, to: number): [string, string][] {
   ];
 }
 
-Deno.test("look() reads lists with too many bytes in smaller pages, and keeps their length", async () => {
+Deno.test("sync() reads lists with too many bytes in smaller pages, and keeps their length", async () => {
   const other = (id: string) => ({ ...foreign(id), metadata: { note: "x".repeat(30_000) } });
   const all = [...Array.from({ length: 70 }, (_, i) => other(`pi_${900 - i}`)), intent()];
   const pages: Step = (response, received) => {
@@ -104,7 +104,7 @@ Deno.test("look() reads lists with too many bytes in smaller pages, and keeps th
     const end = begin + Number(query.get("limit"));
     return json(200, page(all.slice(begin, end), end < all.length))(response, received);
   };
-  const { reply, received } = await looked(operation(), pages);
+  const { reply, received } = await synced(operation(), pages);
   assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);
   assert.deepEqual(
     received.map(({ query }) => query.get("limit")),
@@ -112,8 +112,8 @@ Deno.test("look() reads lists with too many bytes in smaller pages, and keeps th
   );
 });
 
-Deno.test("look() without a reference is absent after a whole day of lists", async () => {
-  const { reply, received } = await looked(operation(), json(200, page([foreign("pi_9")])));
+Deno.test("sync() without a reference is absent after a whole day of lists", async () => {
+  const { reply, received } = await synced(operation(), json(200, page([foreign("pi_9")])));
   assert.deepEqual(reply, ABSENT);
   assert.deepEqual(received.map(({ query }) => query.get("created[lt]")), [
     String(NOW + 900),
@@ -121,8 +121,8 @@ Deno.test("look() without a reference is absent after a whole day of lists", asy
   ]);
 });
 
-Deno.test("look() finds a payment that a later attempt has made", async () => {
-  const { reply } = await looked(operation(), json(200, page([])), json(200, page([intent()])));
+Deno.test("sync() finds a payment that a later attempt has made", async () => {
+  const { reply } = await synced(operation(), json(200, page([])), json(200, page([intent()])));
   assert.deepEqual(references(reply), ["pi_1:succeeded", "ch_1:fee"]);
 });
 
@@ -139,29 +139,29 @@ const BROKEN: [name: string, steps: Step[], reply: unknown][] = [
   ["an empty page with more", [json(200, page([], true))], unknown("garbage")],
 ];
 for (const [name, steps, expected] of BROKEN) {
-  Deno.test(`look() in lists with ${name} is never absent`, async () => {
-    assert.deepEqual((await looked(operation(), ...steps)).reply, expected);
+  Deno.test(`sync() in lists with ${name} is never absent`, async () => {
+    assert.deepEqual((await synced(operation(), ...steps)).reply, expected);
   });
 }
 
-Deno.test("look() for a refund reads the refunds of the payment", async () => {
+Deno.test("sync() for a refund reads the refunds of the payment", async () => {
   const other = refund({ id: "re_9", metadata: null });
   const list = json(200, page([other, refund({ status: "pending" })]));
-  const { reply, received: [got] } = await looked(laterOperation("refund"), list);
+  const { reply, received: [got] } = await synced(laterOperation("refund"), list);
   assert.deepEqual(references(reply), ["re_1:pending"]);
   assert.equal(got!.path, "/v1/refunds");
   assert.equal(got!.query.get("payment_intent"), "pi_1");
 });
 
-Deno.test("look() for a refund that Stripe does not have is absent", async () => {
-  const { reply } = await looked(laterOperation("refund"), json(200, page([])));
+Deno.test("sync() for a refund that Stripe does not have is absent", async () => {
+  const { reply } = await synced(laterOperation("refund"), json(200, page([])));
   assert.deepEqual(reply, ABSENT);
 });
 
 for (const op of ["capture", "cancel", "refund"] as const) {
-  Deno.test(`look() for a ${op} without a payment at Stripe is absent`, async () => {
+  Deno.test(`sync() for a ${op} without a payment at Stripe is absent`, async () => {
     const requested = { ...laterOperation(op), provider_reference: null };
-    const { reply, received } = await looked(requested, json(200, page([])));
+    const { reply, received } = await synced(requested, json(200, page([])));
     assert.deepEqual(reply, ABSENT);
     assert.deepEqual(received, []);
   });
