@@ -107,7 +107,7 @@ export interface ClaimedDelivery {
 }
 
 /** The request of an attempt in a sandbox, and the beginning of its answer (ADR 0022). */
-export interface StoredExchange {
+export interface AttemptLogEntry {
   url: string;
   /** The headers as JSON text. */
   headers: string;
@@ -128,8 +128,8 @@ export interface AttemptResult {
   next_attempt_at: string | null;
   /** The attempt as JSON text; null if there was none. */
   record: string | null;
-  /** Of a sandbox: the exchange to store. */
-  exchange?: StoredExchange;
+  /** Of a sandbox: the entry of its log of attempts. */
+  log_entry?: AttemptLogEntry;
   /**
    * Of a sandbox with a clock of its own: the time of the next attempt by that clock, or of this
    * attempt if it is the last one. RFC 3339.
@@ -194,7 +194,7 @@ interface EndedTrigger {
   delivered: boolean;
   /** The attempt as JSON text. */
   record: string;
-  exchange: StoredExchange | null;
+  log_entry: AttemptLogEntry | null;
 }
 
 /** The store of webhooks. Each method throws `ApiError`. */
@@ -264,7 +264,7 @@ const BEGIN_TRIGGER = `select * from pay.begin_trigger(
   p_request => $1::text, p_trigger => $2::text)`;
 const END_TRIGGER = `select * from pay.end_trigger(
   p_request => $1::text, p_delivery_id => $2::text, p_delivered => $3::text::boolean,
-  p_attempt => $4::text, p_exchange => $5::text)`;
+  p_attempt => $4::text, p_entry => $5::text)`;
 const POLL_DELIVERIES = `select * from pay.poll_deliveries(
   p_results => $1::text, p_capacity => $2::text, p_limit => $3::int,
   p_per_endpoint => $4::int, p_per_environment => $5::int, p_per_account => $6::int,
@@ -330,14 +330,14 @@ export function createWebhookStore(
       return { answer: answerOf(row), replayed: false };
     },
 
-    async endTrigger(access, { delivery_id, delivered, record, exchange }, idempotency) {
+    async endTrigger(access, { delivery_id, delivered, record, log_entry }, idempotency) {
       const row = await withAnySettings(access, (access) =>
         calls.ask(access, END_TRIGGER, [
           requestParameter(access, idempotency),
           delivery_id,
           String(delivered),
           record,
-          exchange && JSON.stringify(exchange),
+          log_entry && JSON.stringify(log_entry),
         ]));
       return { status: 200, body: row.body! };
     },
@@ -418,11 +418,11 @@ function resultsParameter(results: readonly AttemptResult[]): string {
   if (results.length === 0) return "{}";
   return JSON.stringify({
     ended: results.filter(({ outcome }) => outcome !== "released")
-      .map(({ exchange: _, ...ended }) => ended),
+      .map(({ log_entry: _, ...ended }) => ended),
     released: results.filter(({ outcome }) => outcome === "released")
       .map(({ environment_id, id, attempt }) => ({ environment_id, id, attempt })),
-    exchanges: results.flatMap(({ environment_id, id, attempt, exchange }) =>
-      exchange === undefined ? [] : [{ ...exchange, environment_id, id, attempt }]
+    log_entries: results.flatMap(({ environment_id, id, attempt, log_entry }) =>
+      log_entry === undefined ? [] : [{ ...log_entry, environment_id, id, attempt }]
     ),
   });
 }

@@ -194,7 +194,7 @@ comment on column pay.inbox_entries.endpoint_id is 'Its endpoint.';
 comment on column pay.inbox_entries.position is
   'The position in the inbox, from 1. A delivery that is added again moves to the end.';
 
-create table pay.delivery_exchanges (
+create table pay.attempt_log (
   environment_id text collate "C" not null,
   delivery_id text collate "C" not null,
   slot smallint not null,
@@ -205,27 +205,27 @@ create table pay.delivery_exchanges (
   answer_truncated boolean not null,
   stored_at timestamptz not null,
   -- A delivery has one row in each slot, and a later attempt overwrites it.
-  constraint delivery_exchanges_pkey primary key (environment_id, delivery_id, slot),
-  constraint delivery_exchanges_slot_in_range check (slot between 0 and 4)
+  constraint attempt_log_pkey primary key (environment_id, delivery_id, slot),
+  constraint attempt_log_slot_in_range check (slot between 0 and 4)
 );
-comment on table pay.delivery_exchanges is
+comment on table pay.attempt_log is
   'The request of an attempt to deliver an event in a sandbox, and the beginning of its answer. The body of the request is that of the event.';
-comment on column pay.delivery_exchanges.environment_id is 'The sandbox of the row.';
-comment on column pay.delivery_exchanges.delivery_id is 'The delivery.';
-comment on column pay.delivery_exchanges.slot is
+comment on column pay.attempt_log.environment_id is 'The sandbox of the row.';
+comment on column pay.attempt_log.delivery_id is 'The delivery.';
+comment on column pay.attempt_log.slot is
   'The number of the attempt modulo 5, so that a delivery keeps its newest five.';
-comment on column pay.delivery_exchanges.attempt is 'The number of the attempt.';
-comment on column pay.delivery_exchanges.url is 'The URL that the request was sent to.';
-comment on column pay.delivery_exchanges.headers is 'The headers of the request as a JSON object.';
-comment on column pay.delivery_exchanges.answer is
+comment on column pay.attempt_log.attempt is 'The number of the attempt.';
+comment on column pay.attempt_log.url is 'The URL that the request was sent to.';
+comment on column pay.attempt_log.headers is 'The headers of the request as a JSON object.';
+comment on column pay.attempt_log.answer is
   'The first 1 024 bytes of the answer, from its status line on; null: there was no answer.';
-comment on column pay.delivery_exchanges.answer_truncated is 'Whether the answer had more bytes.';
-comment on column pay.delivery_exchanges.stored_at is
+comment on column pay.attempt_log.answer_truncated is 'Whether the answer had more bytes.';
+comment on column pay.attempt_log.stored_at is
   'Time of the database, also in a sandbox with a clock of its own. Retention deletes by it.';
 
-create index delivery_exchanges_stored_at on pay.delivery_exchanges (stored_at);
-comment on index pay.delivery_exchanges_stored_at is
-  'pay_internal.purge_exchanges: the oldest rows of all sandboxes.';
+create index attempt_log_stored_at on pay.attempt_log (stored_at);
+comment on index pay.attempt_log_stored_at is
+  'pay_internal.purge_attempt_log: the oldest rows of all sandboxes.';
 
 create type pay_internal.due_delivery as (
   environment_id text collate "C",

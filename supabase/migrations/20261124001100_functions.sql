@@ -4717,7 +4717,7 @@ begin
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
+    'webhook_deliveries', 'attempt_log', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
     'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
@@ -4769,7 +4769,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   foreach v_step in array array[
-    'ends', 'sandboxes', 'exchanges', 'watches', 'counters'
+    'ends', 'sandboxes', 'attempt_log', 'watches', 'counters'
   ] loop
     v_total := v_total + pay_internal.purge_apart(v_step, null, v_at, p_batch);
   end loop;
@@ -4807,7 +4807,7 @@ begin
   return case p_step
     when 'ends' then pay_internal.retire_ended_sandboxes(p_environment_id, p_at)
     when 'sandboxes' then pay_internal.purge_sandboxes(p_environment_id, p_at, p_batch)
-    when 'exchanges' then pay_internal.purge_exchanges(p_environment_id, p_at, p_batch)
+    when 'attempt_log' then pay_internal.purge_attempt_log(p_environment_id, p_at, p_batch)
     when 'watches' then pay_internal.end_watches(p_environment_id, p_at, p_batch)
     when 'counters' then pay_internal.purge_counters(p_environment_id, p_batch)
     when 'environment' then pay_internal.purge_environment(p_environment_id, p_at, p_batch)
@@ -7203,30 +7203,30 @@ as $$
   ) b
 $$;
 
-create or replace function pay_internal.stored_exchanges()
+create or replace function pay_internal.logged_attempts()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 5 $$;
 
-create or replace function pay_internal.exchange_retention()
+create or replace function pay_internal.attempt_log_retention()
 returns interval
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '7 days' $$;
 
-create or replace function pay_internal.store_exchanges(p_exchanges jsonb)
+create or replace function pay_internal.log_attempts(p_entries jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  insert into pay.delivery_exchanges as x (environment_id, delivery_id, slot, attempt, url, headers,
+  insert into pay.attempt_log as x (environment_id, delivery_id, slot, attempt, url, headers,
     answer, answer_truncated, stored_at)
   select distinct on (d.environment_id, d.id)
-    d.environment_id, d.id, r.attempt % pay_internal.stored_exchanges(), r.attempt, r.url, r.headers,
+    d.environment_id, d.id, r.attempt % pay_internal.logged_attempts(), r.attempt, r.url, r.headers,
     r.answer, coalesce(r.answer_truncated, false), pay_internal.server_time()
-  from jsonb_to_recordset(p_exchanges) as r (
+  from jsonb_to_recordset(p_entries) as r (
     environment_id text, id text, attempt integer, url text, headers text, answer text,
     answer_truncated boolean
   )
@@ -7235,7 +7235,7 @@ begin
   join pay.environments e
     on e.id = d.environment_id and not e.livemode and e.retired_at is null
   order by d.environment_id, d.id
-  on conflict on constraint delivery_exchanges_pkey do update
+  on conflict on constraint attempt_log_pkey do update
   set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,
     answer = excluded.answer, answer_truncated = excluded.answer_truncated,
     stored_at = excluded.stored_at
@@ -7250,9 +7250,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_body constant text := pay_internal.webhook_delivery_body(p_delivery);
-  v_exchanges text;
+  v_entries text;
 begin
-  select string_agg(row_to_json(t)::text, ',' order by t.attempt) into v_exchanges
+  select string_agg(row_to_json(t)::text, ',' order by t.attempt) into v_entries
   from (
     select x.attempt,
       (select row_to_json(q) from (
@@ -7261,16 +7261,16 @@ begin
       (select row_to_json(a) from (
         select x.answer as text, x.answer_truncated as truncated
       ) a where x.answer is not null) as response
-    from pay.delivery_exchanges x
+    from pay.attempt_log x
     join pay.events v on v.environment_id = x.environment_id and v.id = p_delivery.event_id
     where x.environment_id = p_delivery.environment_id and x.delivery_id = p_delivery.id
   ) t;
-  return case when v_exchanges is null then v_body
-    else left(v_body, -1) || ',"exchanges":[' || v_exchanges || ']}' end;
+  return case when v_entries is null then v_body
+    else left(v_body, -1) || ',"exchanges":[' || v_entries || ']}' end;
 end
 $$;
 
-create or replace function pay_internal.purge_exchanges(
+create or replace function pay_internal.purge_attempt_log(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -7284,13 +7284,13 @@ begin
   -- old.
   with old as materialized (
     select o.environment_id, o.delivery_id, o.slot
-    from pay.delivery_exchanges o
-    where o.stored_at < p_at - pay_internal.exchange_retention()
+    from pay.attempt_log o
+    where o.stored_at < p_at - pay_internal.attempt_log_retention()
       and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.stored_at
     limit p_batch for update skip locked
   )
-  delete from pay.delivery_exchanges t using old
+  delete from pay.attempt_log t using old
   where t.environment_id = old.environment_id and t.delivery_id = old.delivery_id
     and t.slot = old.slot;
   get diagnostics v_rows = row_count;
@@ -7494,7 +7494,7 @@ grant execute on function pay.begin_trigger(text, text) to pay_api;
 
 create or replace function pay.end_trigger(
   p_request text, p_delivery_id text, p_delivered boolean, p_attempt text,
-  p_exchange text default null
+  p_entry text default null
 )
 returns pay.admission
 language plpgsql volatile security definer
@@ -7517,8 +7517,8 @@ begin
     v_access.outcome := 'not_found';
     return v_access;
   end if;
-  if p_exchange is not null then
-    perform pay_internal.store_exchanges(jsonb_build_array(p_exchange::jsonb || jsonb_build_object(
+  if p_entry is not null then
+    perform pay_internal.log_attempts(jsonb_build_array(p_entry::jsonb || jsonb_build_object(
       'environment_id', v_delivery.environment_id, 'id', v_delivery.id,
       'attempt', v_delivery.attempt_count)));
   end if;
@@ -8649,7 +8649,7 @@ as $$
 declare
   v_ended constant jsonb := p_results -> 'ended';
   v_released constant jsonb := p_results -> 'released';
-  v_exchanges constant jsonb := p_results -> 'exchanges';
+  v_log_entries constant jsonb := p_results -> 'log_entries';
   v_recorded record;
 begin
   if v_released <> '[]' then
@@ -8666,8 +8666,8 @@ begin
       v_recorded.next_environments, v_recorded.next_ids, p_at);
   end if;
   perform pay_internal.count_attempts(v_ended);
-  if v_exchanges <> '[]' then
-    perform pay_internal.store_exchanges(v_exchanges);
+  if v_log_entries <> '[]' then
+    perform pay_internal.log_attempts(v_log_entries);
   end if;
   if v_recorded.turned_ids is not null then
     perform pay_internal.note_failing_endpoints(

@@ -1,7 +1,7 @@
 -- Purpose: deletes the rows that have outlived their retention, in small batches that hold no lock
 -- for long.
 --
--- 7 days:   exchanges of deliveries (pay_internal.purge_exchanges).
+-- 7 days:   the log of attempts (pay_internal.purge_attempt_log).
 -- 24 hours: idempotency keys. Readers ignore older keys themselves; this only frees the space.
 -- 30 days:  events and deliveries of every environment, all data of sandboxes (interface §8). In a
 --           live environment operations and provider events stay as long as its payments.
@@ -31,7 +31,7 @@ begin
     return 0;
   end if;
   foreach v_table in array array[
-    'webhook_deliveries', 'delivery_exchanges', 'inbox_entries', 'events', 'ledger_movements',
+    'webhook_deliveries', 'attempt_log', 'inbox_entries', 'events', 'ledger_movements',
     'ledger_totals', 'provider_events', 'deposit_addresses', 'chain_payouts',
     'provider_operations', 'transfers', 'refunds', 'disputes', 'payments', 'faults',
     'idempotency_keys', 'webhook_endpoints', 'requests', 'sandbox_settings',
@@ -93,7 +93,7 @@ declare
 begin
   perform set_config('pay.worker', 'on', true);
   foreach v_step in array array[
-    'ends', 'sandboxes', 'exchanges', 'watches', 'counters'
+    'ends', 'sandboxes', 'attempt_log', 'watches', 'counters'
   ] loop
     v_total := v_total + pay_internal.purge_apart(v_step, null, v_at, p_batch);
   end loop;
@@ -134,7 +134,7 @@ begin
   return case p_step
     when 'ends' then pay_internal.retire_ended_sandboxes(p_environment_id, p_at)
     when 'sandboxes' then pay_internal.purge_sandboxes(p_environment_id, p_at, p_batch)
-    when 'exchanges' then pay_internal.purge_exchanges(p_environment_id, p_at, p_batch)
+    when 'attempt_log' then pay_internal.purge_attempt_log(p_environment_id, p_at, p_batch)
     when 'watches' then pay_internal.end_watches(p_environment_id, p_at, p_batch)
     when 'counters' then pay_internal.purge_counters(p_environment_id, p_batch)
     when 'environment' then pay_internal.purge_environment(p_environment_id, p_at, p_batch)

@@ -75,37 +75,37 @@ as $$
   ) b
 $$;
 
--- How many attempts of a delivery keep their exchange: the newest ones.
-create or replace function pay_internal.stored_exchanges()
+-- How many attempts of a delivery the log has: the newest ones.
+create or replace function pay_internal.logged_attempts()
 returns integer
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select 5 $$;
 
-create or replace function pay_internal.exchange_retention()
+create or replace function pay_internal.attempt_log_retention()
 returns interval
 language sql immutable parallel safe
 set search_path = pg_catalog, pg_temp
 as $$ select interval '7 days' $$;
 
--- Stores the exchanges of ended attempts. Leaves out one that is not that of the newest attempt,
+-- Adds ended attempts to the log. Leaves out one that is not the newest of its delivery,
 -- and those of live and of retired environments. Distinct, because an error here would make the
--- dispatcher send its results again and again. p_exchanges [{environment_id, id, attempt, url,
--- headers, answer, answer_truncated}], where
---              headers is JSON text
+-- dispatcher send its results again and again.
+-- p_entries  [{environment_id, id, attempt, url, headers, answer, answer_truncated}], where
+--            headers is JSON text
 -- Concurrency: runs after the statement that has locked and changed the deliveries.
-create or replace function pay_internal.store_exchanges(p_exchanges jsonb)
+create or replace function pay_internal.log_attempts(p_entries jsonb)
 returns void
 language plpgsql volatile
 set search_path = pg_catalog, pg_temp
 as $$
 begin
-  insert into pay.delivery_exchanges as x (environment_id, delivery_id, slot, attempt, url, headers,
+  insert into pay.attempt_log as x (environment_id, delivery_id, slot, attempt, url, headers,
     answer, answer_truncated, stored_at)
   select distinct on (d.environment_id, d.id)
-    d.environment_id, d.id, r.attempt % pay_internal.stored_exchanges(), r.attempt, r.url, r.headers,
+    d.environment_id, d.id, r.attempt % pay_internal.logged_attempts(), r.attempt, r.url, r.headers,
     r.answer, coalesce(r.answer_truncated, false), pay_internal.server_time()
-  from jsonb_to_recordset(p_exchanges) as r (
+  from jsonb_to_recordset(p_entries) as r (
     environment_id text, id text, attempt integer, url text, headers text, answer text,
     answer_truncated boolean
   )
@@ -114,7 +114,7 @@ begin
   join pay.environments e
     on e.id = d.environment_id and not e.livemode and e.retired_at is null
   order by d.environment_id, d.id
-  on conflict on constraint delivery_exchanges_pkey do update
+  on conflict on constraint attempt_log_pkey do update
   set attempt = excluded.attempt, url = excluded.url, headers = excluded.headers,
     answer = excluded.answer, answer_truncated = excluded.answer_truncated,
     stored_at = excluded.stored_at
@@ -122,7 +122,7 @@ begin
 end
 $$;
 
--- A delivery as JSON text with the stored exchanges, oldest first. Without one it is the
+-- A delivery as JSON text with its attempts in the log, oldest first. Without one it is the
 -- delivery alone.
 create or replace function pay_internal.whole_delivery_body(p_delivery pay.webhook_deliveries)
 returns text
@@ -131,9 +131,9 @@ set search_path = pg_catalog, pg_temp
 as $$
 declare
   v_body constant text := pay_internal.webhook_delivery_body(p_delivery);
-  v_exchanges text;
+  v_entries text;
 begin
-  select string_agg(row_to_json(t)::text, ',' order by t.attempt) into v_exchanges
+  select string_agg(row_to_json(t)::text, ',' order by t.attempt) into v_entries
   from (
     select x.attempt,
       (select row_to_json(q) from (
@@ -142,19 +142,19 @@ begin
       (select row_to_json(a) from (
         select x.answer as text, x.answer_truncated as truncated
       ) a where x.answer is not null) as response
-    from pay.delivery_exchanges x
+    from pay.attempt_log x
     join pay.events v on v.environment_id = x.environment_id and v.id = p_delivery.event_id
     where x.environment_id = p_delivery.environment_id and x.delivery_id = p_delivery.id
   ) t;
-  return case when v_exchanges is null then v_body
-    else left(v_body, -1) || ',"exchanges":[' || v_exchanges || ']}' end;
+  return case when v_entries is null then v_body
+    else left(v_body, -1) || ',"exchanges":[' || v_entries || ']}' end;
 end
 $$;
 
--- Deletes one batch of the exchanges that have outlived their retention. p_environment_id: null is
+-- Deletes one batch of the entries that have outlived their retention. p_environment_id: null is
 -- all. Returns the number of deleted rows. Their times are the database's, so an advance of a
 -- sandbox's clock deletes none, and its count does not depend on receivers.
-create or replace function pay_internal.purge_exchanges(
+create or replace function pay_internal.purge_attempt_log(
   p_environment_id text, p_at timestamptz, p_batch integer
 )
 returns bigint
@@ -168,13 +168,13 @@ begin
   -- old.
   with old as materialized (
     select o.environment_id, o.delivery_id, o.slot
-    from pay.delivery_exchanges o
-    where o.stored_at < p_at - pay_internal.exchange_retention()
+    from pay.attempt_log o
+    where o.stored_at < p_at - pay_internal.attempt_log_retention()
       and (p_environment_id is null or o.environment_id = p_environment_id)
     order by o.stored_at
     limit p_batch for update skip locked
   )
-  delete from pay.delivery_exchanges t using old
+  delete from pay.attempt_log t using old
   where t.environment_id = old.environment_id and t.delivery_id = old.delivery_id
     and t.slot = old.slot;
   get diagnostics v_rows = row_count;

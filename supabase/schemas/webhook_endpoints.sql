@@ -227,11 +227,11 @@ $$;
 grant execute on function pay.begin_trigger(text, text) to pay_api;
 
 -- Records the only attempt of a triggered delivery and stores the answer under the claimed key.
--- p_exchange  the exchange of the attempt, as in pay_internal.store_exchanges; null: none is stored
+-- p_entry  the entry of the log, as in pay_internal.log_attempts; null: none
 -- Outcomes: committed (body) | not_found.
 create or replace function pay.end_trigger(
   p_request text, p_delivery_id text, p_delivered boolean, p_attempt text,
-  p_exchange text default null
+  p_entry text default null
 )
 returns pay.admission
 language plpgsql volatile security definer
@@ -254,8 +254,8 @@ begin
     v_access.outcome := 'not_found';
     return v_access;
   end if;
-  if p_exchange is not null then
-    perform pay_internal.store_exchanges(jsonb_build_array(p_exchange::jsonb || jsonb_build_object(
+  if p_entry is not null then
+    perform pay_internal.log_attempts(jsonb_build_array(p_entry::jsonb || jsonb_build_object(
       'environment_id', v_delivery.environment_id, 'id', v_delivery.id,
       'attempt', v_delivery.attempt_count)));
   end if;

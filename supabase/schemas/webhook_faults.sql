@@ -114,7 +114,7 @@ begin
 end
 $$;
 
--- Puts a delivery after the next one of its endpoint and subject: the two exchange their places in
+-- Puts a delivery after the next one of its endpoint and subject: the two swap their positions in
 -- the order. Returns the id of that one. If there is none yet, or another transaction has it, the
 -- delivery goes behind all of them and waits until one of them is sent
 -- (pay_internal.release_overtaken), for a minute at most. Returns null then.
@@ -178,7 +178,7 @@ $$;
 
 -- Whether a delivery still waits because of its fault, so that the end of an earlier delivery does
 -- not make it due: the delay is not over, or no later event has been sent or given up. The events
--- have the order, because reordered deliveries have exchanged their places.
+-- have the order, because reordered deliveries have swapped their positions.
 create or replace function pay_internal.waits_for_fault(p_delivery pay.webhook_deliveries)
 returns boolean
 language plpgsql stable

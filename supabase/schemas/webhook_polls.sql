@@ -7,13 +7,13 @@
 
 -- One poll of the dispatcher.
 --
--- p_results       {ended, released, exchanges}; {} if there are none
+-- p_results       {ended, released, log_entries}; {} if there are none
 --                 ended: [{environment_id, id, attempt, outcome, next_attempt_at, record, due_at}]
 --                   outcome: delivered | failed; next_attempt_at: null if there is none;
 --                   record: the attempt as JSON text;
 --                   due_at: only of a sandbox with a clock of its own, the time by that clock
 --                 released: [{environment_id, id, attempt}], whose attempts were not made
---                 exchanges: as pay_internal.store_exchanges takes them
+--                 log_entries: as pay_internal.log_attempts takes them
 -- p_capacity      {endpoints: {id: limit}, environments: {public id: limit},
 --                 accounts: {name: limit}}: how many more deliveries of each the dispatcher may
 --                 claim, for those of which it has claims already

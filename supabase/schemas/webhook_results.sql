@@ -15,7 +15,7 @@ as $$
 declare
   v_ended constant jsonb := p_results -> 'ended';
   v_released constant jsonb := p_results -> 'released';
-  v_exchanges constant jsonb := p_results -> 'exchanges';
+  v_log_entries constant jsonb := p_results -> 'log_entries';
   v_recorded record;
 begin
   if v_released <> '[]' then
@@ -32,8 +32,8 @@ begin
       v_recorded.next_environments, v_recorded.next_ids, p_at);
   end if;
   perform pay_internal.count_attempts(v_ended);
-  if v_exchanges <> '[]' then
-    perform pay_internal.store_exchanges(v_exchanges);
+  if v_log_entries <> '[]' then
+    perform pay_internal.log_attempts(v_log_entries);
   end if;
   if v_recorded.turned_ids is not null then
     perform pay_internal.note_failing_endpoints(

@@ -93,8 +93,8 @@ const VIOLATIONS: Violation[] = [
   ["sandbox_settings_seed_root_form", "sandbox_settings", { seed_root: "0".repeat(64) }],
   ["sandbox_settings_requests_counted", "sandbox_settings", { requests: 1 }],
   ["sandbox_settings_transcript_bytes_not_negative", "sandbox_settings", { transcript_bytes: -1 }],
-  ["delivery_exchanges_pkey", "delivery_exchanges", {}],
-  ["delivery_exchanges_slot_in_range", "delivery_exchanges", { slot: 5 }],
+  ["attempt_log_pkey", "attempt_log", {}],
+  ["attempt_log_slot_in_range", "attempt_log", { slot: 5 }],
   ["transcript_lines_pkey", "transcript_lines", {}],
   ["transcript_lines_n_positive", "transcript_lines", { n: 0 }],
   ["environments_one_live_per_account", "environments", {

@@ -143,7 +143,7 @@ serviceCase("an entry that cannot be written is lost alone", async (_, service) 
 /** Tables that retention empties, in steps for all environments or for each of them. */
 const PURGED = [
   "idempotency_keys",
-  "delivery_exchanges",
+  "attempt_log",
   "sandboxes",
   "rate_counters",
   "payments",

@@ -70,6 +70,11 @@ const GONE: readonly GoneWord[] = [
     now: "exception or breach",
     allowed: [[/finding a free/, "ordinary English"]],
   },
+  {
+    word:
+      /delivery_exchange|(keep|kept|store|stored|purge|[pv])_exchanges?|(Kept|Stored)Exchange|exchangeOf/,
+    now: "log of attempts",
+  },
 ];
 
 const FILES = (await projectFiles([

@@ -162,7 +162,7 @@ webhookCase(
       new Response("answer-canary-body", { status: 500, headers: { "X-Canary": "answer-canary" } });
     await service.make({ outcome: "pending" });
     await settle(service);
-    // A sandbox keeps the beginning of an answer in a table of its own (exchanges_test.ts).
+    // A sandbox keeps the beginning of an answer in a table of its own (attempt_log_test.ts).
     const rows = await service.sql`select t::text as row from pay.webhook_deliveries t`;
     assert.ok(rows.length > 0 && !rows.some(({ row }) => row.includes("canary")));
     assert.ok(!JSON.stringify(await deliveriesOf(service)).includes("canary"));

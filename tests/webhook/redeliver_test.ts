@@ -240,7 +240,7 @@ webhookCase("GET /v1/webhook_deliveries filters", async (t, service, hooks) => {
       assert.deepEqual(rows, all.filter(wants));
     });
   }
-  await t.step("a single delivery looks as in the list, beside its exchanges", async () => {
+  await t.step("a single delivery looks as in the list, beside its `exchanges`", async () => {
     const read = await service.call("GET", `${DELIVERIES}/${all[0].id}`);
     const { exchanges: _, ...shown } = read.body;
     assert.deepEqual(shown, all[0]);

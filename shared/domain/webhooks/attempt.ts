@@ -6,7 +6,7 @@
 import { formatTime } from "../../core/clock.ts";
 import { signDelivery } from "../../core/webhook_signature.ts";
 import type { DeliveryAttempt } from "../../schema/webhook.ts";
-import type { ClaimedDelivery, StoredExchange } from "../../store/webhook_store.ts";
+import type { AttemptLogEntry, ClaimedDelivery } from "../../store/webhook_store.ts";
 import type { WebhookRequest, WebhookResult } from "../../delivery/webhook_sender.ts";
 
 /** How many of the first bytes of an answer a sandbox stores (contract §4, ADR 0022). */
@@ -27,7 +27,7 @@ interface AttemptToMake {
   /** The secrets that sign now, as text, newest first. */
   secrets: readonly string[];
   allow_private: boolean;
-  /** The mode of the endpoint. Nothing of a live exchange is stored. */
+  /** The mode of the endpoint. Nothing of a live attempt is logged. */
   livemode: boolean;
   /** The real time, which the signature carries because receivers compare it with their own. */
   signed_ms: number;
@@ -42,7 +42,7 @@ export interface EndedAttempt {
   record: DeliveryAttempt;
   retry_after: string | undefined;
   /** The request and the beginning of the answer, to store them; null for a live endpoint. */
-  exchange: StoredExchange | null;
+  log_entry: AttemptLogEntry | null;
 }
 
 /** Makes the record of an attempt whose process ended before the attempt (ADR 0020). */
@@ -57,7 +57,7 @@ export function crashedAttempt(number: number, at_ms: number): EndedAttempt {
       error: "crashed",
     },
     retry_after: undefined,
-    exchange: null,
+    log_entry: null,
   };
 }
 
@@ -124,15 +124,15 @@ export async function makeAttempt(
       error: result.outcome === "response" ? null : result.outcome,
     },
     retry_after: result.outcome === "response" ? result.retry_after : undefined,
-    exchange: livemode ? null : exchangeOf(url, headers, result),
+    log_entry: livemode ? null : logEntryOf(url, headers, result),
   };
 }
 
-function exchangeOf(
+function logEntryOf(
   url: string,
   headers: Record<string, string>,
   result: WebhookResult,
-): StoredExchange {
+): AttemptLogEntry {
   const answer = result.outcome === "response" ? result.answer : undefined;
   return {
     url,

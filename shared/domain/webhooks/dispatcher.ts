@@ -289,7 +289,7 @@ export class Dispatcher {
       outcome: ended.delivered ? "delivered" : "failed",
       next_attempt_at: next === null ? null : formatTime(next),
       record: JSON.stringify(ended.record),
-      ...(ended.exchange && { exchange: ended.exchange }),
+      ...(ended.log_entry && { log_entry: ended.log_entry }),
       ...(delivery.settings !== null && {
         due_at: formatTime(next === null ? at_ms : at_ms + next - real_ms),
       }),

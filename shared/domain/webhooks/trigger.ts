@@ -141,7 +141,7 @@ export function createTrigger(options: {
         delivery_id: triggered.delivery_id,
         delivered: attempt.delivered,
         record: JSON.stringify(attempt.record),
-        exchange: attempt.exchange,
+        log_entry: attempt.log_entry,
       },
       idempotency,
     );

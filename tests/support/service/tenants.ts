@@ -65,7 +65,7 @@ const SEEDS: Record<string, Record<string, unknown>> = {
     created_at: "2026-01-01",
   },
   transcript_lines: { n: 1, line: "{}" },
-  delivery_exchanges: {
+  attempt_log: {
     delivery_id: "whd_1",
     slot: 1,
     attempt: 1,

@@ -1,5 +1,5 @@
 /**
- * The exchanges of a delivery (contract §4, ADR 0022): a sandbox shows what the newest attempts
+ * The log of attempts (contract §4, ADR 0022): a sandbox shows what the newest attempts
  * sent, and the beginning of each answer. A live environment stores none.
  */
 
@@ -36,14 +36,14 @@ const AT = Date.parse("2026-08-09T10:11:12.013Z");
 const DAY = 86_400_000;
 const ONE_EVENT = { events: ["payment.created"] };
 
-/** The exchanges of the only delivery to an endpoint. */
-async function exchangesOf(service: TestService, query = "") {
+/** The logged attempts of the only delivery to an endpoint. */
+async function loggedAttempts(service: TestService, query = "") {
   const [{ id }] = await deliveriesOf(service, query);
   return (await service.call("GET", `${DELIVERIES}/${id}`)).body.exchanges;
 }
 
 async function countOf({ sql }: TestService): Promise<number> {
-  return (await sql`select from pay.delivery_exchanges`).length;
+  return (await sql`select from pay.attempt_log`).length;
 }
 
 webhookCase("GET /webhook_deliveries/{id} shows what each attempt sent and got", async (
@@ -61,9 +61,9 @@ webhookCase("GET /webhook_deliveries/{id} shows what each attempt sent and got",
   hooks.judge = () => new Response("thanks", { status: 200 });
   await service.setClock(AT + 5_000);
   await settle(service);
-  const exchanges = await exchangesOf(service);
+  const exchanges = await loggedAttempts(service);
 
-  await t.step("one exchange for each attempt, oldest first", () => {
+  await t.step("one entry for each attempt, oldest first", () => {
     assert.deepEqual(exchanges.map(({ attempt }: { attempt: number }) => attempt), [1, 2]);
   });
   for (const [i, arrival] of hooks.arrivals.entries()) {
@@ -86,7 +86,7 @@ webhookCase("GET /webhook_deliveries/{id} shows what each attempt sent and got",
     const { text, truncated } = exchanges[1].response;
     assert.deepEqual([text.endsWith("\r\n\r\nthanks"), truncated], [true, false]);
   });
-  await t.step("the list shows no exchange", async () => {
+  await t.step("the list shows no logged attempt", async () => {
     const [delivery] = await deliveriesOf(service);
     assert.equal(delivery.exchanges, undefined);
   });
@@ -97,11 +97,11 @@ webhookCase("GET /webhook_deliveries/{id} shows what each attempt sent and got",
   });
 });
 
-webhookCase("an exchange without an answer has no response", async (_, service) => {
+webhookCase("an attempt without an answer has no response", async (_, service) => {
   await addEndpoint(service, "http://127.0.0.1:2/", ONE_EVENT);
   await service.make({ outcome: "pending" });
   await settle(service);
-  const [{ attempt, request, response }] = await exchangesOf(service);
+  const [{ attempt, request, response }] = await loggedAttempts(service);
   assert.deepEqual([attempt, request.url, response], [1, "http://127.0.0.1:2/", null]);
 });
 
@@ -112,8 +112,8 @@ const HOSTILE: [name: string, answer: Uint8Array, shown: string, truncated: bool
   ["that is no UTF-8", new Uint8Array([...utf8(HEAD), 0xff, 0x41]), HEAD + "\uFFFDA", false],
   [
     "that looks like results of the dispatcher",
-    utf8(HEAD + '"},"outcome":"released","due_at":"x","exchange":"\\u0000'),
-    HEAD + '"},"outcome":"released","due_at":"x","exchange":"\\u0000',
+    utf8(HEAD + '"},"outcome":"released","due_at":"x","log_entry":"\\u0000'),
+    HEAD + '"},"outcome":"released","due_at":"x","log_entry":"\\u0000',
     false,
   ],
   [
@@ -136,7 +136,7 @@ for (const [name, answer, shown, truncated] of HOSTILE) {
       await settle(service);
       const [delivery] = await deliveriesOf(service);
       assert.equal(delivery.status, "delivered");
-      const [{ response }] = await exchangesOf(service);
+      const [{ response }] = await loggedAttempts(service);
       assert.deepEqual(response, { text: shown, truncated });
     } finally {
       await receiver.close();
@@ -150,15 +150,15 @@ webhookCase("an answer that is no HTTP is not shown", async (_, service) => {
     await addEndpoint(service, `http://127.0.0.1:${receiver.port}/`, ONE_EVENT);
     await service.make({ outcome: "pending" });
     await settle(service);
-    assert.equal((await exchangesOf(service))[0].response, null);
-    const rows = await service.sql`select t::text as row from pay.delivery_exchanges t`;
+    assert.equal((await loggedAttempts(service))[0].response, null);
+    const rows = await service.sql`select t::text as row from pay.attempt_log t`;
     assert.ok(!rows[0]!.row.includes("SSH"));
   } finally {
     await receiver.close();
   }
 });
 
-webhookCase("a delivery stores the exchanges of its newest five attempts", async (
+webhookCase("a delivery has the log of its newest five attempts", async (
   _,
   service,
   hooks,
@@ -171,12 +171,14 @@ webhookCase("a delivery stores the exchanges of its newest five attempts", async
     await service.call("POST", `${DELIVERIES}/${id}/redeliver`);
     await settle(service);
   }
-  const numbers = (await exchangesOf(service)).map(({ attempt }: { attempt: number }) => attempt);
+  const numbers = (await loggedAttempts(service)).map(({ attempt }: { attempt: number }) =>
+    attempt
+  );
   assert.deepEqual(numbers, [3, 4, 5, 6, 7]);
   assert.equal(await countOf(service), 5);
 });
 
-webhookCase("the exchange of a triggered event is stored, and not in its answer", async (
+webhookCase("the attempt of a triggered event is logged, and not in its answer", async (
   _,
   service,
   hooks,
@@ -193,12 +195,12 @@ webhookCase("the exchange of a triggered event is stored, and not in its answer"
   assert.equal((await service.call("POST", TRIGGER, options)).text, first.text);
 });
 
-webhookCase("an exchange shows the declared fault of its attempt", async (_, service, hooks) => {
+webhookCase("an attempt in the log shows its declared fault", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"), ONE_EVENT);
   await declare(service, { on: "delivery", fault: "wrong_signature" });
   await service.make({ outcome: "pending" });
   await settle(service);
-  const [{ request }] = await exchangesOf(service);
+  const [{ request }] = await loggedAttempts(service);
   assert.equal(request.headers["Sandbox-Fault"], "wrong_signature");
   assert.equal(
     request.headers["Payment-Signature"],
@@ -206,7 +208,7 @@ webhookCase("an exchange shows the declared fault of its attempt", async (_, ser
   );
 });
 
-Deno.test("nothing of a live exchange is stored", async () => {
+Deno.test("nothing of a live attempt is logged", async () => {
   const receiver = openPublicReceiver();
   receiver.judge = () => new Response("answer-canary", { status: 500 });
   const service = await startService(leadingTo(receiver.port));
@@ -239,26 +241,26 @@ for (const livemode of [false, true]) {
       livemode,
       signed_ms: AT,
     };
-    const { exchange } = await makeAttempt(attempt, AT, ({ answer_bytes }) => {
+    const { log_entry } = await makeAttempt(attempt, AT, ({ answer_bytes }) => {
       requested = answer_bytes;
       return Promise.resolve({ outcome: "timeout", duration_ms: 100 });
     });
-    assert.deepEqual([requested, exchange === null], livemode ? [undefined, true] : [1024, false]);
+    assert.deepEqual([requested, log_entry === null], livemode ? [undefined, true] : [1024, false]);
   });
 }
 
 const KEPT = { url: "http://127.0.0.1:1/", headers: "{}", answer: "HTTP/1.1 200 OK\r\n\r\n" };
 
-webhookCase("pay.poll_deliveries() stores only exchanges that belong to the sandbox", async (
+webhookCase("pay.poll_deliveries() logs only attempts that belong to the sandbox", async (
   t,
   service,
 ) => {
   await service.setClock(AT);
   await insertEndpoint(service);
   await makeWaiting(service, 1);
-  const exchange = { ...KEPT, answer_truncated: false };
+  const log_entry = { ...KEPT, answer_truncated: false };
   const [claimed] = await poll(service, AT);
-  const result = { ...resultOf(claimed!, false, AT), exchange };
+  const result = { ...resultOf(claimed!, false, AT), log_entry };
   await t.step("not of an attempt that was claimed again", async () => {
     const results = [{ ...result, attempt: claimed!.attempt - 1 }];
     await poll(service, AT, { results, limit: 0 });
@@ -286,12 +288,12 @@ webhookCase("pay.poll_deliveries() stores only exchanges that belong to the sand
   });
 }, NO_DISPATCHER);
 
-webhookCase("exchanges are stored for 7 days of the database's time", async (t, service, hooks) => {
+webhookCase("the log of attempts has 7 days of the database's time", async (t, service, hooks) => {
   await addEndpoint(service, hooks.url("/"), ONE_EVENT);
   await service.make({ outcome: "pending" });
   await settle(service);
   const at_ms = Date.now();
-  await service.sql`update pay.delivery_exchanges set stored_at = ${new Date(at_ms)}`;
+  await service.sql`update pay.attempt_log set stored_at = ${new Date(at_ms)}`;
   const purge = async (later_ms: number) => {
     await service.setClock(at_ms + later_ms);
     return (await service.call("POST", RETENTION, { key: RELAY_TOKEN })).body.purged;
@@ -307,18 +309,21 @@ webhookCase("exchanges are stored for 7 days of the database's time", async (t, 
   });
 });
 
-webhookCase("an advance of the clock leaves exchanges to retention", async (_, service, hooks) => {
-  await addEndpoint(service, hooks.url("/"), ONE_EVENT);
-  await service.make({ outcome: "pending" });
-  await settle(service);
-  const clock = await service.call("POST", "/api-v1-sandbox/clock", {
-    body: { advance: (8 * DAY) / 1000 },
-  });
-  assert.deepEqual([clock.status, clock.body.did.purged], [200, 0]);
-  assert.equal((await exchangesOf(service)).length, 1);
-});
+webhookCase(
+  "an advance of the clock leaves the log of attempts to retention",
+  async (_, service, hooks) => {
+    await addEndpoint(service, hooks.url("/"), ONE_EVENT);
+    await service.make({ outcome: "pending" });
+    await settle(service);
+    const clock = await service.call("POST", "/api-v1-sandbox/clock", {
+      body: { advance: (8 * DAY) / 1000 },
+    });
+    assert.deepEqual([clock.status, clock.body.did.purged], [200, 0]);
+    assert.equal((await loggedAttempts(service)).length, 1);
+  },
+);
 
-webhookCase("a reset removes exchanges", async (_, service, hooks) => {
+webhookCase("a reset removes the log of attempts", async (_, service, hooks) => {
   await addEndpoint(service, hooks.url("/"), ONE_EVENT);
   await service.make({ outcome: "pending" });
   await settle(service);
