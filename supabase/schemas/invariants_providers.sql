@@ -45,7 +45,7 @@ where p.environment_id in (select e.id from pay.environments e where e.livemode)
       and event.outcome = 'applied'
   );
 comment on view pay.invariant_provider_operations is
-  'R14: every live payment has an operation, and every operation gets a result that the payment shows';
+  'R14: every live payment has an operation, and each gets a result that the payment shows';
 
 -- The balance at a provider is the sum of these accounts: amounts there, amounts that payers have
 -- disputed, and amounts that have left it as transfers.

@@ -19,8 +19,9 @@ as $$
         or coalesce(p_operation.first_sent_at, p_operation.created_at)
           > pay_internal.server_time() - interval '23 hours') as may_repeat,
       p_operation.provider_reference, p_operation.request_id, p_operation.decline_is_error,
-      case when p_operation.request ? 'dispute' then pay_internal.dispute_body(p_operation.environment_id,
-        p_operation.subject_id, p_operation.request -> 'dispute' ->> 'id') end as dispute_body,
+      case when p_operation.request ? 'dispute' then pay_internal.dispute_body(
+        p_operation.environment_id, p_operation.subject_id,
+        p_operation.request -> 'dispute' ->> 'id') end as dispute_body,
       case when p_operation.connector = 'evm' then (
         select json_build_object(
           'index', d.xpub_index, 'expires_at', pay_internal.wire_time(d.expires_at))
@@ -97,7 +98,8 @@ begin
       p_found[v_operation.n].outcome := 'in_progress';
     else
       providers := providers || jsonb_build_object(v_operation.n, jsonb_build_object(
-        'account', pay_internal.provider_account_json(v_operation.environment_id, v_operation.account_id),
+        'account', pay_internal.provider_account_json(
+          v_operation.environment_id, v_operation.account_id),
         'provider_reference', v_operation.provider_reference));
     end if;
   end loop;
@@ -168,7 +170,8 @@ begin
   select array_agg(
     case when c.n is not null then json_build_object(
       'id', c.id, 'account', c.account, 'provider_reference', c.known_reference,
-      'created_at', pay_internal.wire_time(c.made_at), 'reserved', v_deposits -> c.n::text)::text end
+      'created_at', pay_internal.wire_time(c.made_at),
+      'reserved', v_deposits -> c.n::text)::text end
     order by f.n)
   into v_details
   from unnest(p_found) f

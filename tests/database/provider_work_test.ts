@@ -105,7 +105,7 @@ Deno.test("pay.claim_provider_work()", async (t) => {
         await store.noteOperations([{ environment_id, id: operation.id, state: "operator" }]);
         await advance(HOUR_MS);
         const later = await work();
-        assert.deepEqual(later.map(({ kind }) => kind).sort(), ["sync", "poll"]);
+        assert.deepEqual(later.map(({ kind }) => kind).sort(), ["poll", "sync"]);
         await store.saveCursor(account_id, null, true);
       },
     );

@@ -41,8 +41,8 @@ Deno.test("the claims of the provider worker", async (t) => {
         const { outcome: _, exception: __, booked_minor: ___, ...event } = succeeded(made);
         await store.storeProviderEvents(account_id, [{ ...event, state: "pending" }]);
       }
-      assert.deepEqual(await poll(), { call: 15, event: 16, poll: 1 });
-      assert.deepEqual(await poll(), { call: 32 });
+      assert.deepEqual(await poll(), { event: 16, operation: 15, poll: 1 });
+      assert.deepEqual(await poll(), { operation: 32 });
       assert.deepEqual((await store.claimWork(LIMIT, 5, LEASE_MS, now)).work.length, 5);
       assert.deepEqual(await poll(), { call: 12 });
       assert.deepEqual(await poll(), {});
