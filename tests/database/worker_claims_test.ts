@@ -44,7 +44,7 @@ Deno.test("the claims of the provider worker", async (t) => {
       assert.deepEqual(await poll(), { event: 16, operation: 15, poll: 1 });
       assert.deepEqual(await poll(), { operation: 32 });
       assert.deepEqual((await store.claimWork(LIMIT, 5, LEASE_MS, now)).work.length, 5);
-      assert.deepEqual(await poll(), { call: 12 });
+      assert.deepEqual(await poll(), { operation: 12 });
       assert.deepEqual(await poll(), {});
     });
     await sql`update pay.provider_operations set state = 'settled', settled_at = now(),
